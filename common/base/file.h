@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * file.h - small files below a root directory descriptor.
+ *
+ * Paths are relative to [root_fd] and must not start with '/', so that the
+ * same code reads the live system (root_fd of "/") and a captured tree.
+ * All functions return -1 (or NULL) with errno set on failure.
+ */
+#ifndef JOULE_BASE_FILE_H
+#define JOULE_BASE_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Open with O_CLOEXEC added; EINVAL for an absolute path and for O_CREAT.
+ * The caller closes it. */
+int joule_file_open(int root_fd, const char *path, int flags);
+
+/*
+ * Read the whole file into buf[size] and end it with NUL; one trailing
+ * newline is removed.  Returns the length.  EFBIG if it does not fit (the
+ * buffer is then unspecified), EINVAL if it holds a NUL byte.
+ */
+ssize_t joule_file_read(int root_fd, const char *path, char *buf, size_t size);
+
+/*
+ * As joule_file_read, into memory that the caller frees.  The file is read
+ * to its end whatever its size says (/proc); EFBIG if it has more than [max]
+ * bytes, the newline counted.  ret_len may be NULL.
+ */
+char *joule_file_load(int root_fd, const char *path, size_t max,
+                      size_t *ret_len);
+
+#endif
