@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _FILE_OFFSET_BITS 64 /* AMD's registers are beyond 2^31 */
+
+#include "common/source/rapl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/source/cpuinfo.h"
+#include "common/source/rapl_row.h"
+#include "common/source/topology.h"
+
+_Static_assert(sizeof(off_t) == 8, "MSR numbers need 64-bit file offsets");
+
+#define PACKAGE JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE)
+#define DRAM    JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM)
+#define PP0     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP0)
+#define PP1     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP1)
+#define PSYS    JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS)
+#define CORE    JOULE_DOMAIN_BIT(JOULE_DOMAIN_CORE)
+
+#define OPEN_DEFAULT  (PACKAGE | DRAM | PP0 | PP1 | PSYS)
+#define TOTAL_DEFAULT (PACKAGE | DRAM)
+
+/* Intel SDM volume 4. */
+#define MSR_ARCH_CAPABILITIES 0x10A
+#define MSR_MISC_PACKAGE_CTLS 0xBC
+#define CAP_FILTERING         (3u << 10) /* 0xBC exists and can filter */
+#define CTL_FILTERING         1u
+
+#define MSR_PATH_MAX 64
+
+/* All that a reading needs, and nothing else: this is the hot path. */
+struct slot {
+    int fd;
+    off_t offset;
+    uint64_t mask;
+};
+
+struct rapl {
+    struct joule_source source; /* first: a source is cast to its rapl */
+    struct joule_rapl_info info;
+    size_t fd_count;
+    int fds[JOULE_DOMAINS_MAX];
+    struct slot slots[JOULE_DOMAINS_MAX];
+    struct joule_domain domains[JOULE_DOMAINS_MAX];
+};
+
+/* What creation needs beside the source. */
+struct builder {
+    struct rapl *rapl;
+    const struct joule_rapl_row *row;
+    struct joule_topology topology;
+    int root_fd;
+    unsigned open_kinds, total_kinds;
+    struct joule_error *err;
+};
+
+/* Domain names without the numbers, in the order of the kinds. */
+static const char *const kind_names[JOULE_RAPL_KINDS] = {
+    [JOULE_DOMAIN_PACKAGE] = "package", [JOULE_DOMAIN_DRAM] = "dram",
+    [JOULE_DOMAIN_PP0] = "pp0",         [JOULE_DOMAIN_PP1] = "pp1",
+    [JOULE_DOMAIN_PSYS] = "psys",       [JOULE_DOMAIN_CORE] = "core",
+};
+
+/* 0 or an errno value.  The MSR device gives a register whole or fails; fewer
+ * bytes come from something that is no MSR device. */
+static int read_msr(int fd, off_t offset, uint64_t *ret_raw)
+{
+    ssize_t n = pread(fd, ret_raw, sizeof(*ret_raw), offset);
+
+    if (n == (ssize_t)sizeof(*ret_raw))
+        return 0;
+    return n < 0 ? errno : EIO;
+}
+
+static void rapl_read(struct joule_source *source, struct joule_reading *out)
+{
+    const struct slot *slot = ((struct rapl *)source)->slots;
+    const struct slot *end = slot + source->domain_count;
+
+    for (; slot < end; slot++, out++) {
+        uint64_t raw;
+
+        out->error = read_msr(slot->fd, slot->offset, &raw);
+        if (__builtin_expect(out->error != 0, 0)) {
+            out->error = read_msr(slot->fd, slot->offset, &raw);
+            if (out->error != 0)
+                raw = 0;
+        }
+        out->raw = raw & slot->mask;
+    }
+}
+
+static void rapl_destroy(struct joule_source *source)
+{
+    struct rapl *rapl = (struct rapl *)source;
+
+    for (size_t i = 0; i < rapl->fd_count; i++)
+        close(rapl->fds[i]);
+    free(rapl);
+}
+
+static const struct joule_source_ops rapl_ops = {
+    .type = "rapl",
+    .read = rapl_read,
+    .destroy = rapl_destroy,
+};
+
+const struct joule_rapl_info *joule_rapl_info(const struct joule_source *source)
+{
+    return &((const struct rapl *)source)->info;
+}
+
+static void msr_path(char path[MSR_PATH_MAX], unsigned cpu)
+{
+    snprintf(path, MSR_PATH_MAX, "dev/cpu/%u/msr", cpu);
+}
+
+/* Appended to sentences about registers that do not answer. */
+static const char *guest_hint(const struct builder *b)
+{
+    return b->rapl->info.hypervisor
+               ? "; this is a virtual machine, and hypervisors rarely pass "
+                 "RAPL on: measure on the host"
+               : "";
+}
+
+/* Open the MSR device of a CPU; the source owns it from here on. */
+static int open_msr(struct builder *b, unsigned cpu)
+{
+    char path[MSR_PATH_MAX];
+    int fd, errnum;
+
+    if (b->rapl->fd_count == JOULE_DOMAINS_MAX)
+        return joule_error_set(b->err, E2BIG,
+                               "this machine has more than %d energy counters",
+                               JOULE_DOMAINS_MAX);
+    msr_path(path, cpu);
+    fd = joule_file_open(b->root_fd, path, O_RDONLY);
+    if (fd >= 0) {
+        b->rapl->fds[b->rapl->fd_count++] = fd;
+        return fd;
+    }
+    errnum = errno;
+    switch (errnum) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO:  /* a device node without the module behind it */
+    case ENODEV:
+        return joule_error_set(b->err, ENOENT,
+                               "there is no /%s: load the kernel module msr "
+                               "(modprobe msr, and a line \"msr\" in "
+                               "/etc/modules-load.d)",
+                               path);
+    case EACCES:
+        return joule_error_set(b->err, errnum,
+                               "may not open /%s: run as root, or let this "
+                               "user read the file",
+                               path);
+    case EPERM:
+        return joule_error_set(b->err, errnum,
+                               "may not open /%s: the capability "
+                               "CAP_SYS_RAWIO is needed, and kernel lockdown "
+                               "or a container may withhold it",
+                               path);
+    default:
+        return joule_error_set(b->err, errnum, "cannot open /%s: %m", path);
+    }
+}
+
+/* Close the MSR device that was opened last: nothing on it is of use. */
+static void drop_msr(struct builder *b)
+{
+    close(b->rapl->fds[--b->rapl->fd_count]);
+}
+
+/* A register that must answer did not.  On a CPU that no row knows by its
+ * model it is simply not there. */
+static int register_error(struct builder *b, unsigned cpu, uint32_t reg,
+                          int errnum)
+{
+    char path[MSR_PATH_MAX];
+
+    msr_path(path, cpu);
+    if (errnum == EIO && b->row->unlisted && !b->rapl->info.hypervisor)
+        return joule_error_set(b->err, ENODEV,
+                               "this CPU (%s family %u model %u) has no RAPL: "
+                               "register 0x%X of /%s does not answer",
+                               b->rapl->info.vendor, b->rapl->info.family,
+                               b->rapl->info.model, reg, path);
+    errno = errnum;
+    return joule_error_set(b->err, errnum,
+                           "cannot read register 0x%X of /%s: %m%s", reg, path,
+                           guest_hint(b));
+}
+
+/* Fill b->rapl->info.filtering where the CPU says whether it can filter. */
+static void read_filtering(struct builder *b, int fd)
+{
+    uint64_t caps, ctls;
+
+    if (!b->row->map->filtering)
+        return;
+    if (read_msr(fd, MSR_ARCH_CAPABILITIES, &caps) == 0 &&
+        (caps & CAP_FILTERING) != CAP_FILTERING)
+        return;
+    if (read_msr(fd, MSR_MISC_PACKAGE_CTLS, &ctls) != 0)
+        return;
+    b->rapl->info.filtering_known = true;
+    b->rapl->info.filtering = (ctls & CTL_FILTERING) != 0;
+}
+
+/* The unit register, checked once for the ESU field that all kinds use. */
+static int read_unit(struct builder *b, int fd, unsigned cpu,
+                     uint64_t *ret_raw)
+{
+    char path[MSR_PATH_MAX];
+    struct joule_unit unit;
+    int errnum = read_msr(fd, b->row->map->unit, ret_raw);
+
+    if (errnum != 0)
+        return register_error(b, cpu, b->row->map->unit, errnum);
+    if (joule_rapl_row_unit(b->row, JOULE_DOMAIN_PACKAGE, *ret_raw, &unit) ==
+        0)
+        return 0;
+    msr_path(path, cpu);
+    return joule_error_set(b->err, ENODEV,
+                           "the energy unit register 0x%X of /%s reads "
+                           "0x%llX, which is no unit%s",
+                           b->row->map->unit, path,
+                           (unsigned long long)*ret_raw, guest_hint(b));
+}
+
+/* Whether counters of this package are told apart by die. */
+static bool many_dies(const struct joule_topology_cpu *cpus, size_t count,
+                      uint16_t package)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        n += cpus[i].package == package;
+    return n > 1;
+}
+
+static void name_domain(struct joule_domain *d, bool with_die)
+{
+    const char *kind = kind_names[d->kind];
+
+    if (d->kind == JOULE_DOMAIN_PSYS)
+        snprintf(d->name, sizeof(d->name), "%s", kind);
+    else if (d->kind == JOULE_DOMAIN_CORE)
+        snprintf(d->name, sizeof(d->name), "%s-%u", kind, (unsigned)d->cpu);
+    else if (with_die)
+        snprintf(d->name, sizeof(d->name), "%s-%u-die-%u", kind, d->package,
+                 d->die);
+    else
+        snprintf(d->name, sizeof(d->name), "%s-%u", kind, d->package);
+}
+
+/*
+ * Add the domain if its register answers.  EIO is how the MSR device says
+ * that the CPU does not know the register; only the package must have one.
+ */
+static int add_domain(struct builder *b, int fd,
+                      const struct joule_topology_cpu *cpu,
+                      enum joule_domain_kind kind, uint64_t unit_raw,
+                      bool with_die)
+{
+    uint32_t reg = b->row->map->energy[kind];
+    size_t n = b->rapl->source.domain_count;
+    struct joule_domain d = {
+        .kind = kind,
+        .package = cpu->package,
+        .die = cpu->die,
+        .cpu = cpu->cpu,
+        .width_bits = b->row->width_bits,
+        .in_total = (b->total_kinds & JOULE_DOMAIN_BIT(kind)) != 0,
+    };
+    uint64_t raw;
+    int errnum = read_msr(fd, reg, &raw);
+
+    if (errnum == EIO && kind != JOULE_DOMAIN_PACKAGE)
+        return 0;
+    if (errnum != 0)
+        return register_error(b, cpu->cpu, reg, errnum);
+    if (n == JOULE_DOMAINS_MAX)
+        return joule_error_set(b->err, E2BIG,
+                               "this machine has more than %d energy counters",
+                               JOULE_DOMAINS_MAX);
+    if (joule_rapl_row_unit(b->row, kind, unit_raw, &d.unit) < 0)
+        return joule_error_set(b->err, ENODEV, "no energy unit for %s",
+                               kind_names[kind]);
+    name_domain(&d, with_die);
+    b->rapl->domains[n] = d;
+    b->rapl->slots[n] = (struct slot){
+        .fd = fd,
+        .offset = reg,
+        .mask = d.width_bits == 64 ? UINT64_MAX : UINT32_MAX,
+    };
+    b->rapl->source.domain_count = n + 1;
+    return 0;
+}
+
+/* All domains that the CPU of a package or die can read. */
+static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
+                      bool first, bool with_die)
+{
+    unsigned kinds = b->row->kinds & b->open_kinds & ~CORE;
+    size_t before = b->rapl->source.domain_count;
+    uint64_t unit_raw;
+    int fd;
+
+    /* There is one platform; the first package speaks for it. */
+    if (!first)
+        kinds &= ~PSYS;
+    fd = open_msr(b, cpu->cpu);
+    if (fd < 0 || read_unit(b, fd, cpu->cpu, &unit_raw) < 0)
+        return -1;
+    if (first) {
+        b->rapl->info.unit_raw = unit_raw;
+        read_filtering(b, fd);
+    }
+    for (int kind = 0; kind < JOULE_RAPL_KINDS; kind++)
+        if ((kinds & JOULE_DOMAIN_BIT(kind)) &&
+            add_domain(b, fd, cpu, kind, unit_raw, with_die) < 0)
+            return -1;
+    if (b->rapl->source.domain_count == before)
+        drop_msr(b);
+    return 0;
+}
+
+static int add_leaders(struct builder *b)
+{
+    struct joule_topology_cpu *cpus;
+    size_t count;
+    int rc = 0;
+
+    cpus = joule_topology_first_cpus(
+        &b->topology,
+        b->row->per_die ? JOULE_TOPOLOGY_DIE : JOULE_TOPOLOGY_PACKAGE, &count);
+    if (!cpus)
+        return joule_error_set(b->err, errno, "cannot list the packages: %m");
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = add_leader(b, &cpus[i], i == 0,
+                        many_dies(cpus, count, cpus[i].package));
+    free(cpus);
+    return rc;
+}
+
+static int add_cores(struct builder *b)
+{
+    struct joule_topology_cpu *cpus;
+    size_t count;
+    int rc = 0;
+
+    if (!(b->open_kinds & b->row->kinds & CORE))
+        return 0;
+    cpus = joule_topology_first_cpus(&b->topology, JOULE_TOPOLOGY_CORE, &count);
+    if (!cpus)
+        return joule_error_set(b->err, errno, "cannot list the cores: %m");
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        size_t before = b->rapl->source.domain_count;
+        int fd = open_msr(b, cpus[i].cpu);
+
+        rc = fd < 0 ? -1
+                    : add_domain(b, fd, &cpus[i], JOULE_DOMAIN_CORE,
+                                 b->rapl->info.unit_raw, false);
+        if (rc == 0 && b->rapl->source.domain_count == before)
+            drop_msr(b);
+    }
+    free(cpus);
+    return rc;
+}
+
+/* Who and where: cpuinfo, row and topology into the builder and its info. */
+static int identify(struct builder *b)
+{
+    struct joule_rapl_info *info = &b->rapl->info;
+    struct joule_cpuinfo cpu;
+
+    if (joule_cpuinfo_read(b->root_fd, &cpu, b->err) < 0) {
+        if (errno == ENOENT) /* which stands for the MSR device */
+            errno = EINVAL;
+        return -1;
+    }
+    memcpy(info->vendor, cpu.vendor, sizeof(info->vendor));
+    memcpy(info->cpu_name, cpu.name, sizeof(info->cpu_name));
+    info->family = cpu.family;
+    info->model = cpu.model;
+    info->hypervisor = cpu.hypervisor;
+    if (cpu.vendor[0] == '\0')
+        return joule_error_set(b->err, ENODEV,
+                               "this is not an x86 CPU (no \"vendor_id\" in "
+                               "/proc/cpuinfo): RAPL is a feature of Intel, "
+                               "AMD and Hygon CPUs");
+    b->row = joule_rapl_row_find(&cpu);
+    if (!b->row)
+        return joule_error_set(b->err, ENODEV,
+                               "%s family %u model %u is not known to have "
+                               "RAPL",
+                               cpu.vendor, cpu.family, cpu.model);
+    info->row = b->row->name;
+    if (joule_topology_read(b->root_fd, &b->topology, b->err) < 0) {
+        if (errno == ENOENT)
+            errno = EINVAL;
+        return -1;
+    }
+    info->packages = b->topology.packages;
+    info->dies = b->topology.dies;
+    return 0;
+}
+
+static int check_total(const struct builder *b)
+{
+    for (size_t i = 0; i < b->rapl->source.domain_count; i++)
+        if (b->rapl->domains[i].in_total)
+            return 0;
+    return joule_error_set(b->err, EOPNOTSUPP,
+                           "this machine (%s) has no %s energy counter, of "
+                           "which the node's total is to be made%s",
+                           b->row->name,
+                           b->total_kinds == PSYS ? "psys" : "package",
+                           guest_hint(b));
+}
+
+struct joule_source *joule_rapl_create(int root_fd,
+                                       const struct joule_rapl_options *opt,
+                                       struct joule_error *err)
+{
+    struct builder b = {
+        .root_fd = root_fd,
+        .open_kinds = opt && opt->open_kinds ? opt->open_kinds : OPEN_DEFAULT,
+        .total_kinds =
+            opt && opt->total_kinds ? opt->total_kinds : TOTAL_DEFAULT,
+        .err = err,
+    };
+    struct joule_source *source = NULL;
+    int saved;
+
+    if (b.total_kinds != PACKAGE && b.total_kinds != (PACKAGE | DRAM) &&
+        b.total_kinds != PSYS) {
+        joule_error_set(err, EINVAL,
+                        "the node's energy is package, package and DRAM, or "
+                        "psys: any other sum counts some of it twice or not "
+                        "at all");
+        return NULL;
+    }
+    b.open_kinds |= b.total_kinds;
+    b.rapl = calloc(1, sizeof(*b.rapl));
+    if (!b.rapl) {
+        joule_error_set(err, errno, "cannot open the RAPL counters: %m");
+        return NULL;
+    }
+    b.rapl->source.ops = &rapl_ops;
+    b.rapl->source.domains = b.rapl->domains;
+    if (identify(&b) == 0 && add_leaders(&b) == 0 && add_cores(&b) == 0 &&
+        check_total(&b) == 0)
+        source = &b.rapl->source;
+    saved = errno;
+    joule_topology_free(&b.topology);
+    if (!source)
+        rapl_destroy(&b.rapl->source);
+    errno = saved;
+    return source;
+}

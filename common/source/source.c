@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/source/source.h"
+
+#include <errno.h>
+
+void joule_source_destroy(struct joule_source *source)
+{
+    int saved = errno;
+
+    if (!source)
+        return;
+    source->ops->destroy(source);
+    errno = saved;
+}
