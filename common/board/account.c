@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Power over less than this is mostly the counter's 1 ms quantum. */
+#define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
+
+/* What the board said of one counter at an earlier reading of ours. */
+struct board_mark {
+    uint64_t ticks; /* the board's count, carried on to our reading */
+    uint32_t gaps;
+    bool known;
+};
+
+struct joule_account {
+    const struct joule_clock *clock;
+    struct joule_source *source;
+    const struct joule_board *board;
+    int64_t begin_ns, power_ns;
+    uint64_t power_uj, node_mw, used_uj;
+    bool begun, board_valid;
+    struct joule_tally tally;       /* our own count since begin */
+    struct joule_snapshot snapshot; /* scratch */
+    struct board_mark mark[JOULE_DOMAINS_MAX];
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
+    uint64_t domain_uj[JOULE_DOMAINS_MAX];
+};
+
+struct joule_account *joule_account_create(const struct joule_clock *clock,
+                                           struct joule_source *source,
+                                           const struct joule_board *board)
+{
+    struct joule_account *a = calloc(1, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    a->clock = clock;
+    a->source = source;
+    a->board = board;
+    a->node_mw = JOULE_MW_UNKNOWN;
+    return a;
+}
+
+void joule_account_destroy(struct joule_account *account)
+{
+    free(account);
+}
+
+/*
+ * Carry the board's count of one counter on to our own reading.  It says
+ * nothing if its own reading is too old to know the wraps since, or younger
+ * than ours (the sampler ran in between: our reading is then behind it by
+ * less than its wrap, and the difference would look like almost a whole
+ * wrap; the next update will do).
+ */
+static struct board_mark mark_of(const struct joule_snapshot *s,
+                                 const struct joule_domain *d, uint32_t i,
+                                 struct joule_reading reading, int64_t now_ns)
+{
+    const struct joule_counter *c = &s->tally.counter[i];
+    struct board_mark mark = {.known = false};
+
+    if (c->state == JOULE_COUNTER_NEW || reading.error || c->read_ns > now_ns ||
+        now_ns - c->read_ns > joule_domain_wrap_ns(d) / 2)
+        return mark;
+    mark.ticks =
+        c->ticks + joule_counter_diff(reading.raw, c->raw, d->width_bits);
+    mark.gaps = c->gaps;
+    mark.known = true;
+    return mark;
+}
+
+/*
+ * Our own reading is too long ago to know how often the counter wrapped, but
+ * the board has watched it without a gap: take its word up to now.
+ */
+static void bridge(struct joule_counter *c, struct board_mark now,
+                   struct board_mark then, struct joule_reading reading,
+                   int64_t now_ns)
+{
+    if (now.ticks != then.ticks) {
+        c->state = JOULE_COUNTER_MOVING;
+        c->moved_ns = now_ns;
+    }
+    c->ticks += now.ticks - then.ticks;
+    c->raw = reading.raw;
+    c->read_ns = now_ns;
+}
+
+static bool read_board(struct joule_account *a)
+{
+    struct joule_tally *t = &a->snapshot.tally;
+
+    return a->board && joule_board_read(a->board, &a->snapshot) == 0 &&
+           t->domain_key == a->tally.domain_key && t->count == a->tally.count;
+}
+
+static void follow(struct joule_account *a)
+{
+    const struct joule_domain *domains = a->source->domains;
+    bool has_board;
+    int64_t now_ns;
+    uint32_t i;
+
+    /* The board first: its readings are then older than ours. */
+    has_board = read_board(a);
+    if (has_board && a->snapshot.tally.valid)
+        a->board_valid = true;
+    joule_source_read(a->source, a->readings);
+    now_ns = joule_clock_mono_ns(a->clock);
+
+    for (i = 0; i < a->tally.count; i++) {
+        struct joule_counter *c = &a->tally.counter[i];
+        struct board_mark mark = {.known = false};
+        struct board_mark then = a->mark[i];
+
+        if (has_board)
+            mark =
+                mark_of(&a->snapshot, &domains[i], i, a->readings[i], now_ns);
+        if (mark.known && then.known && mark.gaps == then.gaps &&
+            mark.ticks >= then.ticks && c->state != JOULE_COUNTER_NEW &&
+            now_ns - c->read_ns > joule_domain_wrap_ns(&domains[i]) / 2)
+            bridge(c, mark, then, a->readings[i], now_ns);
+        if (mark.known)
+            a->mark[i] = mark;
+    }
+    joule_tally_update(&a->tally, domains, a->readings, now_ns);
+}
+
+void joule_account_begin(struct joule_account *a)
+{
+    uint32_t i;
+
+    joule_tally_start(&a->tally, a->source->domains, a->source->domain_count,
+                      0);
+    for (i = 0; i < JOULE_DOMAINS_MAX; i++)
+        a->mark[i].known = false;
+    follow(a);
+    a->begin_ns = a->tally.mono_ns;
+    a->power_ns = a->tally.mono_ns;
+    a->power_uj = 0;
+    a->used_uj = 0;
+    a->node_mw = JOULE_MW_UNKNOWN;
+    a->begun = true;
+}
+
+int joule_account_update(struct joule_account *a,
+                         struct joule_account_reading *ret)
+{
+    uint32_t i;
+
+    if (!a->begun) {
+        errno = EINVAL;
+        return -1;
+    }
+    follow(a);
+    if (!a->tally.valid && !a->board_valid) {
+        errno = ENODATA;
+        return -1;
+    }
+    a->used_uj = a->tally.node_uj;
+    for (i = 0; i < a->tally.count; i++)
+        a->domain_uj[i] = joule_unit_to_uj(a->source->domains[i].unit,
+                                           a->tally.counter[i].ticks);
+    if (a->tally.mono_ns - a->power_ns >= POWER_MIN_NS) {
+        a->node_mw = joule_power_mw(a->used_uj - a->power_uj,
+                                    a->tally.mono_ns - a->power_ns);
+        a->power_ns = a->tally.mono_ns;
+        a->power_uj = a->used_uj;
+    }
+    *ret = (struct joule_account_reading){
+        .mono_ns = a->tally.mono_ns,
+        .elapsed_ns = a->tally.mono_ns - a->begin_ns,
+        .gap_ns = a->tally.gap_ns,
+        .used_uj = a->used_uj,
+        .node_mw = a->node_mw,
+        .average_mw = JOULE_MW_UNKNOWN,
+        .domain_uj = a->domain_uj,
+    };
+    if (ret->elapsed_ns >= POWER_MIN_NS)
+        ret->average_mw = joule_power_mw(a->used_uj, ret->elapsed_ns);
+    if (a->node_mw == JOULE_MW_UNKNOWN && a->board_valid &&
+        a->snapshot.node_mw != JOULE_MW_UNKNOWN)
+        ret->node_mw = a->snapshot.node_mw;
+    return 0;
+}

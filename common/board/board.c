@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/board.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+
+#define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
+#define BOARD_VERSION 1
+#define NODE_NAME_MAX 255
+#define BOOT_ID_MAX   40
+
+#define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
+#define FIXED_WORDS                                                            \
+    (offsetof(struct joule_snapshot, tally.counter) / sizeof(uint64_t))
+#define COUNTER_WORDS (sizeof(struct joule_counter) / sizeof(uint64_t))
+
+_Static_assert(sizeof(struct joule_snapshot) % sizeof(uint64_t) == 0 &&
+                   sizeof(struct joule_counter) % sizeof(uint64_t) == 0 &&
+                   offsetof(struct joule_snapshot, tally.counter) %
+                           sizeof(uint64_t) ==
+                       0,
+               "snapshots are copied in 64-bit words");
+
+/* Words are atomic so that a copy which the writer overtakes is a stale copy,
+ * not a data race; the generation then tells. */
+struct page {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t size;
+    char boot_id[BOOT_ID_MAX];
+    _Atomic uint64_t generation; /* 0: nothing is published */
+    _Atomic uint64_t slot[2][SNAPSHOT_WORDS];
+};
+
+struct joule_board {
+    struct page *page;
+    int fd; /* the writer's lock hangs on it; -1 for readers */
+};
+
+/* "/run/slurm-joule" may be listed by anybody, a node's directory may not. */
+static const struct {
+    const char *name;
+    mode_t mode;
+} base_dirs[] = {{"run", 0755}, {"slurm-joule", 0755}};
+
+static int check_owner(int fd, mode_t type, const char *what,
+                       struct joule_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return joule_error_set(err, errno, "cannot examine %s: %s", what,
+                               strerror(errno));
+    if ((st.st_mode & S_IFMT) != type)
+        return joule_error_set(err, EPERM, "%s is not of the expected type",
+                               what);
+    if (st.st_uid != 0 && st.st_uid != geteuid())
+        return joule_error_set(err, EPERM,
+                               "%s belongs to user %u, not to root: remove it",
+                               what, (unsigned)st.st_uid);
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
+        return joule_error_set(err, EPERM,
+                               "%s may be written by others (mode %04o)", what,
+                               (unsigned)(st.st_mode & 07777));
+    if (type == S_IFREG && st.st_nlink != 1)
+        return joule_error_set(err, EPERM, "%s has more than one name", what);
+    return 0;
+}
+
+/* Step into [name] below dir_fd, made with [mode] if [create]. */
+static int enter_dir(int dir_fd, const char *name, mode_t mode, bool create,
+                     struct joule_error *err)
+{
+    int fd;
+
+    if (create && mkdirat(dir_fd, name, mode) < 0 && errno != EEXIST)
+        return joule_error_set(err, errno, "cannot make directory %s: %s", name,
+                               strerror(errno));
+    fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return joule_error_set(err, errno == ELOOP ? EPERM : errno,
+                               "cannot open directory %s: %s", name,
+                               strerror(errno));
+    if (check_owner(fd, S_IFDIR, name, err) < 0) {
+        int saved = errno;
+
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+static int open_dir(int root_fd, const char *node, bool create,
+                    struct joule_error *err)
+{
+    int fd, next, saved;
+    size_t i;
+
+    if (!*node || *node == '.' || strchr(node, '/') ||
+        strlen(node) > NODE_NAME_MAX)
+        return joule_error_set(err, EINVAL, "\"%s\" is not a node name", node);
+    fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return joule_error_set(err, errno, "cannot use the root directory: %s",
+                               strerror(errno));
+    for (i = 0; i <= sizeof(base_dirs) / sizeof(base_dirs[0]); i++) {
+        bool last = i == sizeof(base_dirs) / sizeof(base_dirs[0]);
+
+        next = enter_dir(fd, last ? node : base_dirs[i].name,
+                         last ? 0700 : base_dirs[i].mode, create, err);
+        saved = errno;
+        close(fd);
+        errno = saved;
+        if (next < 0)
+            return -1;
+        fd = next;
+    }
+    return fd;
+}
+
+static int read_boot_id(int root_fd, char boot_id[BOOT_ID_MAX],
+                        struct joule_error *err)
+{
+    memset(boot_id, 0, BOOT_ID_MAX);
+    if (joule_file_read(root_fd, "proc/sys/kernel/random/boot_id", boot_id,
+                        BOOT_ID_MAX) < 0)
+        return joule_error_set(err, errno,
+                               "cannot read /proc/sys/kernel/random/boot_id: "
+                               "%s",
+                               strerror(errno));
+    return 0;
+}
+
+static bool page_is_ours(const struct page *page,
+                         const char boot_id[BOOT_ID_MAX])
+{
+    return page->magic == BOARD_MAGIC && page->version == BOARD_VERSION &&
+           page->size == sizeof(*page) &&
+           memcmp(page->boot_id, boot_id, BOOT_ID_MAX) == 0;
+}
+
+static struct joule_board *board_map(int fd, int prot, struct joule_error *err)
+{
+    struct joule_board *board = calloc(1, sizeof(*board));
+
+    if (!board) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    board->fd = -1;
+    board->page = mmap(NULL, sizeof(struct page), prot, MAP_SHARED, fd, 0);
+    if (board->page == MAP_FAILED) {
+        joule_error_set(err, errno, "cannot map the board: %s",
+                        strerror(errno));
+        free(board);
+        return NULL;
+    }
+    return board;
+}
+
+/* Blocks are allocated here: a full /run must be a sentence now and not a
+ * SIGBUS in slurmd later. */
+static int prepare_file(int fd, const char boot_id[BOOT_ID_MAX],
+                        struct joule_error *err)
+{
+    struct stat st;
+    int rc;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return joule_error_set(err, errno,
+                               errno == EWOULDBLOCK
+                                   ? "another slurmd writes this node's board"
+                                   : "cannot lock the board");
+    if (fstat(fd, &st) < 0)
+        return joule_error_set(err, errno, "cannot examine the board: %s",
+                               strerror(errno));
+    if (st.st_size == (off_t)sizeof(struct page)) {
+        struct page head;
+        size_t length = offsetof(struct page, generation);
+
+        if (pread(fd, &head, length, 0) == (ssize_t)length &&
+            page_is_ours(&head, boot_id))
+            return 0;
+    }
+    if (ftruncate(fd, 0) < 0 || ftruncate(fd, sizeof(struct page)) < 0)
+        return joule_error_set(err, errno, "cannot size the board: %s",
+                               strerror(errno));
+    rc = posix_fallocate(fd, 0, sizeof(struct page));
+    if (rc)
+        return joule_error_set(err, rc, "no room for the board in /run: %s",
+                               strerror(rc));
+    return 1;
+}
+
+struct joule_board *joule_board_create(int root_fd, const char *node,
+                                       struct joule_error *err)
+{
+    char boot_id[BOOT_ID_MAX];
+    struct joule_board *board = NULL;
+    int dir_fd, fd = -1, fresh, saved;
+
+    if (read_boot_id(root_fd, boot_id, err) < 0)
+        return NULL;
+    dir_fd = open_dir(root_fd, node, true, err);
+    if (dir_fd < 0)
+        return NULL;
+    fd = openat(dir_fd, "board",
+                O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        joule_error_set(err, errno == ELOOP ? EPERM : errno,
+                        "cannot open the board of node %s: %s", node,
+                        strerror(errno));
+        goto out;
+    }
+    if (check_owner(fd, S_IFREG, "the board", err) < 0)
+        goto out;
+    fresh = prepare_file(fd, boot_id, err);
+    if (fresh < 0)
+        goto out;
+    board = board_map(fd, PROT_READ | PROT_WRITE, err);
+    if (!board)
+        goto out;
+    if (fresh) {
+        struct page *page = board->page;
+
+        memcpy(page->boot_id, boot_id, BOOT_ID_MAX);
+        page->version = BOARD_VERSION;
+        page->size = sizeof(*page);
+        page->magic = BOARD_MAGIC;
+    }
+    board->fd = fd;
+    fd = -1;
+out:
+    saved = errno;
+    if (fd >= 0)
+        close(fd);
+    close(dir_fd);
+    errno = saved;
+    return board;
+}
+
+struct joule_board *joule_board_open(int root_fd, const char *node,
+                                     struct joule_error *err)
+{
+    char boot_id[BOOT_ID_MAX];
+    struct joule_board *board = NULL;
+    struct stat st;
+    int dir_fd, fd = -1, saved;
+
+    if (read_boot_id(root_fd, boot_id, err) < 0)
+        return NULL;
+    dir_fd = open_dir(root_fd, node, false, err);
+    if (dir_fd < 0)
+        return NULL;
+    fd =
+        openat(dir_fd, "board", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        joule_error_set(err, errno == ELOOP ? EPERM : errno,
+                        "cannot open the board of node %s: %s", node,
+                        strerror(errno));
+        goto out;
+    }
+    if (check_owner(fd, S_IFREG, "the board", err) < 0)
+        goto out;
+    if (fstat(fd, &st) < 0 || st.st_size != (off_t)sizeof(struct page)) {
+        joule_error_set(err, ESTALE, "the board of node %s has another format",
+                        node);
+        goto out;
+    }
+    board = board_map(fd, PROT_READ, err);
+    if (board && !page_is_ours(board->page, boot_id)) {
+        joule_board_destroy(board);
+        board = NULL;
+        joule_error_set(err, ESTALE,
+                        "the board of node %s is of another boot or version",
+                        node);
+    }
+out:
+    saved = errno;
+    if (fd >= 0)
+        close(fd);
+    close(dir_fd);
+    errno = saved;
+    return board;
+}
+
+void joule_board_destroy(struct joule_board *board)
+{
+    int saved = errno;
+
+    if (!board)
+        return;
+    munmap(board->page, sizeof(struct page));
+    if (board->fd >= 0)
+        close(board->fd);
+    free(board);
+    errno = saved;
+}
+
+void joule_board_publish(struct joule_board *board,
+                         const struct joule_snapshot *snapshot)
+{
+    struct page *page = board->page;
+    uint64_t next =
+        atomic_load_explicit(&page->generation, memory_order_relaxed) + 1;
+    _Atomic uint64_t *to = page->slot[next & 1];
+    const char *from = (const char *)snapshot;
+    size_t words = FIXED_WORDS + snapshot->tally.count * COUNTER_WORDS;
+    size_t i;
+
+    /* Readers that see a word of this slot must also see the generation
+     * that made the slot free: it was released before. */
+    atomic_thread_fence(memory_order_release);
+    for (i = 0; i < words; i++) {
+        uint64_t word;
+
+        memcpy(&word, from + i * sizeof(word), sizeof(word));
+        atomic_store_explicit(&to[i], word, memory_order_relaxed);
+    }
+    atomic_store_explicit(&page->generation, next, memory_order_release);
+}
+
+static void copy_words(const _Atomic uint64_t *from, char *to, size_t first,
+                       size_t last)
+{
+    size_t i;
+
+    for (i = first; i < last; i++) {
+        uint64_t word = atomic_load_explicit(&from[i], memory_order_relaxed);
+
+        memcpy(to + i * sizeof(word), &word, sizeof(word));
+    }
+}
+
+int joule_board_read(const struct joule_board *board,
+                     struct joule_snapshot *ret_snapshot)
+{
+    const struct page *page = board->page;
+    int tries;
+
+    /* A second try is needed only if the writer published twice during one
+     * copy: the shortest period is 10 ms. */
+    for (tries = 0; tries < 8; tries++) {
+        uint64_t generation =
+            atomic_load_explicit(&page->generation, memory_order_acquire);
+        const _Atomic uint64_t *slot = page->slot[generation & 1];
+        char *to = (char *)ret_snapshot;
+        uint32_t count;
+
+        if (generation == 0) {
+            errno = ENODATA;
+            return -1;
+        }
+        copy_words(slot, to, 0, FIXED_WORDS);
+        count = ret_snapshot->tally.count;
+        if (count <= JOULE_DOMAINS_MAX)
+            copy_words(slot, to, FIXED_WORDS,
+                       FIXED_WORDS + count * COUNTER_WORDS);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&page->generation, memory_order_relaxed) !=
+            generation)
+            continue;
+        if (count <= JOULE_DOMAINS_MAX)
+            return 0;
+        break;
+    }
+    errno = EBADMSG;
+    return -1;
+}

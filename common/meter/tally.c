@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/meter/tally.h"
+
+#include <string.h>
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): no secrecy is needed here. */
+static uint64_t hash_u64(uint64_t hash, uint64_t value)
+{
+    int i;
+
+    for (i = 0; i < 8; i++) {
+        hash ^= (value >> (8 * i)) & 0xff;
+        hash *= UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    size_t i;
+
+    hash = hash_u64(hash, count);
+    for (i = 0; i < count; i++) {
+        const struct joule_domain *d = &domains[i];
+
+        hash = hash_u64(hash, (uint64_t)d->kind << 32 | d->width_bits << 8 |
+                                  d->in_total);
+        hash = hash_u64(hash, (uint64_t)d->package << 16 | d->die);
+        hash = hash_u64(hash, (uint64_t)d->unit.num << 32 | d->unit.shift);
+        /* A core is told from its neighbours by its CPU; a package may be
+         * read through another CPU after a hot-unplug. */
+        hash = hash_u64(hash, d->kind == JOULE_DOMAIN_CORE ? d->cpu : 0);
+    }
+    return hash;
+}
+
+int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
+{
+    int64_t least_ns = INT64_MAX;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        int64_t ns = joule_domain_wrap_ns(&domains[i]);
+
+        if (ns < least_ns)
+            least_ns = ns;
+    }
+    return least_ns;
+}
+
+void joule_tally_start(struct joule_tally *t,
+                       const struct joule_domain *domains, size_t count,
+                       uint64_t base_uj)
+{
+    memset(t, 0, sizeof(*t));
+    t->base_uj = base_uj;
+    t->node_uj = base_uj;
+    t->domain_key = joule_domains_key(domains, count);
+    t->count = (uint32_t)count;
+}
+
+/* A total stands on its package or PSYS counters; DRAM that reads 0 for ever
+ * (desktop parts) neither makes nor spoils one. */
+static bool carries_total(const struct joule_domain *domain)
+{
+    return domain->in_total && (domain->kind == JOULE_DOMAIN_PACKAGE ||
+                                domain->kind == JOULE_DOMAIN_PSYS);
+}
+
+void joule_tally_update(struct joule_tally *t,
+                        const struct joule_domain *domains,
+                        const struct joule_reading *readings, int64_t now_ns)
+{
+    uint64_t sum_uj = t->base_uj;
+    int64_t gap_ns = 0;
+    bool carried = false, missing = false;
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        struct joule_counter *c = &t->counter[i];
+        const struct joule_domain *d = &domains[i];
+        int64_t before_ns = c->read_ns;
+        uint32_t gaps = c->gaps;
+
+        joule_counter_update(c, d, readings[i], now_ns);
+        if (!d->in_total)
+            continue;
+        if (c->gaps != gaps && now_ns - before_ns > gap_ns)
+            gap_ns = now_ns - before_ns;
+        sum_uj += joule_unit_to_uj(d->unit, c->ticks);
+        if (carries_total(d)) {
+            if (c->state >= JOULE_COUNTER_MOVING)
+                carried = true;
+            else
+                missing = true;
+        }
+    }
+    t->node_uj = sum_uj;
+    t->gap_ns += gap_ns;
+    t->mono_ns = now_ns;
+    t->valid = carried && !missing;
+}
+
+bool joule_tally_stale(const struct joule_tally *t,
+                       const struct joule_domain *domains)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        const struct joule_counter *c = &t->counter[i];
+
+        if (!carries_total(&domains[i]) || c->state < JOULE_COUNTER_MOVING)
+            continue;
+        if (c->state == JOULE_COUNTER_FROZEN ||
+            t->mono_ns - c->read_ns > JOULE_COUNTER_FROZEN_NS)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tally.h - all counters of a node and their sum: the node total.
+ *
+ * A plain struct, copied whole from process to process.  [domains] below is
+ * always the source's own array, in the order in which the tally was started.
+ */
+#ifndef JOULE_METER_TALLY_H
+#define JOULE_METER_TALLY_H
+
+#include "common/meter/counter.h"
+
+struct joule_tally {
+    int64_t mono_ns;     /* of the last update */
+    uint64_t base_uj;    /* carried over from an earlier set of domains */
+    uint64_t node_uj;    /* base + counters in the total: never falls */
+    int64_t gap_ns;      /* time over which wraps may have been missed */
+    uint64_t domain_key; /* joule_domains_key of the domains */
+    uint32_t valid;      /* 1: node_uj is a measurement (below) */
+    uint32_t count;      /* domains */
+    struct joule_counter counter[JOULE_DOMAINS_MAX];
+};
+
+/* A number that two sets of domains share only if they are the same. */
+uint64_t joule_domains_key(const struct joule_domain *domains, size_t count);
+
+/* Begin at [base_uj] with counters that have not been read. */
+void joule_tally_start(struct joule_tally *t,
+                       const struct joule_domain *domains, size_t count,
+                       uint64_t base_uj);
+
+/*
+ * Follow all counters.  The total is valid once every package (or PSYS)
+ * counter in it has moved: registers of guests that read 0, or any other
+ * constant, never make a valid total, and a total without one of its packages
+ * is none.
+ */
+void joule_tally_update(struct joule_tally *t,
+                        const struct joule_domain *domains,
+                        const struct joule_reading *readings, int64_t now_ns);
+
+/* true: a counter that the total stands on has stopped moving or answering
+ * for JOULE_COUNTER_FROZEN_NS or longer at the last update. */
+bool joule_tally_stale(const struct joule_tally *t,
+                       const struct joule_domain *domains);
+
+/* The shortest wrap time of all domains; INT64_MAX if none can wrap. */
+int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sampler/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Deep enough for the host's logging. */
+#define THREAD_STACK (256 * 1024)
+
+/* Each of them is said once, and once more when it is over. */
+enum problem {
+    PROBLEM_READ,  /* a counter does not answer */
+    PROBLEM_STALE, /* a counter no longer moves */
+    PROBLEM_NEVER, /* nothing has ever moved */
+    PROBLEM_COUNT,
+};
+
+struct joule_sampler {
+    struct joule_sampler_options opt; /* root_fd, node: our own copies */
+    char *node;
+    _Atomic(struct joule_board *) board; /* NULL until it is ours to write;
+                                            then it stays */
+    pid_t pid; /* of the process that has the thread */
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards stop */
+    pthread_cond_t wake;
+    bool stop;
+    int64_t begun_ns;
+    bool said[PROBLEM_COUNT];
+    struct joule_snapshot snapshot;
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
+};
+
+int64_t joule_sampler_period_ns(const struct joule_domain *domains,
+                                size_t count, int64_t asked_ns)
+{
+    int64_t most_ns = joule_domains_wrap_ns(domains, count) / 3;
+
+    return asked_ns < most_ns ? asked_ns : most_ns;
+}
+
+static void tell(struct joule_sampler *s, enum joule_event event,
+                 const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void tell(struct joule_sampler *s, enum joule_event event,
+                 const char *fmt, ...)
+{
+    char text[JOULE_ERROR_MAX];
+    va_list ap;
+
+    if (!s->opt.event)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    s->opt.event(event, text, s->opt.event_arg);
+}
+
+static bool say_once(struct joule_sampler *s, enum problem problem)
+{
+    bool first = !s->said[problem];
+
+    s->said[problem] = true;
+    return first;
+}
+
+static void report(struct joule_sampler *s)
+{
+    const struct joule_tally *t = &s->snapshot.tally;
+    const struct joule_domain *domains = s->opt.source->domains;
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        if (s->readings[i].error && say_once(s, PROBLEM_READ))
+            tell(s, JOULE_EVENT_PROBLEM,
+                 "reading energy counter %s on CPU %u failed: %s; the energy "
+                 "is counted with its next good reading",
+                 domains[i].name, domains[i].cpu,
+                 strerror(s->readings[i].error));
+    }
+    if (!t->valid && t->mono_ns - s->begun_ns > JOULE_COUNTER_FROZEN_NS &&
+        say_once(s, PROBLEM_NEVER))
+        tell(s, JOULE_EVENT_PROBLEM,
+             "the energy counters do not move: energy is unknown on this "
+             "node (virtual machines do not pass RAPL on; on hardware, check "
+             "that the firmware enables it; `joule probe` shows the "
+             "registers)");
+    if (!s->snapshot.stale && s->said[PROBLEM_STALE]) {
+        s->said[PROBLEM_STALE] = false;
+        tell(s, JOULE_EVENT_INFO, "the energy counters move again");
+    } else if (s->snapshot.stale && say_once(s, PROBLEM_STALE)) {
+        tell(s, JOULE_EVENT_PROBLEM,
+             "the energy counters have stopped: power is unknown until they "
+             "move again");
+    }
+}
+
+static void take_sample(struct joule_sampler *s)
+{
+    struct joule_snapshot *snap = &s->snapshot;
+    struct joule_tally *t = &snap->tally;
+    const struct joule_clock *clock = s->opt.clock;
+    int64_t before_ns = t->mono_ns;
+    uint64_t before_uj = t->node_uj;
+    bool was_valid = t->valid;
+
+    joule_source_read(s->opt.source, s->readings);
+    joule_tally_update(t, s->opt.source->domains, s->readings,
+                       joule_clock_mono_ns(clock));
+    snap->wall_ns = joule_clock_wall_ns(clock);
+    snap->samples++;
+    snap->stale = joule_tally_stale(t, s->opt.source->domains);
+    snap->node_mw = JOULE_MW_UNKNOWN;
+    snap->average_mw = JOULE_MW_UNKNOWN;
+    if (t->valid && was_valid && !snap->stale && t->mono_ns > before_ns)
+        snap->node_mw =
+            joule_power_mw(t->node_uj - before_uj, t->mono_ns - before_ns);
+    if (t->valid && t->mono_ns > snap->since_ns)
+        snap->average_mw =
+            joule_power_mw(t->node_uj, t->mono_ns - snap->since_ns);
+    joule_board_publish(s->board, snap);
+    report(s);
+}
+
+/* Go on with the total of this boot, or begin one. */
+static void continue_total(struct joule_sampler *s)
+{
+    struct joule_snapshot *snap = &s->snapshot;
+    const struct joule_source *source = s->opt.source;
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
+    uint64_t key = joule_domains_key(source->domains, source->domain_count);
+
+    if (joule_board_read(s->board, snap) < 0) {
+        memset(snap, 0, sizeof(*snap));
+        joule_tally_start(&snap->tally, source->domains, source->domain_count,
+                          0);
+        snap->since_ns = now_ns;
+    } else if (snap->tally.domain_key != key) {
+        uint64_t base_uj = snap->tally.node_uj;
+
+        joule_tally_start(&snap->tally, source->domains, source->domain_count,
+                          base_uj);
+        tell(s, JOULE_EVENT_INFO,
+             "the energy domains have changed; the node total goes on from "
+             "%" PRIu64 " J",
+             base_uj / 1000000);
+    } else {
+        tell(s, JOULE_EVENT_INFO,
+             "the node total goes on from %" PRIu64 " J, %" PRId64
+             " ms after its last sample",
+             snap->tally.node_uj / 1000000,
+             (now_ns - snap->tally.mono_ns) / JOULE_NS_PER_MS);
+    }
+    snap->period_ns = s->opt.period_ns;
+    s->begun_ns = now_ns;
+}
+
+/* true: the board is ours and the total is set up. */
+static bool acquire_board(struct joule_sampler *s, struct joule_error *err)
+{
+    struct joule_board *board;
+
+    if (s->board)
+        return true;
+    board = joule_board_create(s->opt.root_fd, s->node, err);
+    if (!board)
+        return false;
+    s->board = board;
+    continue_total(s);
+    return true;
+}
+
+static struct timespec later(struct timespec t, int64_t ns)
+{
+    t.tv_sec += ns / JOULE_NS_PER_S;
+    t.tv_nsec += ns % JOULE_NS_PER_S;
+    if (t.tv_nsec >= JOULE_NS_PER_S) {
+        t.tv_nsec -= JOULE_NS_PER_S;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+/* Sleep until *deadline or until told to stop; true: stop. */
+static bool wait_until(struct joule_sampler *s, const struct timespec *deadline)
+{
+    bool stop;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop &&
+           pthread_cond_timedwait(&s->wake, &s->lock, deadline) == 0)
+        continue;
+    stop = s->stop;
+    pthread_mutex_unlock(&s->lock);
+    return stop;
+}
+
+static void *sampler_main(void *arg)
+{
+    struct joule_sampler *s = arg;
+    struct timespec deadline, now;
+
+    prctl(PR_SET_NAME, "joule_sampler");
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    for (;;) {
+        deadline = later(deadline, s->opt.period_ns);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        /* After a suspend or a stop, one sample now and not a burst. */
+        if (now.tv_sec > deadline.tv_sec + 1)
+            deadline = now;
+        if (wait_until(s, &deadline))
+            break;
+        if (acquire_board(s, NULL))
+            take_sample(s);
+    }
+    if (s->board)
+        take_sample(s);
+    return NULL;
+}
+
+static int start_thread(struct joule_sampler *s, struct joule_error *err)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int rc;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, THREAD_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(&s->thread, &attr, sampler_main, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc)
+        return joule_error_set(err, rc, "cannot start the sampler thread: %s",
+                               strerror(rc));
+    s->pid = getpid();
+    return 0;
+}
+
+static void sampler_free(struct joule_sampler *s)
+{
+    int saved = errno;
+
+    joule_board_destroy(s->board);
+    if (s->opt.root_fd >= 0)
+        close(s->opt.root_fd);
+    free(s->node);
+    free(s);
+    errno = saved;
+}
+
+static void init_locks(struct joule_sampler *s)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+struct joule_sampler *
+joule_sampler_create(const struct joule_sampler_options *opt,
+                     struct joule_error *err)
+{
+    struct joule_sampler *s = calloc(1, sizeof(*s));
+
+    if (!s) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    s->opt = *opt;
+    s->opt.root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
+    s->node = strdup(opt->node);
+    s->opt.node = s->node;
+    init_locks(s);
+    if (s->opt.root_fd < 0 || !s->node) {
+        joule_error_set(err, errno, "cannot start the sampler: %s",
+                        strerror(errno));
+        goto fail;
+    }
+    if (acquire_board(s, err))
+        take_sample(s);
+    else if (errno != EWOULDBLOCK)
+        goto fail;
+    if (start_thread(s, err) < 0)
+        goto fail;
+    return s;
+fail:
+    sampler_free(s);
+    return NULL;
+}
+
+void joule_sampler_destroy(struct joule_sampler *s)
+{
+    if (!s)
+        return;
+    if (s->pid == getpid()) {
+        pthread_mutex_lock(&s->lock);
+        s->stop = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->thread, NULL);
+        pthread_cond_destroy(&s->wake);
+        pthread_mutex_destroy(&s->lock);
+    }
+    sampler_free(s);
+}
+
+int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
+{
+    struct joule_board *board = s->board;
+    int64_t age_ns;
+
+    if (!board) {
+        errno = ENODATA;
+        return -1;
+    }
+    if (joule_board_read(board, ret) < 0)
+        return -1;
+    age_ns = joule_clock_mono_ns(s->opt.clock) - ret->tally.mono_ns;
+    if (age_ns > 3 * s->opt.period_ns && s->pid != getpid()) {
+        errno = ECHILD;
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sampler.h - the thread in slurmd that reads the counters at a steady pace
+ * and publishes the node total on the board.
+ *
+ * It continues what the board of this boot says: a restarted slurmd loses
+ * nothing as long as it was away for less than one wrap of a counter.
+ */
+#ifndef JOULE_SAMPLER_SAMPLER_H
+#define JOULE_SAMPLER_SAMPLER_H
+
+#include "common/base/clock.h"
+#include "common/board/board.h"
+
+enum joule_event {
+    JOULE_EVENT_INFO,    /* started, continued, recovered */
+    JOULE_EVENT_PROBLEM, /* said once for each problem */
+};
+
+struct joule_sampler_options {
+    const struct joule_clock *clock; /* required */
+    struct joule_source *source;     /* required; borrowed, used by the
+                                        thread alone until destroy */
+    int root_fd;                     /* for the board; not kept */
+    const char *node;                /* NodeName; not kept */
+    int64_t period_ns;               /* see joule_sampler_period_ns */
+    /* optional: told from the sampler's thread, one sentence without
+     * newline; must not call back into the sampler. */
+    void (*event)(enum joule_event event, const char *text, void *arg);
+    void *event_arg;
+};
+
+struct joule_sampler;
+
+/* [asked_ns], or less if that is above a third of the domains' shortest wrap
+ * time: then the caller says so. */
+int64_t joule_sampler_period_ns(const struct joule_domain *domains,
+                                size_t count, int64_t asked_ns);
+
+/*
+ * Open the board and start the thread (all signals blocked).  The first
+ * sample is published before this returns.  NULL with errno and a sentence
+ * on failure.  A board that another slurmd still writes (the old process of
+ * a reconfigure) is no failure: the thread takes over when it is free.
+ */
+struct joule_sampler *
+joule_sampler_create(const struct joule_sampler_options *opt,
+                     struct joule_error *err);
+
+/* Stop the thread, publish a last sample; returns within the time of one
+ * reading.  NULL is a no-op.  In a child of fork(2), where the thread is not,
+ * only the memory is freed. */
+void joule_sampler_destroy(struct joule_sampler *sampler);
+
+/* The last snapshot, without a system call.  As joule_board_read; any
+ * thread.  ECHILD: it is older than three periods and the thread is not in
+ * this process (fork): the caller makes a new sampler. */
+int joule_sampler_read(struct joule_sampler *sampler,
+                       struct joule_snapshot *ret_snapshot);
+
+#endif
