@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The lifetime of everything here is init() to fini(): slurmd of 22.05 closes
+ * and loads the plugin again at a reconfigure, later releases start a new
+ * process and never call fini.  What must survive is on the board.
+ */
+#include "plugins/slurm_abi/energy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/board/account.h"
+#include "common/sampler/sampler.h"
+#include "plugins/slurm_abi/conf.h"
+#include "plugins/slurm_abi/host.h"
+#include "plugins/slurm_abi/series.h"
+
+/* The entry points, as libslurm looks them up. */
+JOULE_SLURM_EXPORT int init(void);
+JOULE_SLURM_EXPORT int fini(void);
+JOULE_SLURM_EXPORT int acct_gather_energy_p_update_node_energy(void);
+JOULE_SLURM_EXPORT int acct_gather_energy_p_get_data(enum acct_energy_type type,
+                                                     void *data);
+JOULE_SLURM_EXPORT int acct_gather_energy_p_set_data(enum acct_energy_type type,
+                                                     void *data);
+JOULE_SLURM_EXPORT void
+acct_gather_energy_p_conf_options(s_p_options_t **full_options,
+                                  int *full_options_count);
+JOULE_SLURM_EXPORT void acct_gather_energy_p_conf_set(int context_id,
+                                                      s_p_hashtbl_t *table);
+JOULE_SLURM_EXPORT void
+acct_gather_energy_p_conf_values(joule_slurm_list *data);
+
+/* A node without counters is looked at again now and then: the msr module
+ * may be loaded later. */
+#define RETRY_NS (60 * JOULE_NS_PER_S)
+
+static struct {
+    enum joule_host host;
+    struct joule_config config;
+    bool configured;
+    char node[256];
+    int root_fd;
+    struct joule_source *source;
+    int64_t tried_ns;
+    time_t started;
+    uint64_t before_j; /* the figure given last */
+    /* slurmd */
+    struct joule_sampler *sampler;
+    bool said_missing;
+    /* slurmstepd */
+    struct joule_board *board;
+    struct joule_account *account;
+    struct joule_series *series;
+    bool step_begun; /* the first get_data: the tasks are about to run */
+    uint64_t step_base_uj;
+} self = {.root_fd = -1};
+
+static void on_event(enum joule_event event, const char *text, void *arg)
+{
+    (void)arg;
+    if (event == JOULE_EVENT_PROBLEM)
+        slurm_error("%s: %s", joule_energy_driver.name, text);
+    else
+        slurm_info("%s: %s", joule_energy_driver.name, text);
+}
+
+static void close_all(void)
+{
+    joule_sampler_destroy(self.sampler);
+    self.sampler = NULL;
+    joule_series_destroy(self.series);
+    self.series = NULL;
+    joule_account_destroy(self.account);
+    self.account = NULL;
+    joule_board_destroy(self.board);
+    self.board = NULL;
+    joule_source_destroy(self.source);
+    self.source = NULL;
+}
+
+static int64_t sample_period_ns(void)
+{
+    int64_t asked_ns = self.config.sample_period_ns;
+    int64_t ns = joule_sampler_period_ns(self.source->domains,
+                                         self.source->domain_count, asked_ns);
+    char asked[32], used[32];
+
+    if (ns < asked_ns) {
+        joule_format_duration(asked_ns, asked, sizeof(asked));
+        joule_format_duration(ns, used, sizeof(used));
+        slurm_info("%s: JouleSamplePeriod=%s is too long for counters that "
+                   "may wrap in %" PRId64 " s: %s is used",
+                   joule_energy_driver.name, asked,
+                   joule_domains_wrap_ns(self.source->domains,
+                                         self.source->domain_count) /
+                       JOULE_NS_PER_S,
+                   used);
+    }
+    return ns;
+}
+
+static void slurmd_open(void)
+{
+    struct joule_sampler_options opt = {
+        .clock = &joule_clock_system,
+        .root_fd = self.root_fd,
+        .node = self.node,
+        .event = on_event,
+    };
+    struct joule_error err;
+    char remark[JOULE_ERROR_MAX];
+
+    self.source = joule_energy_driver.open(self.root_fd, &self.config, &err);
+    if (self.source) {
+        opt.source = self.source;
+        opt.period_ns = sample_period_ns();
+        self.sampler = joule_sampler_create(&opt, &err);
+    }
+    if (!self.sampler) {
+        close_all();
+        if (!self.said_missing)
+            slurm_error("%s: energy is unknown on this node: %s",
+                        joule_energy_driver.name, err.text);
+        self.said_missing = true;
+        return;
+    }
+    self.said_missing = false;
+    slurm_info("%s: %zu energy counters, read every %" PRId64 " ms",
+               joule_energy_driver.name, self.source->domain_count,
+               opt.period_ns / JOULE_NS_PER_MS);
+    if (joule_energy_driver.remark &&
+        joule_energy_driver.remark(self.source, remark, sizeof(remark)))
+        slurm_info("%s: %s", joule_energy_driver.name, remark);
+}
+
+/* slurmd says what is wrong with the node, once; a step does not repeat it. */
+static void stepd_open(void)
+{
+    struct joule_error err;
+
+    self.source = joule_energy_driver.open(self.root_fd, &self.config, &err);
+    if (!self.source) {
+        slurm_debug("%s: %s", joule_energy_driver.name, err.text);
+        return;
+    }
+    self.board = joule_board_open(self.root_fd, self.node, &err);
+    if (!self.board)
+        slurm_debug("%s: the step counts alone: %s", joule_energy_driver.name,
+                    err.text);
+    self.account =
+        joule_account_create(&joule_clock_system, self.source, self.board);
+    self.series = joule_series_create(self.source);
+    if (!self.account || !self.series) {
+        slurm_error("%s: out of memory", joule_energy_driver.name);
+        close_all();
+        return;
+    }
+    joule_account_begin(self.account);
+}
+
+static void open_all(void)
+{
+    struct joule_error err;
+
+    self.tried_ns = joule_clock_mono_ns(&joule_clock_system);
+    if (self.root_fd < 0)
+        self.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (joule_host_node_name(self.node, sizeof(self.node), &err) < 0) {
+        slurm_error("%s: %s", joule_energy_driver.name, err.text);
+        return;
+    }
+    if (self.host == JOULE_HOST_SLURMD)
+        slurmd_open();
+    else if (self.host == JOULE_HOST_SLURMSTEPD)
+        stepd_open();
+}
+
+int init(void)
+{
+    struct joule_error err;
+
+    if (joule_host_check(&err) < 0) {
+        slurm_error("%s: %s", joule_energy_driver.name, err.text);
+        return SLURM_ERROR;
+    }
+    self.host = joule_host_find();
+    self.started = time(NULL);
+    joule_option_defaults(joule_config_options, &self.config);
+    return SLURM_SUCCESS;
+}
+
+int fini(void)
+{
+    close_all();
+    if (self.root_fd >= 0)
+        close(self.root_fd);
+    memset(&self, 0, sizeof(self));
+    self.root_fd = -1;
+    return SLURM_SUCCESS;
+}
+
+void acct_gather_energy_p_conf_options(s_p_options_t **full_options,
+                                       int *full_options_count)
+{
+    joule_conf_register(joule_config_options, full_options, full_options_count);
+}
+
+/* slurmstepd of 24.11 and later calls this twice: with its own reading of
+ * acct_gather.conf, then with slurmd's.  The counters must be opened here, as
+ * root: later the whole process runs as the job's user for a while. */
+void acct_gather_energy_p_conf_set(int context_id, s_p_hashtbl_t *table)
+{
+    struct joule_config config;
+
+    (void)context_id;
+    memset(&config, 0, sizeof(config));
+    joule_conf_load(joule_config_options, &config, table,
+                    self.host != JOULE_HOST_SLURMD &&
+                        self.host != JOULE_HOST_SLURMCTLD);
+    if (self.configured && memcmp(&config, &self.config, sizeof(config)) == 0)
+        return;
+    close_all();
+    self.config = config;
+    self.configured = true;
+    open_all();
+}
+
+void acct_gather_energy_p_conf_values(joule_slurm_list *data)
+{
+    joule_conf_values(joule_config_options, &self.config, *data);
+}
+
+/* Joules and watts come to be here and nowhere else, rounded to the nearest. */
+static uint64_t uj_to_j(uint64_t uj)
+{
+    return uj / 1000000 + (uj % 1000000 >= 500000);
+}
+
+static uint32_t mw_to_w(uint64_t mw)
+{
+    uint64_t w;
+
+    if (mw == JOULE_MW_UNKNOWN)
+        return NO_VAL;
+    w = mw / 1000 + (mw % 1000 >= 500);
+    return w < NO_VAL ? (uint32_t)w : NO_VAL;
+}
+
+static void fill(acct_gather_energy_t *energy, uint64_t used_uj,
+                 uint64_t node_mw, uint64_t average_mw)
+{
+    energy->consumed_energy = uj_to_j(used_uj);
+    energy->base_consumed_energy = 0;
+    energy->previous_consumed_energy = self.before_j;
+    energy->current_watts = mw_to_w(node_mw);
+    energy->ave_watts = mw_to_w(average_mw);
+    energy->poll_time = time(NULL);
+#if JOULE_SLURM_SERIES >= JOULE_SLURM_24_11
+    energy->slurmd_start_time = self.started;
+#endif
+    self.before_j = energy->consumed_energy;
+}
+
+static void fill_unknown(acct_gather_energy_t *energy)
+{
+    memset(energy, 0, sizeof(*energy));
+    energy->consumed_energy = NO_VAL64;
+    energy->current_watts = NO_VAL;
+    energy->ave_watts = NO_VAL;
+    energy->poll_time = time(NULL);
+}
+
+/* slurmd: the node since the sampler first ran in this boot. */
+static int read_node(struct joule_snapshot *snapshot)
+{
+    if (!self.sampler &&
+        joule_clock_mono_ns(&joule_clock_system) - self.tried_ns > RETRY_NS)
+        open_all();
+    if (!self.sampler)
+        return -1;
+    if (joule_sampler_read(self.sampler, snapshot) == 0)
+        return snapshot->tally.valid ? 0 : -1;
+    if (errno == ECHILD) {
+        /* slurmd went to the background after conf_set. */
+        close_all();
+        open_all();
+    }
+    return -1;
+}
+
+/* slurmstepd: the step on this node. */
+static int read_step(struct joule_account_reading *reading)
+{
+    bool first = !self.step_begun;
+
+    if (!self.account)
+        return -1;
+    self.step_begun = true;
+    if (joule_account_update(self.account, reading) < 0)
+        return -1;
+    if (first)
+        self.step_base_uj = reading->used_uj;
+    return 0;
+}
+
+static void get_energy(acct_gather_energy_t *energy)
+{
+    struct joule_account_reading reading;
+    struct joule_snapshot snapshot;
+
+    if (self.host == JOULE_HOST_SLURMD && read_node(&snapshot) == 0)
+        fill(energy, snapshot.tally.node_uj, snapshot.node_mw,
+             snapshot.average_mw);
+    else if (self.host == JOULE_HOST_SLURMSTEPD && read_step(&reading) == 0)
+        fill(energy, reading.used_uj - self.step_base_uj, reading.node_mw,
+             reading.average_mw);
+    else
+        fill_unknown(energy);
+}
+
+int acct_gather_energy_p_update_node_energy(void)
+{
+    return SLURM_SUCCESS;
+}
+
+int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
+{
+    struct joule_snapshot snapshot;
+
+    switch (type) {
+    case ENERGY_DATA_NODE_ENERGY:
+    case ENERGY_DATA_NODE_ENERGY_UP:
+    case ENERGY_DATA_JOULES_TASK:
+    case ENERGY_DATA_STRUCT:
+        get_energy(data);
+        return SLURM_SUCCESS;
+    case ENERGY_DATA_LAST_POLL:
+        *(time_t *)data = 0;
+        if (self.host == JOULE_HOST_SLURMD && read_node(&snapshot) == 0)
+            *(time_t *)data = (time_t)(snapshot.wall_ns / JOULE_NS_PER_S);
+        return SLURM_SUCCESS;
+    case ENERGY_DATA_SENSOR_CNT:
+        /* Also without counters: the caller's array has as many entries as
+         * this says, and one is filled with "unknown". */
+        *(uint16_t *)data = 1;
+        return SLURM_SUCCESS;
+    default:
+        slurm_error("%s: Slurm asks for unknown energy data %d",
+                    joule_energy_driver.name, (int)type);
+        return SLURM_ERROR;
+    }
+}
+
+int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
+{
+    struct joule_account_reading reading;
+
+    (void)data;
+    switch (type) {
+    case ENERGY_DATA_PROFILE:
+        if (self.host == JOULE_HOST_SLURMSTEPD && self.account &&
+            joule_account_update(self.account, &reading) == 0)
+            joule_series_add(self.series, &reading, time(NULL));
+        return SLURM_SUCCESS;
+    case ENERGY_DATA_RECONFIG: /* 22.05: after init and conf_set, which did it
+                                */
+    case ENERGY_DATA_STEP_PTR:
+        return SLURM_SUCCESS;
+    default:
+        slurm_error("%s: Slurm sets unknown energy data %d",
+                    joule_energy_driver.name, (int)type);
+        return SLURM_ERROR;
+    }
+}

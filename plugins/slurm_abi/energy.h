@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * energy.h - the six entry points of an acct_gather_energy plugin, written
+ * once over a driver row.
+ *
+ * A plugin is a file that defines joule_energy_driver and the three variables
+ * plugin_name, plugin_type and plugin_version; the entry points are linked
+ * from energy.c.  Slurm serialises all calls with one lock, so the adaptor
+ * has none of its own, and each call is bounded: get_data copies from the
+ * board and, in slurmstepd, reads the counters.
+ */
+#ifndef JOULE_SLURM_ENERGY_H
+#define JOULE_SLURM_ENERGY_H
+
+#include "common/base/error.h"
+#include "common/sampler/config.h"
+#include "common/source/source.h"
+
+struct joule_energy_driver {
+    const char *name; /* for log lines: "joule_rapl" */
+    /* required: open the counters below root_fd; NULL with errno and a
+     * sentence. */
+    struct joule_source *(*open)(int root_fd, const struct joule_config *config,
+                                 struct joule_error *err);
+    /* optional: one sentence for the log of slurmd about a source that
+     * works, or 0 if there is nothing to say. */
+    int (*remark)(const struct joule_source *source, char *buf, size_t size);
+};
+
+extern const struct joule_energy_driver joule_energy_driver;
+
+#endif

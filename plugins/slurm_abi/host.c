@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plugins/slurm_abi/host.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "plugins/slurm_abi/slurm_abi.h"
+
+/* Bits of 26.05's "uint32_t slurm_daemon"; older releases have functions. */
+static const struct {
+    enum joule_host host;
+    const char *function;
+    uint32_t daemon_bit;
+    const char *program;
+} hosts[] = {
+    {JOULE_HOST_SLURMSTEPD, "slurm_running_in_slurmstepd", 1 << 5,
+     "slurmstepd"},
+    {JOULE_HOST_SLURMD, "slurm_running_in_slurmd", 1 << 4, "slurmd"},
+    {JOULE_HOST_SLURMCTLD, "slurm_running_in_slurmctld", 1 << 3, "slurmctld"},
+};
+
+#define HOST_COUNT (sizeof(hosts) / sizeof(hosts[0]))
+
+/* "slurmd", or Debian's "slurmd-wlm" behind an alternatives link. */
+static bool is_program(const char *path, const char *program)
+{
+    const char *name = strrchr(path, '/');
+    size_t length = strlen(program);
+
+    name = name ? name + 1 : path;
+    return strncmp(name, program, length) == 0 &&
+           (name[length] == '\0' || name[length] == '-');
+}
+
+enum joule_host joule_host_find(void)
+{
+    const uint32_t *daemon_bits = dlsym(RTLD_DEFAULT, "slurm_daemon");
+    bool known = daemon_bits != NULL;
+    char path[4096];
+    ssize_t length;
+    size_t i;
+
+    for (i = 0; i < HOST_COUNT; i++) {
+        bool (*running)(void);
+
+        if (daemon_bits) {
+            if (*daemon_bits & hosts[i].daemon_bit)
+                return hosts[i].host;
+            continue;
+        }
+        *(void **)&running = dlsym(RTLD_DEFAULT, hosts[i].function);
+        if (!running)
+            continue;
+        known = true;
+        if (running())
+            return hosts[i].host;
+    }
+    if (known)
+        return JOULE_HOST_OTHER;
+    length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (length < 0)
+        return JOULE_HOST_OTHER;
+    path[length] = '\0';
+    for (i = 0; i < HOST_COUNT; i++) {
+        if (is_program(path, hosts[i].program))
+            return hosts[i].host;
+    }
+    return JOULE_HOST_OTHER;
+}
+
+int joule_host_check(struct joule_error *err)
+{
+    long api = slurm_api_version() >> 16;
+
+    if (api == JOULE_SLURM_API)
+        return 0;
+    return joule_error_set(err, ENOTSUP,
+                           "built for Slurm %d.%02d.%d (library version %d), "
+                           "but loaded by one with library version %ld: "
+                           "rebuild slurm-joule for this Slurm",
+                           SLURM_VERSION_NUMBER >> 16,
+                           SLURM_VERSION_NUMBER >> 8 & 0xff,
+                           SLURM_VERSION_NUMBER & 0xff, JOULE_SLURM_API, api);
+}
+
+static int node_name_from_command(char *buf, size_t size)
+{
+    char *text, *word;
+    size_t length;
+    int rc = -1;
+    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (root_fd < 0)
+        return -1;
+    text = joule_file_load(root_fd, "proc/self/cmdline", 1 << 20, &length);
+    close(root_fd);
+    if (!text)
+        return -1;
+    for (word = text; word < text + length; word += strlen(word) + 1) {
+        const char *name;
+
+        if (strncmp(word, "-N", 2) != 0)
+            continue;
+        name = word[2] ? word + 2 : word + 3;
+        if (name < text + length && *name && strlen(name) < size) {
+            memcpy(buf, name, strlen(name) + 1);
+            rc = 0;
+        }
+    }
+    free(text);
+    return rc;
+}
+
+int joule_host_node_name(char *buf, size_t size, struct joule_error *err)
+{
+    const char *name = getenv("SLURMD_NODENAME");
+    char *dot;
+
+    if (name && *name) {
+        if (strlen(name) >= size)
+            return joule_error_set(err, ENAMETOOLONG,
+                                   "the node name is too long");
+        memcpy(buf, name, strlen(name) + 1);
+        return 0;
+    }
+    if (node_name_from_command(buf, size) == 0)
+        return 0;
+    if (gethostname(buf, size) < 0)
+        return joule_error_set(err, errno, "cannot find the node's name: %s",
+                               strerror(errno));
+    buf[size - 1] = '\0';
+    dot = strchr(buf, '.');
+    if (dot)
+        *dot = '\0';
+    return 0;
+}

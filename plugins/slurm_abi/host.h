@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * host.h - the program that loaded the plugin: which it is, and whether it is
+ * the release that the plugin was built for.
+ */
+#ifndef JOULE_SLURM_HOST_H
+#define JOULE_SLURM_HOST_H
+
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+enum joule_host {
+    JOULE_HOST_OTHER, /* sh5util and other commands */
+    JOULE_HOST_SLURMCTLD,
+    JOULE_HOST_SLURMD,
+    JOULE_HOST_SLURMSTEPD,
+};
+
+/* Asked of Slurm where the release offers it, else of the program's name. */
+enum joule_host joule_host_find(void);
+
+/* 0, or -1 with a sentence that names both releases. */
+int joule_host_check(struct joule_error *err);
+
+/*
+ * The NodeName of this slurmd or slurmstepd into buf[size]: SLURMD_NODENAME,
+ * which both set for themselves, else slurmd's -N option, else the short host
+ * name.  0, or -1 with a sentence.
+ */
+int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
+
+#endif
