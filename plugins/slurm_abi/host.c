@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/file.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 /* Bits of 26.05's "uint32_t slurm_daemon"; older releases have functions. */
@@ -89,31 +88,66 @@ int joule_host_check(struct joule_error *err)
                            SLURM_VERSION_NUMBER & 0xff, JOULE_SLURM_API, api);
 }
 
+/* slurmd's options without an argument, in the three releases. */
+#define SLURMD_FLAGS "bcCDgGhMsvVZ"
+
+/* The argument of -N in the words of a command line, or NULL. */
+static const char *find_dash_n(const char *text, size_t length)
+{
+    const char *end = text + length, *word, *next;
+
+    for (word = text; word < end; word = next) {
+        const char *c = word + 1;
+
+        next = word + strlen(word) + 1;
+        if (word[0] != '-' || word[1] == '-')
+            continue;
+        c += strspn(c, SLURMD_FLAGS);
+        if (*c == 'N' && c[1])
+            return c + 1;
+        if (*c == 'N')
+            return next < end ? next : NULL;
+    }
+    return NULL;
+}
+
 static int node_name_from_command(char *buf, size_t size)
 {
-    char *text, *word;
-    size_t length;
-    int rc = -1;
-    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char text[65536];
+    const char *name;
+    ssize_t length = -1;
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 
-    if (root_fd < 0)
-        return -1;
-    text = joule_file_load(root_fd, "proc/self/cmdline", 1 << 20, &length);
-    close(root_fd);
-    if (!text)
-        return -1;
-    for (word = text; word < text + length; word += strlen(word) + 1) {
-        const char *name;
-
-        if (strncmp(word, "-N", 2) != 0)
-            continue;
-        name = word[2] ? word + 2 : word + 3;
-        if (name < text + length && *name && strlen(name) < size) {
-            memcpy(buf, name, strlen(name) + 1);
-            rc = 0;
-        }
+    if (fd >= 0) {
+        length = read(fd, text, sizeof(text) - 1);
+        close(fd);
     }
-    free(text);
+    if (length <= 0)
+        return -1;
+    text[length] = '\0';
+    name = find_dash_n(text, (size_t)length);
+    if (!name || !*name || strlen(name) >= size)
+        return -1;
+    memcpy(buf, name, strlen(name) + 1);
+    return 0;
+}
+
+/* As slurmd itself: the NodeName whose NodeHostname is this host. */
+static int node_name_from_conf(char *buf, size_t size)
+{
+    char *(*get_name)(void);
+    char *name;
+    int rc = -1;
+
+    *(void **)&get_name =
+        dlsym(RTLD_DEFAULT, "slurm_conf_get_aliased_nodename");
+    if (!get_name || !(name = get_name()))
+        return -1;
+    if (*name && strlen(name) < size) {
+        memcpy(buf, name, strlen(name) + 1);
+        rc = 0;
+    }
+    slurm_xfree((void **)&name);
     return rc;
 }
 
@@ -129,7 +163,8 @@ int joule_host_node_name(char *buf, size_t size, struct joule_error *err)
         memcpy(buf, name, strlen(name) + 1);
         return 0;
     }
-    if (node_name_from_command(buf, size) == 0)
+    if (node_name_from_command(buf, size) == 0 ||
+        node_name_from_conf(buf, size) == 0)
         return 0;
     if (gethostname(buf, size) < 0)
         return joule_error_set(err, errno, "cannot find the node's name: %s",

@@ -25,8 +25,9 @@ int joule_host_check(struct joule_error *err);
 
 /*
  * The NodeName of this slurmd or slurmstepd into buf[size]: SLURMD_NODENAME,
- * which both set for themselves, else slurmd's -N option, else the short host
- * name.  0, or -1 with a sentence.
+ * which slurmstepd has in all releases (slurmd of 22.05 has not), else
+ * slurmd's -N option, else what slurm.conf calls this host, else the short
+ * host name.  0, or -1 with a sentence.
  */
 int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
 
