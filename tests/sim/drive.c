@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/sim/drive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+/* How often new descendants and gone cgroups are looked for: less often when
+ * there are many to look at, so that the search stays below 1 % of a CPU. */
+#define SEARCH_NS        (100 * JOULE_NS_PER_MS)
+#define SEARCH_MEMBER_NS (5 * JOULE_NS_PER_MS)
+
+/* PID_MAX_LIMIT of the kernel.  A CPU clock's id holds the pid in 29 bits, so
+ * that 0x7fffffff would be the caller's own clock. */
+#define PID_MAX (1 << 22)
+
+struct member {
+    char *path; /* the cgroup, or NULL */
+    int fd;     /* of the cgroup's counter, -1 while it is gone */
+    bool micro; /* the counter is cpu.stat, in us */
+    pid_t pid;
+    clockid_t clock;
+    bool dead;       /* the process is gone for good */
+    uint64_t first;  /* counter when the member began to count */
+    uint64_t last;   /* and when it was last read */
+    uint64_t before; /* what earlier cgroups of that path used */
+};
+
+struct sim_drive {
+    struct member *members;
+    size_t count, space;
+    bool pids;
+    int64_t searched_ns;
+};
+
+struct sim_drive *sim_drive_create(void)
+{
+    return calloc(1, sizeof(struct sim_drive));
+}
+
+void sim_drive_destroy(struct sim_drive *drive)
+{
+    if (!drive)
+        return;
+    for (size_t i = 0; i < drive->count; i++) {
+        if (drive->members[i].fd >= 0)
+            close(drive->members[i].fd);
+        free(drive->members[i].path);
+    }
+    free(drive->members);
+    free(drive);
+}
+
+static struct member *member_add(struct sim_drive *drive)
+{
+    struct member *m;
+
+    if (drive->count == drive->space) {
+        size_t space = drive->space ? drive->space * 2 : 8;
+
+        m = realloc(drive->members, space * sizeof(*m));
+        if (!m)
+            return NULL;
+        drive->members = m;
+        drive->space = space;
+    }
+    m = &drive->members[drive->count++];
+    *m = (struct member){.fd = -1};
+    return m;
+}
+
+/* cgroups */
+
+static int cgroup_open(struct member *m)
+{
+    static const struct {
+        const char *file;
+        bool micro;
+    } counters[] = {{"cpuacct.usage", false}, {"cpu.stat", true}};
+
+    for (size_t i = 0; i < 2; i++) {
+        char *file;
+
+        if (asprintf(&file, "%s/%s", m->path, counters[i].file) < 0)
+            return -1;
+        m->fd = open(file, O_RDONLY | O_CLOEXEC);
+        free(file);
+        m->micro = counters[i].micro;
+        if (m->fd >= 0)
+            return 0;
+    }
+    return -1;
+}
+
+static int cgroup_read(const struct member *m, uint64_t *ret_ns)
+{
+    char buf[64];
+    const char *number = buf;
+    ssize_t len = pread(m->fd, buf, sizeof(buf) - 1, 0);
+
+    if (len <= 0)
+        return -1;
+    buf[len] = '\0';
+    if (m->micro) {
+        if (strncmp(buf, "usage_usec ", 11))
+            return errno = EINVAL, -1;
+        number += 11;
+    }
+    if (*number < '0' || *number > '9')
+        return errno = EINVAL, -1;
+    *ret_ns = strtoull(number, NULL, 10) * (m->micro ? 1000 : 1);
+    return 0;
+}
+
+int sim_drive_add_cgroup(struct sim_drive *drive, const char *path,
+                         struct joule_error *err)
+{
+    struct member *m = member_add(drive);
+
+    if (!m)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    m->path = strdup(path);
+    if (m->path && !cgroup_open(m) && !cgroup_read(m, &m->first)) {
+        m->last = m->first;
+        return 0;
+    }
+    joule_error_set(err, errno,
+                    "cgroup %s has no readable cpuacct.usage or cpu.stat: %m",
+                    path);
+    if (m->fd >= 0)
+        close(m->fd);
+    free(m->path);
+    drive->count--;
+    return -1;
+}
+
+/* Processes */
+
+static bool member_has(const struct sim_drive *drive, pid_t pid)
+{
+    for (size_t i = 0; i < drive->count; i++)
+        if (drive->members[i].pid == pid && !drive->members[i].dead)
+            return true;
+    return false;
+}
+
+static int pid_read(const struct member *m, uint64_t *ret_ns)
+{
+    struct timespec ts;
+
+    if (clock_gettime(m->clock, &ts))
+        return -1;
+    *ret_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return 0;
+}
+
+static int pid_add(struct sim_drive *drive, pid_t pid, bool newborn)
+{
+    struct member *m = member_add(drive);
+    int rc;
+
+    if (!m)
+        return -1;
+    rc = pid > PID_MAX ? ESRCH : clock_getcpuclockid(pid, &m->clock);
+    if (!rc && pid_read(m, &m->last))
+        rc = errno;
+    if (rc) {
+        drive->count--;
+        errno = rc;
+        return -1;
+    }
+    m->pid = pid;
+    if (!newborn)
+        m->first = m->last;
+    return 0;
+}
+
+/* Add the children of one thread; the list grows, so the caller's walk over
+ * the members reaches the grandchildren too. */
+static void children_add(struct sim_drive *drive, pid_t pid, const char *tid,
+                         bool newborn)
+{
+    char path[64];
+    FILE *f;
+    int child;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", (int)pid, tid);
+    f = fopen(path, "re");
+    if (!f)
+        return;
+    while (fscanf(f, "%d", &child) == 1)
+        if (!member_has(drive, child))
+            pid_add(drive, child, newborn);
+    fclose(f);
+}
+
+static void descendants_add(struct sim_drive *drive, size_t from, bool newborn)
+{
+    for (size_t i = from; i < drive->count; i++) {
+        pid_t pid = drive->members[i].pid;
+        char path[64];
+        struct dirent *entry;
+        DIR *tasks;
+
+        if (!pid || drive->members[i].dead)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+        tasks = opendir(path);
+        if (!tasks)
+            continue;
+        while ((entry = readdir(tasks)))
+            if (entry->d_name[0] != '.')
+                children_add(drive, pid, entry->d_name, newborn);
+        closedir(tasks);
+    }
+}
+
+int sim_drive_add_pid(struct sim_drive *drive, pid_t pid,
+                      struct joule_error *err)
+{
+    size_t from = drive->count;
+
+    if (member_has(drive, pid))
+        return joule_error_set(err, EEXIST, "process %d counts already",
+                               (int)pid);
+    if (pid_add(drive, pid, false))
+        return joule_error_set(err, errno, "cannot count process %d: %m",
+                               (int)pid);
+    drive->pids = true;
+    descendants_add(drive, from, false);
+    return 0;
+}
+
+/* Sampling */
+
+static void search(struct sim_drive *drive)
+{
+    if (drive->pids)
+        descendants_add(drive, 0, true);
+    for (size_t i = 0; i < drive->count; i++) {
+        struct member *m = &drive->members[i];
+
+        if (!m->path || m->fd >= 0 || cgroup_open(m))
+            continue;
+        m->before += m->last - m->first;
+        m->first = m->last = 0;
+    }
+}
+
+static void member_update(struct member *m)
+{
+    uint64_t ns;
+
+    if (m->path) {
+        if (m->fd < 0)
+            return;
+        if (cgroup_read(m, &ns)) {
+            close(m->fd);
+            m->fd = -1;
+            return;
+        }
+    } else {
+        if (m->dead)
+            return;
+        if (pid_read(m, &ns)) {
+            m->dead = true;
+            return;
+        }
+    }
+    if (ns > m->last)
+        m->last = ns;
+}
+
+uint64_t sim_drive_cpu_ns(struct sim_drive *drive, int64_t now_ns)
+{
+    int64_t pause_ns = (int64_t)drive->count * SEARCH_MEMBER_NS;
+    uint64_t sum = 0;
+
+    if (pause_ns < SEARCH_NS)
+        pause_ns = SEARCH_NS;
+    if (now_ns - drive->searched_ns >= pause_ns) {
+        drive->searched_ns = now_ns;
+        search(drive);
+    }
+    for (size_t i = 0; i < drive->count; i++) {
+        struct member *m = &drive->members[i];
+
+        member_update(m);
+        sum += m->before + m->last - m->first;
+    }
+    return sum;
+}

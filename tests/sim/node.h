@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * node.h - the node at this moment: machine, model, CPU time, registers and
+ * clock put together.  One thread.
+ *
+ * Registers move in steps: they show the energy of the last multiple of the
+ * update step.  CPU time is sampled at most once a step, and everything that
+ * is asked for within a step sees the same sample.
+ */
+#ifndef SIM_NODE_H
+#define SIM_NODE_H
+
+#include "common/base/clock.h"
+#include "tests/sim/drive.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/model.h"
+#include "tests/sim/registers.h"
+
+struct sim_node {
+    const struct joule_clock *clock;
+    int64_t start_ns; /* of the clock, when the node began */
+    int64_t step_ns;
+    struct sim_machine *machine;
+    struct sim_model *model;
+    struct sim_drive *drive;
+    struct sim_registers registers;
+    int64_t sampled_step; /* in which cpu_ns was read; -1 never */
+    uint64_t cpu_ns;
+    int64_t busy_uw; /* at ref_khz */
+    uint64_t khz, ref_khz;
+};
+
+/* Takes machine, model and drive: sim_node_clear destroys them. */
+void sim_node_init(struct sim_node *node, const struct joule_clock *clock,
+                   int64_t step_ns, struct sim_machine *machine,
+                   struct sim_model *model, struct sim_drive *drive,
+                   uint32_t dram_ppm);
+void sim_node_clear(struct sim_node *node);
+
+/* The exact energy at [mono_ns] of the clock, which must be now. */
+struct sim_energy sim_node_exact(struct sim_node *node, int64_t mono_ns);
+
+/* What the counters are about to show: the energy at the last step. */
+struct sim_energy sim_node_stepped(struct sim_node *node);
+
+/* rdmsr on machine->cpus[cpu]: 0 or EIO. */
+int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
+                   uint64_t *ret_value);
+
+/* From now on a CPU second costs node->busy_uw at node->khz. */
+void sim_node_busy_changed(struct sim_node *node);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nodesim - the energy counters of a node that is not there.
+ *
+ * One thread: poll over the FUSE device, the wattmeter's timer, signals and
+ * the control socket.  See --help, and the headers for what is simulated.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "tests/sim/control.h"
+#include "tests/sim/msrfs.h"
+#include "tests/sim/node.h"
+#include "tests/sim/options.h"
+#include "tests/sim/tree.h"
+#include "tests/sim/wattmeter.h"
+
+enum { EXIT_USAGE = 2 };
+
+struct server {
+    int dir_fd, signal_fd, timer_fd;
+    struct sim_node node;
+    struct sim_wattmeter *meter;
+    struct sim_control *control;
+    struct sim_msrfs *fs;
+};
+
+static void meter_line(struct server *s)
+{
+    int64_t mono_ns = joule_clock_mono_ns(s->node.clock);
+
+    if (s->meter)
+        sim_wattmeter_line(s->meter, mono_ns,
+                           joule_clock_wall_ns(s->node.clock),
+                           sim_node_exact(&s->node, mono_ns).node_nj);
+}
+
+/* Open DIR and lock it: its files are replaced, so it must neither be the
+ * machine's own root nor that of another nodesim.  s->dir_fd is set only when
+ * it is ours. */
+static int dir_open(struct server *s, const char *dir, struct joule_error *err)
+{
+    struct stat root, st;
+    int fd;
+
+    if (mkdir(dir, 0755) && errno != EEXIST)
+        return joule_error_set(err, errno, "cannot create %s: %m", dir);
+    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) || stat("/", &root))
+        joule_error_set(err, errno, "cannot open %s: %m", dir);
+    else if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
+        joule_error_set(err, EINVAL,
+                        "%s is the root of this machine: its files would be "
+                        "replaced",
+                        dir);
+    else if (flock(fd, LOCK_EX | LOCK_NB))
+        joule_error_set(err, errno, "another nodesim serves %s: %m", dir);
+    else
+        s->dir_fd = fd;
+    if (s->dir_fd < 0) {
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    unlinkat(fd, "ready", 0);
+    return 0;
+}
+
+static struct sim_load *load_create(const struct sim_options *opt,
+                                    struct joule_error *err)
+{
+    struct sim_load *load;
+
+    if (opt->load)
+        return sim_load_parse(opt->load, err);
+    if (opt->trace)
+        return sim_load_read(opt->trace, opt->trace_repeat, err);
+    load = sim_load_const(opt->idle_uw);
+    if (!load)
+        joule_error_set(err, ENOMEM, "out of memory");
+    return load;
+}
+
+static struct sim_drive *drive_create(const struct sim_options *opt,
+                                      struct joule_error *err)
+{
+    struct sim_drive *drive = sim_drive_create();
+
+    if (!drive) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < opt->cgroup_count; i++)
+        if (sim_drive_add_cgroup(drive, opt->cgroups[i], err))
+            goto fail;
+    for (size_t i = 0; i < opt->pid_count; i++)
+        if (sim_drive_add_pid(drive, opt->pids[i], err))
+            goto fail;
+    return drive;
+fail:
+    sim_drive_destroy(drive);
+    return NULL;
+}
+
+static int node_create(struct sim_node *node, const struct sim_options *opt,
+                       struct joule_error *err)
+{
+    struct sim_machine *machine = sim_machine_create(&opt->machine, err);
+    struct sim_drive *drive = NULL;
+    struct sim_load *load = NULL;
+    struct sim_model *model = NULL;
+    int64_t dram_ppm = opt->dram_ppm;
+
+    if (machine)
+        load = load_create(opt, err);
+    if (load)
+        drive = drive_create(opt, err);
+    if (drive) {
+        model = sim_model_create(load, opt->busy_uw);
+        load = NULL;
+        if (!model)
+            joule_error_set(err, ENOMEM, "out of memory");
+    }
+    if (!model) {
+        sim_machine_destroy(machine);
+        sim_load_destroy(load);
+        sim_drive_destroy(drive);
+        return -1;
+    }
+    if (dram_ppm < 0)
+        dram_ppm = machine->dram ? 150000 : 0;
+    sim_node_init(node, &joule_clock_system, opt->step_ns, machine, model,
+                  drive, (uint32_t)dram_ppm);
+    node->busy_uw = opt->busy_uw;
+    node->khz = (uint64_t)opt->khz;
+    node->ref_khz = (uint64_t)opt->ref_khz;
+    sim_node_busy_changed(node);
+    return 0;
+}
+
+/* Signals are blocked before anything is mounted: none can end the process
+ * without the unmount. */
+static int signals_open(struct server *s, struct joule_error *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    if (!sigprocmask(SIG_BLOCK, &set, NULL))
+        s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signal_fd < 0 ? joule_error_set(err, errno, "signalfd: %m") : 0;
+}
+
+static int timer_open(struct server *s, int64_t ns, struct joule_error *err)
+{
+    const struct timespec period = {.tv_sec = ns / JOULE_NS_PER_S,
+                                    .tv_nsec = ns % JOULE_NS_PER_S};
+    const struct itimerspec timer = {period, period};
+
+    s->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (s->timer_fd < 0 ||
+        (s->meter && timerfd_settime(s->timer_fd, 0, &timer, NULL)))
+        return joule_error_set(err, errno, "timerfd: %m");
+    return 0;
+}
+
+static int ready_tell(const struct server *s, int ready_fd,
+                      struct joule_error *err)
+{
+    int fd = openat(s->dir_fd, "ready", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+    if (fd < 0)
+        return joule_error_set(err, errno, "cannot create ready: %m");
+    close(fd);
+    if (ready_fd >= 0) {
+        if (write(ready_fd, "ready\n", 6) != 6)
+            return joule_error_set(err, errno, "cannot write to fd %d: %m",
+                                   ready_fd);
+        close(ready_fd);
+    }
+    return 0;
+}
+
+/* Until a signal: 0.  -1 with a sentence when the mount is gone. */
+static int loop(struct server *s, struct joule_error *err)
+{
+    enum { FS, TIMER, SIGNAL, CONTROL };
+    struct pollfd fds[CONTROL + 1 + SIM_CONTROL_CLIENTS];
+    uint64_t expired;
+
+    for (;;) {
+        size_t count;
+
+        fds[FS] = (struct pollfd){sim_msrfs_fd(s->fs), POLLIN, 0};
+        fds[TIMER] = (struct pollfd){s->timer_fd, POLLIN, 0};
+        fds[SIGNAL] = (struct pollfd){s->signal_fd, POLLIN, 0};
+        count = CONTROL + sim_control_poll(s->control, fds + CONTROL);
+        if (poll(fds, count, -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            return joule_error_set(err, errno, "poll: %m");
+        }
+        if (fds[FS].revents && sim_msrfs_serve(s->fs))
+            return joule_error_set(err, errno,
+                                   "the MSR devices were unmounted: %m");
+        if (fds[TIMER].revents &&
+            read(s->timer_fd, &expired, sizeof(expired)) > 0)
+            meter_line(s);
+        sim_control_serve(s->control, fds + CONTROL);
+        if (fds[SIGNAL].revents)
+            return 0;
+    }
+}
+
+static int serve(const struct sim_options *opt)
+{
+    struct server s = {.dir_fd = -1, .signal_fd = -1, .timer_fd = -1};
+    struct joule_error err = {""};
+    char *mount_path = NULL;
+    int rc = EXIT_FAILURE;
+
+    if (node_create(&s.node, opt, &err)) {
+        rc = EXIT_USAGE;
+        goto out;
+    }
+    if (dir_open(&s, opt->dir, &err) || signals_open(&s, &err))
+        goto out;
+    /* FUSE needs a name; the directory may be one that is relative. */
+    if (asprintf(&mount_path, "%s/dev/cpu", opt->dir) < 0) {
+        joule_error_set(&err, ENOMEM, "out of memory");
+        goto out;
+    }
+    if (opt->wattmeter) {
+        s.meter = sim_wattmeter_create(opt->wattmeter, s.node.machine->packages,
+                                       &err);
+        if (!s.meter)
+            goto out;
+    }
+    if (sim_tree_write(s.dir_fd, s.node.machine, &err))
+        goto out;
+    s.fs = sim_msrfs_create(mount_path, &s.node, &err);
+    if (!s.fs)
+        goto out;
+    s.control = sim_control_create(s.dir_fd, &s.node, s.meter, &err);
+    if (!s.control || timer_open(&s, opt->log_ns, &err))
+        goto out;
+    s.node.start_ns = joule_clock_mono_ns(s.node.clock);
+    meter_line(&s);
+    if (ready_tell(&s, opt->ready_fd, &err) || loop(&s, &err))
+        goto out;
+    rc = EXIT_SUCCESS;
+out:
+    if (rc)
+        fprintf(stderr, "nodesim: %s\n", err.text);
+    if (s.dir_fd >= 0)
+        unlinkat(s.dir_fd, "ready", 0);
+    sim_msrfs_destroy(s.fs);
+    if (s.control)
+        meter_line(&s);
+    sim_control_destroy(s.control);
+    if (sim_wattmeter_destroy(s.meter)) {
+        fprintf(stderr, "nodesim: the wattmeter log is not whole: %m\n");
+        rc = EXIT_FAILURE;
+    }
+    sim_node_clear(&s.node);
+    free(mount_path);
+    if (s.timer_fd >= 0)
+        close(s.timer_fd);
+    if (s.signal_fd >= 0)
+        close(s.signal_fd);
+    if (s.dir_fd >= 0)
+        close(s.dir_fd);
+    return rc;
+}
+
+static int ask(const struct sim_options *opt)
+{
+    char reply[SIM_CONTROL_LINE];
+    struct joule_error err = {""};
+
+    if (sim_control_ask(opt->dir, opt->command, reply, sizeof(reply), &err)) {
+        fprintf(stderr, "nodesim: %s\n", err.text);
+        return EXIT_FAILURE;
+    }
+    puts(reply);
+    return EXIT_SUCCESS;
+}
+
+static int integrate(const struct sim_options *opt)
+{
+    struct joule_error err = {""};
+    int64_t uj;
+
+    if (sim_wattmeter_integrate(opt->log, opt->from_ns, opt->to_ns, &uj,
+                                &err)) {
+        int rc = errno == ERANGE || errno == EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+
+        fprintf(stderr, "nodesim: %s\n", err.text);
+        return rc;
+    }
+    printf("%" PRId64 "\n", uj);
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    struct sim_options opt;
+    struct joule_error err = {""};
+
+    if (sim_options_parse(&opt, argc, argv, &err)) {
+        fprintf(stderr, "nodesim: %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    switch (opt.mode) {
+    case SIM_ASK:
+        return ask(&opt);
+    case SIM_INTEGRATE:
+        return integrate(&opt);
+    case SIM_HELP:
+        sim_options_help();
+        return EXIT_SUCCESS;
+    default:
+        return serve(&opt);
+    }
+}
