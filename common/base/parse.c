@@ -119,12 +119,9 @@ static const struct {
     uint64_t ns;
     bool format;
 } duration_units[] = {
-    {"h", UINT64_C(3600000000000), false},
-    {"m", UINT64_C(60000000000), false},
-    {"s", UINT64_C(1000000000), true},
-    {"ms", UINT64_C(1000000), true},
-    {"us", UINT64_C(1000), true},
-    {"ns", UINT64_C(1), true},
+    {"h", UINT64_C(3600000000000), false}, {"m", UINT64_C(60000000000), false},
+    {"s", UINT64_C(1000000000), true},     {"ms", UINT64_C(1000000), true},
+    {"us", UINT64_C(1000), true},          {"ns", UINT64_C(1), true},
 };
 
 #define DURATION_UNITS (sizeof(duration_units) / sizeof(duration_units[0]))
@@ -197,8 +194,7 @@ void joule_format_duration(int64_t ns, char *buf, size_t size)
     size_t i = 0;
 
     /* The ns row ends the search: everything is a multiple of it. */
-    while (!duration_units[i].format ||
-           ns % (int64_t)duration_units[i].ns != 0)
+    while (!duration_units[i].format || ns % (int64_t)duration_units[i].ns != 0)
         i++;
     snprintf(buf, size, "%" PRId64 "%s", ns / (int64_t)duration_units[i].ns,
              duration_units[i].name);

@@ -7,9 +7,10 @@
 /* Power over less than this is mostly the counter's 1 ms quantum. */
 #define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
 
-/* What the board said of one counter at an earlier reading of ours. */
+/* What the board said of one counter at our last good reading. */
 struct board_mark {
-    uint64_t ticks; /* the board's count, carried on to our reading */
+    uint64_t ticks;   /* the board's count, carried on to our reading */
+    uint64_t base_uj; /* differs when the board has begun a new count */
     uint32_t gaps;
     bool known;
 };
@@ -24,6 +25,8 @@ struct joule_account {
     struct joule_tally tally;       /* our own count since begin */
     struct joule_snapshot snapshot; /* scratch */
     struct board_mark mark[JOULE_DOMAINS_MAX];
+    struct board_mark next[JOULE_DOMAINS_MAX];      /* scratch */
+    struct joule_counter before[JOULE_DOMAINS_MAX]; /* scratch */
     struct joule_reading readings[JOULE_DOMAINS_MAX];
     uint64_t domain_uj[JOULE_DOMAINS_MAX];
 };
@@ -62,11 +65,14 @@ static struct board_mark mark_of(const struct joule_snapshot *s,
     const struct joule_counter *c = &s->tally.counter[i];
     struct board_mark mark = {.known = false};
 
+    uint64_t ticks = joule_counter_diff(reading.raw, c->raw, d->width_bits);
+
     if (c->state == JOULE_COUNTER_NEW || reading.error || c->read_ns > now_ns ||
-        now_ns - c->read_ns > joule_domain_wrap_ns(d) / 2)
+        now_ns - c->read_ns > joule_domain_wrap_ns(d) / 2 ||
+        joule_domain_absurd(d, ticks, now_ns - c->read_ns))
         return mark;
-    mark.ticks =
-        c->ticks + joule_counter_diff(reading.raw, c->raw, d->width_bits);
+    mark.ticks = c->ticks + ticks;
+    mark.base_uj = s->tally.base_uj;
     mark.gaps = c->gaps;
     mark.known = true;
     return mark;
@@ -97,6 +103,26 @@ static bool read_board(struct joule_account *a)
            t->domain_key == a->tally.domain_key && t->count == a->tally.count;
 }
 
+/*
+ * The board has nothing on a good reading of ours: the mark goes on by our own
+ * count, so that what both count is never added twice; a gap ends it.
+ */
+static struct board_mark carry(struct board_mark mark,
+                               const struct joule_counter *before,
+                               const struct joule_counter *now)
+{
+    mark.ticks += now->ticks - before->ticks;
+    if (now->gaps != before->gaps || before->state == JOULE_COUNTER_NEW)
+        mark.known = false;
+    return mark;
+}
+
+static bool can_bridge(struct board_mark now, struct board_mark then)
+{
+    return now.known && then.known && now.gaps == then.gaps &&
+           now.base_uj == then.base_uj && now.ticks >= then.ticks;
+}
+
 static void follow(struct joule_account *a)
 {
     const struct joule_domain *domains = a->source->domains;
@@ -114,19 +140,39 @@ static void follow(struct joule_account *a)
     for (i = 0; i < a->tally.count; i++) {
         struct joule_counter *c = &a->tally.counter[i];
         struct board_mark mark = {.known = false};
-        struct board_mark then = a->mark[i];
 
         if (has_board)
             mark =
                 mark_of(&a->snapshot, &domains[i], i, a->readings[i], now_ns);
-        if (mark.known && then.known && mark.gaps == then.gaps &&
-            mark.ticks >= then.ticks && c->state != JOULE_COUNTER_NEW &&
+        if (can_bridge(mark, a->mark[i]) && c->state != JOULE_COUNTER_NEW &&
             now_ns - c->read_ns > joule_domain_wrap_ns(&domains[i]) / 2)
-            bridge(c, mark, then, a->readings[i], now_ns);
-        if (mark.known)
-            a->mark[i] = mark;
+            bridge(c, mark, a->mark[i], a->readings[i], now_ns);
+        a->before[i] = *c;
+        a->next[i] = mark;
     }
     joule_tally_update(&a->tally, domains, a->readings, now_ns);
+    for (i = 0; i < a->tally.count; i++) {
+        if (a->next[i].known)
+            a->mark[i] = a->next[i];
+        else if (!a->readings[i].error)
+            a->mark[i] = carry(a->mark[i], &a->before[i], &a->tally.counter[i]);
+    }
+}
+
+/* Our own counters have moved, or stand where the sampler has seen them move.
+ * One that has never answered us says nothing, whatever the board says. */
+static bool is_known(const struct joule_account *a)
+{
+    uint32_t i;
+
+    if (a->tally.valid)
+        return true;
+    for (i = 0; i < a->tally.count; i++) {
+        if (a->source->domains[i].in_total &&
+            a->tally.counter[i].state == JOULE_COUNTER_NEW)
+            return false;
+    }
+    return a->board_valid;
 }
 
 void joule_account_begin(struct joule_account *a)
@@ -156,7 +202,7 @@ int joule_account_update(struct joule_account *a,
         return -1;
     }
     follow(a);
-    if (!a->tally.valid && !a->board_valid) {
+    if (!is_known(a)) {
         errno = ENODATA;
         return -1;
     }

@@ -87,9 +87,10 @@ static int enter_dir(int dir_fd, const char *name, mode_t mode, bool create,
                                strerror(errno));
     fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return joule_error_set(err, errno == ELOOP ? EPERM : errno,
-                               "cannot open directory %s: %s", name,
-                               strerror(errno));
+        /* A symbolic link is ELOOP or, for O_DIRECTORY, ENOTDIR. */
+        return joule_error_set(
+            err, errno == ELOOP || errno == ENOTDIR ? EPERM : errno,
+            "cannot open directory %s: %s", name, strerror(errno));
     if (check_owner(fd, S_IFDIR, name, err) < 0) {
         int saved = errno;
 
@@ -149,6 +150,19 @@ static bool page_is_ours(const struct page *page,
            memcmp(page->boot_id, boot_id, BOOT_ID_MAX) == 0;
 }
 
+/* Read, not mapped: a fault on a hole of the file needs a block, and without
+ * one it is a SIGBUS. */
+static bool file_is_ours(int fd, const char boot_id[BOOT_ID_MAX])
+{
+    struct page head;
+    size_t length = offsetof(struct page, generation);
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(struct page) &&
+           pread(fd, &head, length, 0) == (ssize_t)length &&
+           page_is_ours(&head, boot_id);
+}
+
 static struct joule_board *board_map(int fd, int prot, struct joule_error *err)
 {
     struct joule_board *board = calloc(1, sizeof(*board));
@@ -168,38 +182,101 @@ static struct joule_board *board_map(int fd, int prot, struct joule_error *err)
     return board;
 }
 
+static int open_file(int dir_fd, const char *node, int flags,
+                     struct joule_error *err)
+{
+    int saved;
+    int fd = openat(dir_fd, "board",
+                    flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return joule_error_set(err, errno == ELOOP ? EPERM : errno,
+                               "cannot open the board of node %s: %s", node,
+                               strerror(errno));
+    if (check_owner(fd, S_IFREG, "the board", err) == 0)
+        return fd;
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
 /* Blocks are allocated here: a full /run must be a sentence now and not a
  * SIGBUS in slurmd later. */
-static int prepare_file(int fd, const char boot_id[BOOT_ID_MAX],
-                        struct joule_error *err)
+static int size_file(int fd, struct joule_error *err)
 {
-    struct stat st;
     int rc;
 
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return joule_error_set(err, errno,
-                               errno == EWOULDBLOCK
-                                   ? "another slurmd writes this node's board"
-                                   : "cannot lock the board");
-    if (fstat(fd, &st) < 0)
-        return joule_error_set(err, errno, "cannot examine the board: %s",
-                               strerror(errno));
-    if (st.st_size == (off_t)sizeof(struct page)) {
-        struct page head;
-        size_t length = offsetof(struct page, generation);
-
-        if (pread(fd, &head, length, 0) == (ssize_t)length &&
-            page_is_ours(&head, boot_id))
-            return 0;
-    }
-    if (ftruncate(fd, 0) < 0 || ftruncate(fd, sizeof(struct page)) < 0)
+    if (ftruncate(fd, sizeof(struct page)) < 0)
         return joule_error_set(err, errno, "cannot size the board: %s",
                                strerror(errno));
     rc = posix_fallocate(fd, 0, sizeof(struct page));
-    if (rc)
-        return joule_error_set(err, rc, "no room for the board in /run: %s",
-                               strerror(rc));
-    return 1;
+    if (rc == 0)
+        return 0;
+    if (ftruncate(fd, 0) < 0)
+        rc = errno;
+    return joule_error_set(err, rc, "no room for the board in /run: %s",
+                           strerror(rc));
+}
+
+/* true: "board" still names the file that was locked; whoever had the lock
+ * before may have put a new one in its place. */
+static bool is_current(int dir_fd, int fd)
+{
+    struct stat mine, named;
+
+    return fstat(fd, &mine) == 0 &&
+           fstatat(dir_fd, "board", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+/*
+ * The board's file, locked.  One of another boot or version is not cut short
+ * but replaced: a slurmstepd of the version before an upgrade may have it
+ * mapped, and would die of SIGBUS.
+ */
+static int lock_file(int dir_fd, const char *node,
+                     const char boot_id[BOOT_ID_MAX], bool *ret_fresh,
+                     struct joule_error *err)
+{
+    struct stat st;
+    int fd, tries, saved;
+
+    for (tries = 0; tries < 8; tries++) {
+        fd = open_file(dir_fd, node, O_RDWR | O_CREAT, err);
+        if (fd < 0)
+            return -1;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+            joule_error_set(err, errno,
+                            errno == EWOULDBLOCK
+                                ? "another slurmd writes this node's board"
+                                : "cannot lock the board");
+            goto fail;
+        }
+        if (is_current(dir_fd, fd)) {
+            *ret_fresh = !file_is_ours(fd, boot_id);
+            if (!*ret_fresh)
+                return fd;
+            if (fstat(fd, &st) == 0 && st.st_size == 0) {
+                if (size_file(fd, err) == 0)
+                    return fd;
+                goto fail;
+            }
+            if (unlinkat(dir_fd, "board", 0) < 0) {
+                joule_error_set(err, errno, "cannot replace the board: %s",
+                                strerror(errno));
+                goto fail;
+            }
+        }
+        close(fd);
+    }
+    return joule_error_set(err, EWOULDBLOCK,
+                           "another slurmd writes this node's board");
+fail:
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
 }
 
 struct joule_board *joule_board_create(int root_fd, const char *node,
@@ -207,25 +284,16 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
 {
     char boot_id[BOOT_ID_MAX];
     struct joule_board *board = NULL;
-    int dir_fd, fd = -1, fresh, saved;
+    bool fresh = false;
+    int dir_fd, fd, saved;
 
     if (read_boot_id(root_fd, boot_id, err) < 0)
         return NULL;
     dir_fd = open_dir(root_fd, node, true, err);
     if (dir_fd < 0)
         return NULL;
-    fd = openat(dir_fd, "board",
-                O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        joule_error_set(err, errno == ELOOP ? EPERM : errno,
-                        "cannot open the board of node %s: %s", node,
-                        strerror(errno));
-        goto out;
-    }
-    if (check_owner(fd, S_IFREG, "the board", err) < 0)
-        goto out;
-    fresh = prepare_file(fd, boot_id, err);
-    if (fresh < 0)
+    fd = lock_file(dir_fd, node, boot_id, &fresh, err);
+    if (fd < 0)
         goto out;
     board = board_map(fd, PROT_READ | PROT_WRITE, err);
     if (!board)
@@ -254,37 +322,22 @@ struct joule_board *joule_board_open(int root_fd, const char *node,
 {
     char boot_id[BOOT_ID_MAX];
     struct joule_board *board = NULL;
-    struct stat st;
-    int dir_fd, fd = -1, saved;
+    int dir_fd, fd, saved;
 
     if (read_boot_id(root_fd, boot_id, err) < 0)
         return NULL;
     dir_fd = open_dir(root_fd, node, false, err);
     if (dir_fd < 0)
         return NULL;
-    fd =
-        openat(dir_fd, "board", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) {
-        joule_error_set(err, errno == ELOOP ? EPERM : errno,
-                        "cannot open the board of node %s: %s", node,
-                        strerror(errno));
+    fd = open_file(dir_fd, node, O_RDONLY, err);
+    if (fd < 0)
         goto out;
-    }
-    if (check_owner(fd, S_IFREG, "the board", err) < 0)
-        goto out;
-    if (fstat(fd, &st) < 0 || st.st_size != (off_t)sizeof(struct page)) {
-        joule_error_set(err, ESTALE, "the board of node %s has another format",
-                        node);
-        goto out;
-    }
-    board = board_map(fd, PROT_READ, err);
-    if (board && !page_is_ours(board->page, boot_id)) {
-        joule_board_destroy(board);
-        board = NULL;
+    if (file_is_ours(fd, boot_id))
+        board = board_map(fd, PROT_READ, err);
+    else
         joule_error_set(err, ESTALE,
                         "the board of node %s is of another boot or version",
                         node);
-    }
 out:
     saved = errno;
     if (fd >= 0)
@@ -348,8 +401,8 @@ int joule_board_read(const struct joule_board *board,
     const struct page *page = board->page;
     int tries;
 
-    /* A second try is needed only if the writer published twice during one
-     * copy: the shortest period is 10 ms. */
+    /* A second try is needed only if the writer published during the copy,
+     * which takes less than a microsecond; the shortest period is 10 ms. */
     for (tries = 0; tries < 8; tries++) {
         uint64_t generation =
             atomic_load_explicit(&page->generation, memory_order_acquire);

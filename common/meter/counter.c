@@ -38,16 +38,18 @@ int64_t joule_domain_wrap_ns(const struct joule_domain *domain)
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
-/* More than any hardware can have used in the time: a counter set back. */
-static bool is_absurd(const struct joule_domain *domain, uint64_t ticks,
-                      int64_t elapsed_ns)
+bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
+                         int64_t elapsed_ns)
 {
     /* The quantum of a fast counter is about 1 ms: two readings a few us
      * apart may legitimately differ by one whole step. */
     int64_t ns = elapsed_ns + 2000000;
+    /* Not joule_unit_to_uj: a 64-bit counter that was set back makes more
+     * microjoules than 64 bits hold. */
+    joule_u128 uj =
+        ((joule_u128)ticks * domain->unit.num) >> domain->unit.shift;
 
-    return (joule_u128)joule_unit_to_uj(domain->unit, ticks) * 1000 >
-           (joule_u128)JOULE_DOMAIN_POWER_ABSURD_W * (uint64_t)ns;
+    return uj * 1000 > (joule_u128)JOULE_DOMAIN_POWER_ABSURD_W * (uint64_t)ns;
 }
 
 void joule_counter_update(struct joule_counter *c,
@@ -73,7 +75,7 @@ void joule_counter_update(struct joule_counter *c,
         if (c->state == JOULE_COUNTER_MOVING &&
             now_ns - c->moved_ns > JOULE_COUNTER_FROZEN_NS)
             c->state = JOULE_COUNTER_FROZEN;
-    } else if (is_absurd(domain, ticks, now_ns - c->read_ns)) {
+    } else if (joule_domain_absurd(domain, ticks, now_ns - c->read_ns)) {
         c->gaps++;
         c->moved_ns = now_ns;
     } else {

@@ -60,6 +60,11 @@ uint64_t joule_power_mw(uint64_t uj, int64_t ns);
  * JOULE_DOMAIN_POWER_MAX_W; INT64_MAX for a 64-bit counter. */
 int64_t joule_domain_wrap_ns(const struct joule_domain *domain);
 
+/* More than any hardware can have used in the time (JOULE_DOMAIN_POWER_
+ * ABSURD_W): the counter was set back in between. */
+bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
+                         int64_t elapsed_ns);
+
 /*
  * Follow the counter with a reading taken at [now_ns].  A failed reading
  * counts as an error and changes nothing else.  Readings must come in the

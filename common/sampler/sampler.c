@@ -18,9 +18,16 @@
 /* Deep enough for the host's logging. */
 #define THREAD_STACK (256 * 1024)
 
+/* Power over less than this is mostly the counter's 1 ms quantum: the figure
+ * before stays. */
+#define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
+
 /* Each of them is said once, and once more when it is over. */
 enum problem {
-    PROBLEM_READ,  /* a counter does not answer */
+    PROBLEM_BOARD, /* the board cannot be had, for another reason than that
+                      another slurmd writes it */
+    PROBLEM_READ,  /* a counter does not answer; not taken back: one that
+                      fails now and then would fill the log */
     PROBLEM_STALE, /* a counter no longer moves */
     PROBLEM_NEVER, /* nothing has ever moved */
     PROBLEM_COUNT,
@@ -96,6 +103,11 @@ static void report(struct joule_sampler *s)
              "node (virtual machines do not pass RAPL on; on hardware, check "
              "that the firmware enables it; `joule probe` shows the "
              "registers)");
+    if (t->valid && s->said[PROBLEM_NEVER]) {
+        s->said[PROBLEM_NEVER] = false;
+        tell(s, JOULE_EVENT_INFO,
+             "the energy counters move now: energy is known");
+    }
     if (!s->snapshot.stale && s->said[PROBLEM_STALE]) {
         s->said[PROBLEM_STALE] = false;
         tell(s, JOULE_EVENT_INFO, "the energy counters move again");
@@ -121,9 +133,10 @@ static void take_sample(struct joule_sampler *s)
     snap->wall_ns = joule_clock_wall_ns(clock);
     snap->samples++;
     snap->stale = joule_tally_stale(t, s->opt.source->domains);
-    snap->node_mw = JOULE_MW_UNKNOWN;
     snap->average_mw = JOULE_MW_UNKNOWN;
-    if (t->valid && was_valid && !snap->stale && t->mono_ns > before_ns)
+    if (!t->valid || !was_valid || snap->stale)
+        snap->node_mw = JOULE_MW_UNKNOWN;
+    else if (t->mono_ns - before_ns >= POWER_MIN_NS)
         snap->node_mw =
             joule_power_mw(t->node_uj - before_uj, t->mono_ns - before_ns);
     if (t->valid && t->mono_ns > snap->since_ns)
@@ -146,7 +159,8 @@ static void continue_total(struct joule_sampler *s)
         joule_tally_start(&snap->tally, source->domains, source->domain_count,
                           0);
         snap->since_ns = now_ns;
-    } else if (snap->tally.domain_key != key) {
+    } else if (snap->tally.domain_key != key ||
+               snap->tally.count != source->domain_count) {
         uint64_t base_uj = snap->tally.node_uj;
 
         joule_tally_start(&snap->tally, source->domains, source->domain_count,
@@ -192,6 +206,12 @@ static struct timespec later(struct timespec t, int64_t ns)
     return t;
 }
 
+static bool is_later(const struct timespec *a, struct timespec b)
+{
+    return a->tv_sec > b.tv_sec ||
+           (a->tv_sec == b.tv_sec && a->tv_nsec > b.tv_nsec);
+}
+
 /* Sleep until *deadline or until told to stop; true: stop. */
 static bool wait_until(struct joule_sampler *s, const struct timespec *deadline)
 {
@@ -210,6 +230,7 @@ static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
     struct timespec deadline, now;
+    struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
     clock_gettime(CLOCK_MONOTONIC, &deadline);
@@ -217,12 +238,15 @@ static void *sampler_main(void *arg)
         deadline = later(deadline, s->opt.period_ns);
         clock_gettime(CLOCK_MONOTONIC, &now);
         /* After a suspend or a stop, one sample now and not a burst. */
-        if (now.tv_sec > deadline.tv_sec + 1)
+        if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;
         if (wait_until(s, &deadline))
             break;
-        if (acquire_board(s, NULL))
+        if (acquire_board(s, &err))
             take_sample(s);
+        else if (errno != EWOULDBLOCK && say_once(s, PROBLEM_BOARD))
+            tell(s, JOULE_EVENT_PROBLEM, "energy is unknown on this node: %s",
+                 err.text);
     }
     if (s->board)
         take_sample(s);
@@ -326,7 +350,8 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
     int64_t age_ns;
 
     if (!board) {
-        errno = ENODATA;
+        /* In a child of fork nobody waits for the lock any more. */
+        errno = s->pid == getpid() ? ENODATA : ECHILD;
         return -1;
     }
     if (joule_board_read(board, ret) < 0)

@@ -53,8 +53,8 @@ joule_sampler_create(const struct joule_sampler_options *opt,
 void joule_sampler_destroy(struct joule_sampler *sampler);
 
 /* The last snapshot, without a system call.  As joule_board_read; any
- * thread.  ECHILD: it is older than three periods and the thread is not in
- * this process (fork): the caller makes a new sampler. */
+ * thread.  ECHILD: there is none or it is older than three periods, and the
+ * thread is not in this process (fork): the caller makes a new sampler. */
 int joule_sampler_read(struct joule_sampler *sampler,
                        struct joule_snapshot *ret_snapshot);
 

@@ -125,8 +125,8 @@ static int take_line(struct block *b, struct span key, struct span value,
     return 0;
 }
 
-int joule_cpuinfo_parse(const char *text, size_t len,
-                        struct joule_cpuinfo *ret, struct joule_error *err)
+int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,
+                        struct joule_error *err)
 {
     const char *p = text, *end = text + len;
     struct block b = {0};

@@ -31,8 +31,8 @@ struct joule_cpuinfo {
  * /proc/cpuinfo, or an x86 block lacks family or model or has nonsense there.
  * *ret is written only on success.
  */
-int joule_cpuinfo_parse(const char *text, size_t len,
-                        struct joule_cpuinfo *ret, struct joule_error *err);
+int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,
+                        struct joule_error *err);
 
 /*
  * The same for "proc/cpuinfo" below [root_fd].  EINVAL as above, or the errno

@@ -151,7 +151,7 @@ static int open_msr(struct builder *b, unsigned cpu)
     switch (errnum) {
     case ENOENT:
     case ENOTDIR:
-    case ENXIO:  /* a device node without the module behind it */
+    case ENXIO: /* a device node without the module behind it */
     case ENODEV:
         return joule_error_set(b->err, ENOENT,
                                "there is no /%s: load the kernel module msr "
@@ -217,8 +217,7 @@ static void read_filtering(struct builder *b, int fd)
 }
 
 /* The unit register, checked once for the ESU field that all kinds use. */
-static int read_unit(struct builder *b, int fd, unsigned cpu,
-                     uint64_t *ret_raw)
+static int read_unit(struct builder *b, int fd, unsigned cpu, uint64_t *ret_raw)
 {
     char path[MSR_PATH_MAX];
     struct joule_unit unit;
@@ -226,8 +225,7 @@ static int read_unit(struct builder *b, int fd, unsigned cpu,
 
     if (errnum != 0)
         return register_error(b, cpu, b->row->map->unit, errnum);
-    if (joule_rapl_row_unit(b->row, JOULE_DOMAIN_PACKAGE, *ret_raw, &unit) ==
-        0)
+    if (joule_rapl_row_unit(b->row, JOULE_DOMAIN_PACKAGE, *ret_raw, &unit) == 0)
         return 0;
     msr_path(path, cpu);
     return joule_error_set(b->err, ENODEV,

@@ -39,13 +39,18 @@ static const struct joule_rapl_map amd_map = {
 };
 
 /* 2^-16 J and 1 J, in microjoules. */
-#define UNIT_2_16_J {.num = 15625, .shift = 10}
-#define UNIT_1_J    {.num = 1000000, .shift = 0}
+#define UNIT_2_16_J                                                            \
+    {                                                                          \
+        .num = 15625, .shift = 10                                              \
+    }
+#define UNIT_1_J                                                               \
+    {                                                                          \
+        .num = 1000000, .shift = 0                                             \
+    }
 
 #define INTEL_ROW(row_name, row_kinds)                                         \
     .name = row_name, .vendor = INTEL, .family_first = 6, .family_last = 6,    \
-    .map = &intel_map, .kinds = (row_kinds), .width_bits = 32,                 \
-    .per_die = true
+    .map = &intel_map, .kinds = (row_kinds), .width_bits = 32, .per_die = true
 
 /* A package of several dies has one package counter, which every die shows
  * (codecarbon issue 1274). */
@@ -54,7 +59,12 @@ static const struct joule_rapl_map amd_map = {
     .family_last = (last), .map = &amd_map, .kinds = PACKAGE | CORE,           \
     .width_bits = (width)
 
-#define ALL_MODELS {{0x00, 0xFF}}
+#define ALL_MODELS                                                             \
+    {                                                                          \
+        {                                                                      \
+            0x00, 0xFF                                                         \
+        }                                                                      \
+    }
 
 /* Servers of these generations count DRAM in a unit of its own. */
 #define DRAM_2_16_J .fixed = {[JOULE_DOMAIN_DRAM] = UNIT_2_16_J}
@@ -67,48 +77,64 @@ static const struct joule_rapl_row rows[] = {
      .models = {{0x2D, 0x2D}, {0x3E, 0x3E}}},
     {INTEL_ROW("Haswell/Broadwell", PACKAGE | PP0 | PP1 | DRAM),
      .models = {{0x3C, 0x3D}, {0x45, 0x47}}},
-    {INTEL_ROW("Haswell-EP", PACKAGE | PP0 | DRAM),
-     .models = {{0x3F, 0x3F}}, DRAM_2_16_J},
-    {INTEL_ROW("Broadwell-EP", PACKAGE | PP0 | DRAM),
-     .models = {{0x4F, 0x4F}}, DRAM_2_16_J},
-    {INTEL_ROW("Broadwell-DE", PACKAGE | PP0 | DRAM),
-     .models = {{0x56, 0x56}}, DRAM_2_16_J},
+    {INTEL_ROW("Haswell-EP", PACKAGE | PP0 | DRAM), .models = {{0x3F, 0x3F}},
+     DRAM_2_16_J},
+    {INTEL_ROW("Broadwell-EP", PACKAGE | PP0 | DRAM), .models = {{0x4F, 0x4F}},
+     DRAM_2_16_J},
+    {INTEL_ROW("Broadwell-DE", PACKAGE | PP0 | DRAM), .models = {{0x56, 0x56}},
+     DRAM_2_16_J},
     {INTEL_ROW("Skylake-SP/Cascade Lake/Cooper Lake", PACKAGE | PP0 | DRAM),
      .models = {{0x55, 0x55}}, DRAM_2_16_J},
-    {INTEL_ROW("Ice Lake-SP", PACKAGE | PP0 | DRAM),
-     .models = {{0x6A, 0x6A}}, DRAM_2_16_J},
-    {INTEL_ROW("Ice Lake-D", PACKAGE | PP0 | DRAM),
-     .models = {{0x6C, 0x6C}}, DRAM_2_16_J},
-    {INTEL_ROW("Knights Landing", PACKAGE | DRAM),
-     .models = {{0x57, 0x57}}, DRAM_2_16_J},
-    {INTEL_ROW("Knights Mill", PACKAGE | DRAM),
-     .models = {{0x85, 0x85}}, DRAM_2_16_J},
+    {INTEL_ROW("Ice Lake-SP", PACKAGE | PP0 | DRAM), .models = {{0x6A, 0x6A}},
+     DRAM_2_16_J},
+    {INTEL_ROW("Ice Lake-D", PACKAGE | PP0 | DRAM), .models = {{0x6C, 0x6C}},
+     DRAM_2_16_J},
+    {INTEL_ROW("Knights Landing", PACKAGE | DRAM), .models = {{0x57, 0x57}},
+     DRAM_2_16_J},
+    {INTEL_ROW("Knights Mill", PACKAGE | DRAM), .models = {{0x85, 0x85}},
+     DRAM_2_16_J},
     /* DRAM is back to the ordinary unit (Linux 80275ca9e525, 2024). */
     {INTEL_ROW("Sapphire Rapids", PACKAGE | PP0 | DRAM | PSYS),
-     .models = {{0x8F, 0x8F}},
-     .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}},
+     .models = {{0x8F, 0x8F}}, .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}},
     {INTEL_ROW("Emerald Rapids", PACKAGE | PP0 | DRAM | PSYS),
-     .models = {{0xCF, 0xCF}},
-     .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}},
+     .models = {{0xCF, 0xCF}}, .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}},
     {INTEL_ROW("Silvermont/Airmont", PACKAGE | PP0),
-     .models = {{0x37, 0x37}, {0x4A, 0x4A}, {0x4C, 0x4D}, {0x5A, 0x5A},
-                {0x5D, 0x5D}},
+     .models =
+         {{0x37, 0x37}, {0x4A, 0x4A}, {0x4C, 0x4D}, {0x5A, 0x5A}, {0x5D, 0x5D}},
      .esu = JOULE_RAPL_ESU_MICROJOULE},
     {INTEL_ROW("Goldmont", PACKAGE | PP0 | PP1 | DRAM),
      .models = {{0x5C, 0x5C}, {0x5F, 0x5F}, {0x7A, 0x7A}}},
     {INTEL_ROW("Skylake client and later", PACKAGE | PP0 | PP1 | DRAM | PSYS),
-     .models = {{0x4E, 0x4E}, {0x5E, 0x5E}, {0x66, 0x66}, {0x7D, 0x7E},
-                {0x8C, 0x8E}, {0x97, 0x97}, {0x9A, 0x9A}, {0x9E, 0x9E},
-                {0xA5, 0xA7}, {0xAA, 0xAA}, {0xAC, 0xAC}, {0xB5, 0xB5},
-                {0xB7, 0xB7}, {0xBA, 0xBA}, {0xBD, 0xBF}, {0xC5, 0xC6}}},
+     .models = {{0x4E, 0x4E},
+                {0x5E, 0x5E},
+                {0x66, 0x66},
+                {0x7D, 0x7E},
+                {0x8C, 0x8E},
+                {0x97, 0x97},
+                {0x9A, 0x9A},
+                {0x9E, 0x9E},
+                {0xA5, 0xA7},
+                {0xAA, 0xAA},
+                {0xAC, 0xAC},
+                {0xB5, 0xB5},
+                {0xB7, 0xB7},
+                {0xBA, 0xBA},
+                {0xBD, 0xBF},
+                {0xC5, 0xC6}}},
     /* The registers and their meaning have been the same since Sandy Bridge:
      * what a new model has shows in whether its registers answer. */
     {INTEL_ROW("Intel (unlisted model)", PACKAGE | PP0 | PP1 | DRAM | PSYS),
      .models = ALL_MODELS, .unlisted = true},
-    {.name = "Intel (unlisted model)", .vendor = INTEL,
-     .family_first = 0x10, .family_last = 0xFFF, .models = ALL_MODELS,
-     .map = &intel_map, .kinds = PACKAGE | PP0 | PP1 | DRAM | PSYS,
-     .width_bits = 32, .per_die = true, .unlisted = true},
+    {.name = "Intel (unlisted model)",
+     .vendor = INTEL,
+     .family_first = 0x10,
+     .family_last = 0xFFF,
+     .models = ALL_MODELS,
+     .map = &intel_map,
+     .kinds = PACKAGE | PP0 | PP1 | DRAM | PSYS,
+     .width_bits = 32,
+     .per_die = true,
+     .unlisted = true},
 
     {AMD_ROW("AMD Zen 1/2", AMD, 0x17, 0x17, 32), .models = ALL_MODELS},
     {AMD_ROW("Hygon Dhyana", HYGON, 0x18, 0x18, 32), .models = ALL_MODELS},
@@ -144,8 +170,7 @@ joule_rapl_row_find(const struct joule_cpuinfo *info)
 
     for (size_t i = 0; (row = joule_rapl_row_at(i)); i++)
         if (info->family >= row->family_first &&
-            info->family <= row->family_last &&
-            has_model(row, info->model) &&
+            info->family <= row->family_last && has_model(row, info->model) &&
             strcmp(info->vendor, row->vendor) == 0)
             return row;
     return NULL;

@@ -10,13 +10,13 @@
 #include "common/base/file.h"
 #include "common/base/parse.h"
 
-#define CPU_DIR       "sys/devices/system/cpu"
-#define CPU_LIST_MAX  (512 * 1024) /* bytes; every second of 65536 CPUs */
-#define CPU_PATH_MAX  128
-#define CPU_ID_MAX    32
-#define PACKAGE_MAX   UINT16_MAX
-#define DIE_MAX       UINT16_MAX
-#define CORE_MAX      (JOULE_TOPOLOGY_NO_CORE - 1)
+#define CPU_DIR      "sys/devices/system/cpu"
+#define CPU_LIST_MAX (512 * 1024) /* bytes; every second of 65536 CPUs */
+#define CPU_PATH_MAX 128
+#define CPU_ID_MAX   32
+#define PACKAGE_MAX  UINT16_MAX
+#define DIE_MAX      UINT16_MAX
+#define CORE_MAX     (JOULE_TOPOLOGY_NO_CORE - 1)
 
 int joule_topology_parse_id(const char *text, uint32_t max, uint32_t unknown,
                             uint32_t *ret_id)
@@ -57,8 +57,7 @@ static int read_id(int root_fd, unsigned cpu, const char *name, uint32_t max,
 
 /* 0 and *ret_cpu; 1 if the CPU is offline, that is, has no topology. */
 static int read_cpu(int root_fd, unsigned cpu, bool maybe_offline,
-                    struct joule_topology_cpu *ret_cpu,
-                    struct joule_error *err)
+                    struct joule_topology_cpu *ret_cpu, struct joule_error *err)
 {
     uint32_t online, package, die, core;
     uint32_t no_core = JOULE_TOPOLOGY_NO_CORE + cpu;
@@ -112,8 +111,7 @@ static int read_lists(int root_fd, unsigned **ret_cpus, size_t *ret_count,
         if (!text) {
             if (errno == ENOENT)
                 continue;
-            return joule_error_set(err, errno, "cannot read /%s: %m",
-                                   paths[i]);
+            return joule_error_set(err, errno, "cannot read /%s: %m", paths[i]);
         }
         rc = joule_parse_cpulist(text, ret_cpus, ret_count);
         saved = errno;
