@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Every fuzz target over its corpus and FUZZ_RUNS mutations of it, the same
+# ones each time.
+set -eu
+srcdir=${srcdir:-.}
+for target in cpuinfo topology config; do
+    ./tests/fuzz/fuzz_$target -n "${FUZZ_RUNS:-20000}" -s "${FUZZ_SEED:-1}" \
+        "$srcdir/tests/fuzz/corpus/$target"/*
+done
