@@ -1,0 +1,234 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# lib.sh - for the system tests: source it, start clusters with `up`, say what
+# holds with `check`, end with `finish`.  Output is one line a test:
+#
+#     ok - NAME | not ok - NAME | skip - NAME # REASON
+#
+# Every cluster that was started is taken down when the script ends, however
+# it ends.  JOULE_TEST_KEEP=1 leaves them.
+
+LIB=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+TOP=$(readlink -f "$LIB/../..")
+if [ -z "${JOULE_BUILD:-}" ]; then
+    JOULE_BUILD=$TOP
+    [ -e "$TOP/build/config.status" ] && JOULE_BUILD=$TOP/build
+fi
+export JOULE_BUILD
+# shellcheck disable=SC2034  # for the tests
+STAMP=${JOULE_STAMP:-$JOULE_BUILD/tests/system/stamp}
+
+TESTS_FAILED=0
+CLUSTERS=()
+
+lib_cleanup() {
+    local name
+    trap '' INT TERM HUP
+    for name in "${CLUSTERS[@]}"; do
+        [ -z "${JOULE_TEST_KEEP:-}" ] || {
+            echo "# kept: $LIB/cluster shell $name"
+            continue
+        }
+        "$LIB/cluster" down "$name" 2> /dev/null
+    done
+    # Nothing else of a test may outlive it.
+    [ -z "${SCRATCH:-}" ] || rm -rf "$SCRATCH"
+}
+trap lib_cleanup EXIT
+# The shell ends by these without running the trap of EXIT.
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# A directory of the test's own, gone with it; jobs of any user may write.
+SCRATCH=$(mktemp -d /var/tmp/joule-test.XXXXXX) && chmod 1777 "$SCRATCH"
+
+cluster() {
+    "$LIB/cluster" "$@"
+}
+
+# up NAME [OPTION...] - cluster up, noted for the end; 1 if it fails
+up() {
+    CLUSTERS+=("$1")
+    "$LIB/cluster" up "$@" > "$SCRATCH/up.out" 2>&1 || {
+        note < "$SCRATCH/up.out"
+        return 1
+    }
+    note < "$SCRATCH/up.out"
+}
+
+# Lines of stdin as remarks.
+note() {
+    sed 's/^/# /'
+}
+
+ok() {
+    echo "ok - $*"
+}
+
+# not_ok NAME [REMARK]
+not_ok() {
+    TESTS_FAILED=$((TESTS_FAILED + 1))
+    echo "not ok - $1"
+    shift
+    [ $# -eq 0 ] || printf '%s\n' "$*" | note
+}
+
+# skip NAME REASON
+skip() {
+    echo "skip - $1 # $2"
+}
+
+# check NAME COMMAND... - one test; what COMMAND says is shown if it fails
+check() {
+    local name=$1 out
+    shift
+    if out=$("$@" 2>&1); then
+        ok "$name"
+    else
+        not_ok "$name" "failed: $*${out:+
+$out}"
+    fi
+}
+
+# check_not NAME COMMAND... - one test: COMMAND must fail
+check_not() {
+    local name=$1 out
+    shift
+    if out=$("$@" 2>&1); then
+        not_ok "$name" "did not fail: $*${out:+
+$out}"
+    else
+        ok "$name"
+    fi
+}
+
+# The last line of a test script.
+finish() {
+    [ "$TESTS_FAILED" -eq 0 ] || exit 1
+    exit 0
+}
+
+# within ACTUAL EXPECTED PERCENT [AT_LEAST] - whether ACTUAL is a number that
+# is off by no more than PERCENT of EXPECTED, or by AT_LEAST where that is more
+within() {
+    awk -v actual="$1" -v expected="$2" -v percent="$3" -v least="${4:-0}" '
+        function number(s) { return s ~ /^[-+]?[0-9]+(\.[0-9]*)?$/ }
+        BEGIN {
+            if (!number(actual) || !number(expected)) {
+                printf "not a number: \"%s\" or \"%s\"\n", actual, expected
+                exit 1
+            }
+            allowed = (expected < 0 ? -expected : expected) * percent / 100
+            if (allowed < least) allowed = least
+            off = actual - expected
+            printf "%s instead of %s: off by %.3f, allowed %.3f\n", actual,
+                   expected, off, allowed
+            exit (off < 0 ? -off : off) > allowed
+        }'
+}
+
+# wait_for SECONDS COMMAND... - until COMMAND succeeds, polled 20 times a
+# second; 1 if it never did
+wait_for() {
+    local end=$((${EPOCHREALTIME/./} + $1 * 1000000))
+    shift
+    until "$@" > /dev/null 2>&1; do
+        [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
+        sleep 0.05
+    done
+}
+
+# CLOCK_BOOTTIME in ns, to about 10 ms (for more, see stamp).
+now_ns() {
+    awk '{ printf "%.0f\n", $1 * 1e9 }' /proc/uptime
+}
+
+# sacct_field CLUSTER STEP FIELD - of a job ("3") or step ("3.0", "3.batch")
+sacct_field() {
+    "$LIB/cluster" run --timeout 10 "$1" \
+        sacct -a -n -P -j "$2" -o "JobID,$3" 2> /dev/null |
+        awk -F'|' -v step="$2" '$1 == step { print $2 }'
+}
+
+step_ended() {
+    case $(sacct_field "$1" "$2" State) in
+    COMPLETED | FAILED | CANCELLED* | TIMEOUT | OUT_OF_MEMORY | NODE_FAIL) ;;
+    *) return 1 ;;
+    esac
+}
+
+# step_energy CLUSTER STEP [SECONDS] - prints ConsumedEnergyRaw (J; may be
+# empty: unknown) as soon as the accounting has the end of the step
+step_energy() {
+    if ! wait_for "${3:-10}" step_ended "$1" "$2"; then
+        echo "step $2 is not over: $(sacct_field "$1" "$2" State)" >&2
+        return 1
+    fi
+    sacct_field "$1" "$2" ConsumedEnergyRaw
+}
+
+# The number of the newest job that the controller knows.
+last_job() {
+    "$LIB/cluster" run --timeout 10 "$1" squeue -a -h -t all -o %A |
+        sort -n | tail -n 1
+}
+
+# last_job_energy CLUSTER [SUFFIX] - of the newest job, or its step (".0")
+last_job_energy() {
+    local job
+    job=$(last_job "$1")
+    [ -n "$job" ] || { echo "no job yet" >&2; return 1; }
+    step_energy "$1" "$job${2:-}"
+}
+
+# measure_step CLUSTER USER [SRUN-OPTION...] -- TASK...
+#
+# Run a step and its truth beside it.  TASK is `--spin S`, `--sleep S` or a
+# command.  USER is run (root) or user (alice).  Sets
+#   STEP_JOB          the job's number
+#   STEP_START_NS, STEP_END_NS  first start to last end of its tasks
+#   STEP_TRUE_UJ      what the wattmeters of the step's nodes counted, each
+#                     from the first start to the last end of its own tasks
+#   STEP_TRUE_J       the same in J, with three decimals
+#   STEP_J            what sacct says of step 0; empty: unknown
+# Returns 1 with a remark if the step fails.
+measure_step() {
+    local name=$1 user=$2 file job_name options=() task node from to uj
+    shift 2
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    file=$(mktemp "$SCRATCH/stamp.XXXXXX") && chmod 666 "$file"
+    # mktemp's letters make the job's name one of its own, too.
+    job_name=${file##*/}
+    # One file a node: each node's energy is counted over its own tasks.
+    case $1 in
+    --spin | --sleep) task=("$STAMP" "$1" "$2" "$file.%n") ;;
+    *) task=("$STAMP" "$file.%n" -- "$@") ;;
+    esac
+    "$LIB/cluster" "$user" "$name" srun -J "$job_name" "${options[@]}" "${task[@]}" ||
+        { echo "the step failed"; return 1; } >&2
+    STEP_TRUE_UJ=0 STEP_START_NS='' STEP_END_NS=''
+    for node in "$file".*; do
+        read -r from to < <(awk '
+            NR == 1 || $1 < from { from = $1 }
+            NR == 1 || $2 > to { to = $2 }
+            END { printf "%.0f %.0f\n", from, to }' "$node")
+        uj=$("$LIB/cluster" energy "$name" "$from" "$to" "${node##*.}") ||
+            return 1
+        STEP_TRUE_UJ=$((STEP_TRUE_UJ + uj))
+        [ -n "$STEP_START_NS" ] && [ "$STEP_START_NS" -le "$from" ] ||
+            STEP_START_NS=$from
+        [ -n "$STEP_END_NS" ] && [ "$STEP_END_NS" -ge "$to" ] ||
+            STEP_END_NS=$to
+    done
+    # shellcheck disable=SC2034
+    STEP_TRUE_J=$(awk -v uj="$STEP_TRUE_UJ" 'BEGIN { printf "%.3f\n", uj / 1e6 }')
+    STEP_JOB=$("$LIB/cluster" run --timeout 10 "$name" \
+        squeue -a -h -t all -n "$job_name" -o %A)
+    # shellcheck disable=SC2034
+    STEP_J=$(step_energy "$name" "$STEP_JOB.0")
+}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# System tests need root and a whole Slurm: tests/run runs them, not make check.
+check_PROGRAMS += tests/system/stamp
+
+tests_system_stamp_SOURCES = tests/system/stamp.c
+
+dist_check_SCRIPTS += \
+	tests/run \
+	tests/system/cluster \
+	tests/system/cluster-init \
+	tests/system/test_energy.sh \
+	tests/system/test_harness.sh
+
+EXTRA_DIST += \
+	.ci/run \
+	tests/system/cluster-conf.sh \
+	tests/system/lib.sh

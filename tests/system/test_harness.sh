@@ -1,0 +1,262 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The harness itself: if it does not hold what it says, no other system test
+# means anything.  Slurm's own RAPL plugin measures here, so that these tests
+# say nothing about ours.
+#
+# shellcheck disable=SC2317  # functions are called through check
+# shellcheck disable=SC2016  # and expanded in the cluster
+set -u
+# A base of its own where tests/run has not given one: check-clean must not
+# see the clusters of others.
+export JOULE_TEST_BASE=${JOULE_TEST_BASE:-/run/slurm-joule-harness.$$}
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+STOCK=(--energy acct_gather_energy/rapl)
+# Slurm's plugin does not know that DRAM may count in another unit.
+SIM=(--sim '--no-dram --load const:60')
+
+clean() {
+    cluster check-clean && [ ! -e "$JOULE_TEST_BASE" ]
+}
+
+# What daemons and plugins would leave on the machine itself, had they not
+# their own /run, /dev and cgroups.
+machine_state() {
+    local path
+    for path in /run/slurm-joule /run/slurm* /run/munge* /run/mysqld/* \
+        /var/spool/slurm* /var/log/slurm* /sys/fs/cgroup/*/slurm*; do
+        case $path in /run/slurm-joule-*) continue ;; esac
+        [ ! -e "$path" ] || echo "$path"
+    done
+}
+
+milliseconds() {
+    sed -n 's/.* ready in \([0-9]*\) ms$/\1/p' "$SCRATCH/up.out"
+}
+
+within_5_s() {
+    echo "$1 ms"
+    [ -n "$1" ] && [ "$1" -le 5000 ]
+}
+
+# says TEXT COMMAND... - COMMAND fails and its message has TEXT
+says() {
+    local text=$1 out
+    shift
+    out=$("$@" 2>&1) && { echo "did not fail"; return 1; }
+    echo "$out"
+    [[ $out == *"$text"* ]]
+}
+
+# output_is TEXT COMMAND...
+output_is() {
+    local text=$1 out
+    shift
+    out=$("$@" 2>&1)
+    echo "$out"
+    [ "$out" = "$text" ]
+}
+
+test_calls() {
+    check "--help shows the usage" cluster --help
+    check "an unknown command is named" says "'frob'" cluster frob
+    check "an unknown option is named" says "'--frob'" cluster up harness --frob
+    check "a bad name is refused" says "not a cluster's name" cluster up ../x
+    check "five nodes are refused" says "1 to 4" cluster up harness --nodes 5
+    check "an option without its value is refused" \
+        says "needs a value" cluster up harness --nodes
+    check "a plugin that is not there is named" says "joule_nothing is not built" \
+        cluster up harness --energy acct_gather_energy/joule_nothing
+    check "a cluster that is not there is named" \
+        says "no cluster 'harness'" cluster run harness true
+    check "wrong calls leave nothing" clean
+}
+
+test_one_node() {
+    up harness "${STOCK[@]}" "${SIM[@]}" --profile --contain \
+        --conf 'MinJobAge=77' || {
+        not_ok "one node comes up"
+        return
+    }
+    check "one node is up within 5 s ($(milliseconds) ms)" \
+        within_5_s "$(milliseconds)"
+    check "list shows it" output_is "harness running" cluster list
+    check "a second one of that name is refused" \
+        says "already" cluster up harness "${STOCK[@]}"
+    check "an unknown node is named" says "'node2'" cluster sim harness node2 energy
+}
+
+test_inside() {
+    check "run is root" output_is 0 cluster run harness id -u
+    check "user is alice, at home" output_is "alice 5001 $(cluster dir harness)/home/alice" \
+        cluster user harness sh -c 'echo $(id -un) $(id -u) $PWD'
+    cluster run harness sh -c 'exit 7'
+    check "the exit status is the command's" [ $? = 7 ]
+    cluster run --timeout 1 harness sleep 60
+    check "a command is ended at its time limit" [ $? = 124 ]
+    check "there is no way out of the loopback" \
+        output_is lo cluster run harness sh -c 'ip -o link | cut -d: -f2 | tr -d " "'
+    check "a default of slurm.conf is replaced" output_is "MinJobAge=77" \
+        cluster run harness grep -i minjobage "$(cluster dir harness)/etc/slurm.conf"
+
+    # The command must not outlive the caller, or `down` has to chase it.
+    cluster run harness sleep 4321 &
+    local caller=$!
+    wait_for 5 cluster run harness sh -c 'grep -qsx sleep /proc/[0-9]*/comm &&
+        grep -qs 4321 /proc/[0-9]*/cmdline'
+    kill "$caller"
+    wait "$caller" 2> /dev/null
+    check "a command ends with its caller" wait_for 5 cluster run harness sh -c \
+        '! grep -qs "^sleep.4321" /proc/[0-9]*/cmdline'
+}
+
+test_energy() {
+    if ! measure_step harness user -- --sleep 3; then
+        not_ok "a job of alice runs"
+        return
+    fi
+    check "a job of alice is in sacct" output_is alice \
+        sacct_field harness "$STEP_JOB" User
+    note <<< "sacct: $STEP_J J, wattmeter: $STEP_TRUE_J J"
+    check "Slurm's own plugin measures the simulated node" \
+        within "$STEP_J" "$STEP_TRUE_J" 5 10
+    check "the wattmeter is exact" within "$STEP_TRUE_J" 180 1
+    check "the simulator answers" cluster sim harness node1 energy
+    check "the simulator's errors are passed on" \
+        says "" cluster sim harness node1 frob
+    check "PrologFlags=Contain makes an extern step" \
+        wait_for 10 step_ended harness "$STEP_JOB.extern"
+}
+
+test_slurmd() {
+    local before
+    before=$(cat "$(cluster dir harness)/run/slurmd-node1.pid")
+    check "slurmd is not started twice" \
+        says "already runs" cluster slurmd harness node1 start
+    check "slurmd is killed" cluster slurmd harness node1 kill
+    check "a slurmd that does not run is not killed" \
+        says "does not run" cluster slurmd harness node1 kill
+    check "slurmd is started again" cluster slurmd harness node1 start
+    check "it is another process" \
+        [ "$before" != "$(cat "$(cluster dir harness)/run/slurmd-node1.pid")" ]
+    check "its sensors are there again" measure_step harness run -- --sleep 1
+    check "slurmd is stopped" cluster slurmd harness node1 stop
+    check "its log is there" says_log "Slurmd shutdown completing"
+    check "slurmd is started after a stop" cluster slurmd harness node1 start
+}
+
+says_log() {
+    wait_for 5 eval "cluster log harness node1 | grep -q '$1'"
+}
+
+test_sensors() {
+    check "a node's own cpuinfo is simulated" output_is GenuineIntel \
+        cluster run harness srun sh -c \
+        'sed -n "s/^vendor_id[^:]*: //p" /proc/cpuinfo | head -n 1'
+    check "and the rest of the cluster has the machine's" \
+        output_is "$(grep -c ^processor /proc/cpuinfo)" \
+        cluster run harness grep -c ^processor /proc/cpuinfo
+    check "the registers are seen in the node only" \
+        output_is "" cluster run harness ls /dev/cpu
+}
+
+test_down() {
+    local dir
+    dir=$(cluster dir harness)
+    # A job that runs, and a command inside: both must go.
+    cluster run harness srun sleep 600 > /dev/null 2>&1 &
+    wait_for 10 cluster run harness sh -c 'squeue -h -t R | grep -q sleep'
+    check "down with a job running" cluster down harness
+    wait
+    check "down leaves nothing" clean
+    check "not even its directory" [ ! -e "$dir" ]
+    check "down of what is not there says so" says "no cluster" cluster down harness
+}
+
+test_four_nodes() {
+    up harness4 "${STOCK[@]}" --nodes 4 --sim '--no-dram --load const:20' \
+        --sim4 '--no-dram --load const:80 --packages 2 --threads 2 --cpus 8' || {
+        not_ok "four nodes come up"
+        return
+    }
+    check "four nodes are up within 5 s ($(milliseconds) ms)" \
+        within_5_s "$(milliseconds)"
+    check "each answers for itself" output_is "node1 node2 node3 node4" \
+        cluster run harness4 sh -c \
+        'srun -N4 printenv SLURMD_NODENAME | sort | tr "\n" " " | sed "s/ $//"'
+    if measure_step harness4 user -N4 -- --sleep 3; then
+        note <<< "sacct: $STEP_J J, wattmeters: $STEP_TRUE_J J"
+        check "the step has the energy of all four" \
+            within "$STEP_J" "$STEP_TRUE_J" 5 20
+        check "each node has its own load" within \
+            "$(cluster energy harness4 "$STEP_START_NS" "$STEP_END_NS" node4)" 240000000 1
+    else
+        not_ok "a step on four nodes runs"
+    fi
+    up harness5 "${STOCK[@]}" --linuxproc --no-sim
+    check "another cluster beside it, without cgroups and sensors" \
+        output_is 1 cluster run harness5 srun -n1 echo 1
+    check "list shows both" output_is "harness4 running
+harness5 running" cluster list
+    check "both go" cluster down harness4 harness5
+    check "both leave nothing" clean
+}
+
+# The CPU time of a node's jobs, and of nothing else, is what its load is.
+test_cgroup_load() {
+    if ! up harness "${STOCK[@]}" --cgroup \
+        --sim '--no-dram --idle 40 --busy 30 --cgroup %c'; then
+        skip "load by the jobs' CPU time" "no cgroup v1: $(tail -n 1 "$SCRATCH/up.out")"
+        return
+    fi
+    measure_step harness user -- --spin 2
+    check "a busy task draws more" within "$STEP_TRUE_J" 140 8
+    measure_step harness user -- --sleep 2
+    check "a sleeping one does not" within "$STEP_TRUE_J" 80 8
+    cluster down harness
+}
+
+# Interrupted at any moment: nothing is left.
+test_interrupted() {
+    local signal delay pid rc
+    for signal in INT TERM; do
+        for delay in 0.03 0.1 0.25 0.6 1.2; do
+            # A background process of a script would ignore SIGINT.
+            env --default-signal "$LIB/cluster" up harness "${STOCK[@]}" \
+                "${SIM[@]}" > "$SCRATCH/interrupted.out" 2>&1 &
+            pid=$!
+            sleep "$delay"
+            kill "-$signal" "$pid"
+            wait "$pid"
+            rc=$?
+            check "SIG$signal after $delay s of up: it fails" [ $rc != 0 ]
+            check "SIG$signal after $delay s of up: nothing is left" clean
+        done
+    done
+    # Even where it could not clean up itself, `down` can.
+    "$LIB/cluster" up harness "${STOCK[@]}" "${SIM[@]}" > /dev/null 2>&1 &
+    pid=$!
+    sleep 0.7
+    kill -KILL "$pid"
+    wait "$pid" 2> /dev/null
+    check_not "SIGKILL in the middle of up leaves something" cluster check-clean
+    check "down removes it" cluster down harness
+    check "and then nothing is left" clean
+}
+
+BEFORE=$(machine_state)
+test_calls
+test_one_node
+test_inside
+test_sensors
+test_energy
+test_slurmd
+test_down
+test_four_nodes
+test_cgroup_load
+test_interrupted
+check "the machine is as before" output_is "$BEFORE" machine_state
+finish
