@@ -3,13 +3,21 @@
 check_PROGRAMS += tests/system/stamp
 
 tests_system_stamp_SOURCES = tests/system/stamp.c
+# Nothing to load but libc: a task starts in a fraction of a millisecond.
+tests_system_stamp_LDADD =
 
 dist_check_SCRIPTS += \
 	tests/run \
 	tests/system/cluster \
 	tests/system/cluster-init \
+	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
-	tests/system/test_harness.sh
+	tests/system/test_harness.sh \
+	tests/system/test_jobs.sh \
+	tests/system/test_live.sh \
+	tests/system/test_missing.sh \
+	tests/system/test_options.sh \
+	tests/system/test_restart.sh
 
 EXTRA_DIST += \
 	.ci/run \

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Counters of all kinds: wraps within a step, units, widths, packages, and
+# readings that fail.  The joules must be the wattmeter's each time.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+# kind NAME SECONDS 'NODESIM-OPTIONS'
+kind() {
+    local name=$1 seconds=$2
+    up kind --sim "$3" || { not_ok "$name: the cluster starts"; return; }
+    if measure_step kind user -- --sleep "$seconds" 2> "$SCRATCH/err"; then
+        echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
+        # 20 ms of the start of a step lie before the task's own first
+        # instruction; at kilowatts that is more than a joule.
+        check "$name" within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+    else
+        not_ok "$name" "$(cat "$SCRATCH/err")"
+    fi
+    [ -z "${4:-}" ] || "$4"
+    cluster down kind
+}
+
+wraps_are_many() {
+    check "no error or jump in slurmd's log" bash -c \
+        '! "$0" log kind node1 | grep joule_rapl | grep -q error' \
+        "$LIB/cluster"
+}
+
+# 2^32 counts of 15.3 uJ are 65.5 kJ: 16 kW on one package wrap it every 4 s.
+kind "five wraps in a step at 15.3 uJ" 22 \
+    '--packages 1 --model 0x55 --esu 16 --load const:16000 --dram-share 0.1 --start wrap-100000' \
+    wraps_are_many
+kind "AMD, 32 bits, near the wrap" 4 \
+    '--vendor amd --family 0x17 --model 0x31 --start wrap-100000 --load const:90'
+kind "AMD, 64 bits" 4 \
+    '--vendor amd --family 0x19 --model 0x11 --start wrap-100000 --load const:90'
+kind "four packages" 4 '--packages 4 --cpus 8 --load const:200'
+kind "Haswell-EP, DRAM at 15.3 uJ" 4 \
+    '--model 0x3F --esu 14 --load const:90 --dram-share 0.4'
+kind "Ice Lake-SP, DRAM at 15.3 uJ" 4 \
+    '--model 0x6A --esu 14 --load const:90 --dram-share 0.4'
+kind "Sapphire Rapids, DRAM at the ordinary unit" 4 \
+    '--model 0x8F --esu 14 --load const:90 --dram-share 0.4 --psys'
+kind "Silvermont, microjoule units" 4 \
+    '--model 0x37 --esu 5 --packages 1 --load const:15'
+
+# Every 7th reading of a counter fails.
+up eio --sim '--load const:80' || exit 1
+cluster sim eio node1 'eio every 7' > /dev/null
+measure_step eio user -- --sleep 8 &&
+    check "EIO on every 7th reading: the step ($STEP_J J, $STEP_TRUE_J J)" \
+        within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+cluster sim eio node1 'eio off' > /dev/null
+
+# Nothing answers for 2 s in mid-step: the next reading has it all.
+{ measure_step eio user -- --sleep 5; echo "$STEP_J $STEP_TRUE_J"; } \
+    > "$SCRATCH/outage" 2>&1 &
+RUN=$!
+sleep 2
+cluster sim eio node1 'eio all' > /dev/null
+sleep 2
+cluster sim eio node1 'eio off' > /dev/null
+wait $RUN
+read -r STEP_J STEP_TRUE_J < "$SCRATCH/outage"
+check "no answer for 2 s in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
+    within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+check "the watts are right again" wait_for 5 bash -c \
+    '[ "$("$0" run eio scontrol show node node1 |
+        sed -n "s/.*CurrentWatts=\([^ ]*\).*/\1/p")" = 80 ]' "$LIB/cluster"
+check "failed readings are said once" test \
+    "$(cluster log eio node1 | grep -c 'reading energy counter')" -eq 1
+finish

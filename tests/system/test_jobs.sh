@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Steps and jobs of all fates.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+up jobs --sim '--load const:100' || exit 1
+
+# Two tasks that end at different times: the step lasts as long as the longer.
+measure_step jobs user -n2 --overcommit -- \
+    sh -c 'sleep $((1 + SLURM_PROCID * 4))'
+check "tasks of 1 s and 5 s ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
+    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+measure_step jobs user -n2 --overcommit -- \
+    sh -c 'sleep $((5 - SLURM_PROCID * 4))'
+check "tasks of 5 s and 1 s ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
+    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+
+# Fifty short steps: their sum is the sum of their times.
+cat > "$SCRATCH/fifty" <<END
+#!/bin/sh
+for i in \$(seq 50); do srun -n1 "$STAMP" --sleep 0.2 "$SCRATCH/fifty.times"; done
+END
+cluster user jobs sbatch --wait -o /dev/null "$SCRATCH/fifty" > "$SCRATCH/out" 2>&1 ||
+    not_ok "the job of fifty steps" "$(cat "$SCRATCH/out")"
+JOB=$(last_job jobs)
+wait_for 15 step_ended jobs "$JOB.49"
+SUM=$(cluster run jobs sacct -a -n -P -j "$JOB" -o JobID,ConsumedEnergyRaw |
+    awk -F'|' '$1 ~ /\.[0-9]+$/ { n++; sum += $2; if ($2 == "") bad++ }
+               END { print (n == 50 && !bad) ? sum : "steps: " n " unknown: " bad }')
+TRUE_J=$(awk '{ sum += $2 - $1 } END { printf "%.3f\n", sum / 1e9 * 100 }' \
+    "$SCRATCH/fifty.times")
+# Each of them may be half a joule of rounding and some ms of its start off.
+check "fifty steps of 0.2 s ($SUM J, wattmeter $TRUE_J J)" \
+    within "$SUM" "$TRUE_J" 0 50
+check "none of the fifty is 0 J" test "$(cluster run jobs sacct -a -n -P \
+    -j "$JOB" -o JobID,ConsumedEnergyRaw | grep -c '\.[0-9]*|0$')" -eq 0
+
+# The hardware goes on counting while a job is suspended.
+{ measure_step jobs user -- --sleep 3
+  echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/suspended" 2>&1 &
+RUN=$!
+wait_for 10 bash -c '"$0" run jobs squeue -h -t R -o %A | grep -q .' "$LIB/cluster"
+JOB=$(last_job jobs)
+sleep 1
+cluster run jobs scontrol suspend "$JOB"
+sleep 4
+cluster run jobs scontrol resume "$JOB"
+wait $RUN
+read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/suspended")
+check "a suspended and resumed job ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
+    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+check "it was suspended" within "$STEP_TRUE_J" 500 20
+
+cluster user jobs srun sleep 100 > /dev/null 2>&1 &
+wait_for 10 bash -c '"$0" run jobs squeue -h -t R -o %A | grep -q .' "$LIB/cluster"
+JOB=$(last_job jobs)
+sleep 3
+cluster run jobs scancel "$JOB"
+J=$(step_energy jobs "$JOB.0")
+check "a cancelled job ($J J)" within "$J" 310 25 60
+
+measure_step jobs user -- sh -c 'sleep 2; exit 3' 2> /dev/null
+J=$(last_job_energy jobs .0)
+check "a failed job ($J J)" within "$J" 200 2
+check "no error of ours in slurmd's log" bash -c \
+    '! "$0" log jobs node1 | grep -E "error:.*(joule_rapl|slurm-joule:)"' \
+    "$LIB/cluster"
+finish

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Every bad value of every option: one sentence with key, value and what is
+# allowed, with the file and line; the default is used and slurmd goes on.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+shows() {
+    cluster run options scontrol show config |
+        grep -qE "^$1 *= $2\$"
+}
+
+# bad KEY VALUE RANGE - what the log must say
+bad() {
+    local key=$1 value=$2 range=$3 line
+    cluster run options sh -c 'printf "# one line before\n%s=%s\n" "$1" "$2" \
+        > "${SLURM_CONF%/*}/acct_gather.conf"' - "$key" "$value"
+    cluster slurmd options node1 stop
+    cluster run options sh -c ': > "${0}"' "$LOG"
+    if ! cluster slurmd options node1 start; then
+        not_ok "$key=$value: slurmd goes on"
+        return
+    fi
+    check "$key=$value is said" wait_for 5 grep -q "error: .*$key=" "$LOG"
+    line=$(grep "error: .*$key=" "$LOG")
+    check "$key=$value: once, with file, line, value and range" bash -c '
+        [ "$(printf "%s\n" "$1" | wc -l)" -eq 1 ] || { echo "$1"; exit 1; }
+        case $1 in *acct_gather.conf:2:*"$2=$3"*"$4"*) exit 0 ;; esac
+        echo "$1"; exit 1' - "$line" "$key" "$value" "$range"
+    check "$key=$value: a job is measured all the same" bash -c \
+        '[ -n "$("$0" run options scontrol show node node1 |
+            sed -n "s/.*CurrentWatts=\([0-9]*\).*/\1/p")" ]' "$LIB/cluster"
+}
+
+up options --sim '--load const:60' || exit 1
+LOG=$(cluster dir options)/log/slurmd-node1.log
+for value in 9ms 61s 0 -1 1x abc 1e3 9999999999999999999s 0x10 '1 s'; do
+    # An unquoted blank ends the daemon in Slurm's own parser.
+    case $value in *' '*) continue ;; esac
+    bad JouleSamplePeriod "$value" '10ms to 60s'
+done
+for value in dram psys,package pp0 package,package '' core,dram package,; do
+    [ -n "$value" ] || continue
+    bad JouleRAPLDomains "$value" 'package,dram or package or psys'
+done
+
+# Good values are shown and used.
+cluster down options
+up options --sim '--load const:60 --psys --model 0x8F' \
+    --gather 'JouleSamplePeriod=250ms
+JouleRAPLDomains=psys' || exit 1
+check "JouleSamplePeriod=250ms is shown" shows JouleSamplePeriod 250ms
+check "JouleRAPLDomains=psys is shown" shows JouleRAPLDomains psys
+check "and used" bash -c '"$0" log options node1 | grep -q "every 250 ms"' \
+    "$LIB/cluster"
+cluster down options
+
+# A machine without the domain that is asked for.
+up options --sim '--load const:60' --gather 'JouleRAPLDomains=psys' || exit 1
+check "psys asked for, but not there: one sentence" bash -c \
+    '"$0" log options node1 | grep -q "error: joule_rapl: .*psys"' "$LIB/cluster"
+check "and jobs run" cluster user options srun true
+finish

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# slurmd killed, restarted, reconfigured and away while a step runs: the
+# step's energy stays right and the node total never falls.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+up restart --sim '--load const:90' || exit 1
+
+# The node total as the board has it; slurmctld's figure is not printed by
+# scontrol.
+node_total_j() {
+    cluster run restart "$JOULE_BUILD/tools/joule/joule" probe --json --no-conf \
+        --seconds 0.1 --node node1 |
+        sed -n 's/.*"total_j": *\([0-9.]*\).*/\1/p' | head -n 1
+}
+
+TOTAL_J=0
+total_does_not_fall() {
+    local now
+    now=$(node_total_j)
+    awk -v now="$now" -v before="$TOTAL_J" 'BEGIN {
+        printf "%s J after %s J\n", now, before
+        exit !(now != "" && now + 0 >= before + 0 && now + 0 > 0) }' || return 1
+    TOTAL_J=$now
+}
+
+# during SECONDS NAME COMMAND... - a step of SECONDS, COMMAND in its middle
+during() {
+    local seconds=$1 name=$2 run
+    shift 2
+    { measure_step restart user -- --sleep "$seconds"
+      echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/during" 2>&1 &
+    run=$!
+    wait_for 10 bash -c '"$0" run restart squeue -h -t R -o %A | grep -q .' \
+        "$LIB/cluster"
+    sleep 1.5
+    "$@"
+    wait $run
+    read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/during")
+    check "$name: the step ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
+        within "$STEP_J" "$STEP_TRUE_J" 1 1
+    if total_does_not_fall > "$SCRATCH/total"; then
+        ok "$name: the node total does not fall"
+    else
+        not_ok "$name: the node total does not fall" "$(cat "$SCRATCH/total")"
+    fi
+}
+
+kill_and_start() {
+    cluster slurmd restart node1 kill
+    cluster slurmd restart node1 start
+}
+
+away() {
+    cluster slurmd restart node1 stop
+    sleep 20
+    cluster slurmd restart node1 start
+}
+
+reconfigure() {
+    cluster run restart scontrol reconfigure
+}
+
+during 5 "slurmd killed and started again" kill_and_start
+check "the total was continued" bash -c \
+    '"$0" log restart node1 | grep -q "the node total goes on from"' \
+    "$LIB/cluster"
+during 5 "reconfigure" reconfigure
+during 25 "slurmd away for 20 s" away
+
+# The end of a step falls into slurmd's absence.
+{ measure_step restart user -- --sleep 3
+  echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/during" 2>&1 &
+RUN=$!
+sleep 2
+cluster slurmd restart node1 kill
+sleep 2
+cluster slurmd restart node1 start
+wait $RUN
+read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/during")
+check "a step that ends while slurmd is away ($STEP_J J, $STEP_TRUE_J J)" \
+    within "$STEP_J" "$STEP_TRUE_J" 1 1
+finish
