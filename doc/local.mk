@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+dist_man_MANS += \
+	doc/joule-acct_gather.conf.5 \
+	doc/joule.1 \
+	doc/slurm-joule.7
+
+dist_doc_DATA = \
+	README.md \
+	NEWS.md \
+	doc/dataflow.md \
+	doc/slurm-abi.md

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+examplesdir = $(docdir)/examples
+dist_examples_DATA = \
+	etc/acct_gather.conf.example \
+	etc/slurm.conf.example

@@ -1,0 +1,1021 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * joule probe on built trees.  JOULE_PLUGIN_DIR is /opt/slurm-joule here;
+ * JOULE_SOURCE_DIR is where etc/ and doc/ are.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/board/board.h"
+#include "common/source/rapl.h"
+#include "tests/unit/tree.h"
+#include "tools/joule/json.h"
+#include "tools/joule/probe.h"
+#include "tools/joule/slurmconf.h"
+#include "tools/joule/text.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+#define UNIT 0x606
+#define PKG  0x611
+#define DRAM 0x619
+
+#define PLUGIN "acct_gather_energy_joule_rapl.so"
+
+/* A configuration that has nothing to be said of. */
+#define GOOD_PLUGIN_DIR "PluginDir=/opt/slurm-joule:/usr/lib/slurm\n"
+#define GOOD_REST                                                              \
+    "JobAcctGatherType=jobacct_gather/linux\n"                                 \
+    "JobAcctGatherFrequency=task=30,energy=1\n"                                \
+    "AcctGatherNodeFreq=30\n"                                                  \
+    "PrologFlags=Alloc,contain\n"                                              \
+    "AccountingStorageType=accounting_storage/slurmdbd\n"
+#define GOOD_TYPE "AcctGatherEnergyType=acct_gather_energy/joule_rapl\n"
+#define GOOD      GOOD_PLUGIN_DIR GOOD_TYPE GOOD_REST
+
+static struct tree tree;
+static struct joule_probe *probe;
+static struct joule_error err;
+
+static void setup(void)
+{
+    tree_create(&tree);
+    probe = calloc(1, sizeof(*probe));
+    ck_assert_ptr_nonnull(probe);
+    memset(&err, 0, sizeof(err));
+}
+
+static void teardown(void)
+{
+    free(probe);
+    tree_destroy(&tree);
+}
+
+static const struct joule_finding *finding(const struct joule_findings *list,
+                                           const char *id)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->list[i].id, id) == 0)
+            return &list->list[i];
+    return NULL;
+}
+
+/* ---- text ---- */
+
+static const struct {
+    const char *bytes;
+    size_t length;
+} characters[] = {
+    {"a", 1},
+    {" ", 1},
+    {"\n", 0},
+    {"\x1b[31m", 0},
+    {"\x7f", 0},
+    {"\xc2\x9b", 0}, /* C1: the other way to begin an escape sequence */
+    {"\xc2\xa0", 2},
+    {"\xc3\xa9", 2},
+    {"\xc0\xaf", 0}, /* overlong */
+    {"\xe0\x80\x80", 0},
+    {"\xe2\x82\xac", 3},
+    {"\xe2\x80\xae", 0}, /* right-to-left override */
+    {"\xed\xa0\x80", 0}, /* surrogate */
+    {"\xf0\x9f\x94\x8b", 4},
+    {"\xf4\x90\x80\x80", 0}, /* above U+10FFFF */
+    {"\xf0\x9f\x94", 0},     /* ends too early */
+    {"\xe2", 0},
+    {"\x80", 0},
+    {"\xff", 0},
+};
+
+START_TEST(text_char)
+{
+    ck_assert_uint_eq(joule_text_char(characters[_i].bytes),
+                      characters[_i].length);
+}
+END_TEST
+
+START_TEST(text_unit)
+{
+    static const struct {
+        struct joule_unit unit;
+        const char *text;
+    } units[] = {
+        {{15625, 8}, "61.03515625"},
+        {{15625, 10}, "15.2587890625"},
+        {{1000000, 0}, "1000000"},
+        {{32, 0}, "32"},
+        {{1, 31}, "0.0000000004656612873077392578125"},
+        {{UINT32_MAX, 31}, "1.9999999995343387126922607421875"},
+    };
+    char buf[JOULE_UNIT_TEXT_MAX];
+
+    for (int i = 0; i < COUNT(units); i++) {
+        joule_text_unit(units[i].unit, buf);
+        ck_assert_str_eq(buf, units[i].text);
+    }
+}
+END_TEST
+
+START_TEST(text_seconds)
+{
+    char buf[32];
+
+    joule_text_seconds(65.536, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "65.5 s");
+    joule_text_seconds(7200, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "2.0 h");
+    joule_text_seconds(86400 * 3, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "3.0 d");
+    joule_text_seconds(1e300, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "years");
+}
+END_TEST
+
+/* ---- JSON ---- */
+
+static const char *skip_blanks(const char *p)
+{
+    return p + strspn(p, " \n\r\t");
+}
+
+static const char *skip_string(const char *p)
+{
+    if (*p++ != '"')
+        return NULL;
+    while (*p != '"') {
+        size_t len = joule_text_char(p);
+
+        if (*p == '\\') {
+            p++;
+            if (*p == 'u') {
+                if (strspn(p + 1, "0123456789abcdefABCDEF") < 4)
+                    return NULL;
+                p += 5;
+                continue;
+            }
+            if (!*p || !strchr("\"\\/bfnrt", *p))
+                return NULL;
+        }
+        if (len == 0)
+            return NULL;
+        p += len;
+    }
+    return p + 1;
+}
+
+static const char *skip_number(const char *p)
+{
+    p += *p == '-';
+    if (*p == '0')
+        p++;
+    else if (strspn(p, "0123456789"))
+        p += strspn(p, "0123456789");
+    else
+        return NULL;
+    if (*p == '.') {
+        p++;
+        if (!strspn(p, "0123456789"))
+            return NULL;
+        p += strspn(p, "0123456789");
+    }
+    return p;
+}
+
+/* The end of the JSON value at [p], or NULL. */
+static const char *skip_value(const char *p)
+{
+    static const char *const words[] = {"null", "true", "false"};
+    char close;
+
+    p = skip_blanks(p);
+    if (*p == '"')
+        return skip_string(p);
+    for (int i = 0; i < COUNT(words); i++)
+        if (strncmp(p, words[i], strlen(words[i])) == 0)
+            return p + strlen(words[i]);
+    if (*p != '{' && *p != '[')
+        return skip_number(p);
+    close = *p == '{' ? '}' : ']';
+    p = skip_blanks(p + 1);
+    if (*p == close)
+        return p + 1;
+    for (;;) {
+        if (close == '}') {
+            p = skip_string(skip_blanks(p));
+            if (!p || *(p = skip_blanks(p)) != ':')
+                return NULL;
+            p++;
+        }
+        p = skip_value(p);
+        if (!p)
+            return NULL;
+        p = skip_blanks(p);
+        if (*p == close)
+            return p + 1;
+        if (*p++ != ',')
+            return NULL;
+    }
+}
+
+static void must_be_json(const char *text)
+{
+    const char *end = skip_value(text);
+
+    ck_assert_msg(end && *skip_blanks(end) == '\0', "no JSON: %s", text);
+}
+
+static char *memory;
+static size_t memory_size;
+
+START_TEST(json_document)
+{
+    struct joule_json j;
+    FILE *out = open_memstream(&memory, &memory_size);
+
+    joule_json_begin(&j, out);
+    joule_json_string(&j, "quo\"te", "back\\slash \x1b[0m \xff \xc3\xa9\n");
+    joule_json_string(&j, "nothing", NULL);
+    joule_json_array(&j, "empty");
+    joule_json_close_array(&j);
+    joule_json_array(&j, "list");
+    joule_json_u64(&j, NULL, UINT64_MAX);
+    joule_json_i64(&j, NULL, INT64_MIN);
+    joule_json_milli(&j, NULL, 65536);
+    joule_json_object(&j, NULL);
+    joule_json_close_object(&j);
+    joule_json_close_array(&j);
+    joule_json_bool(&j, "yes", true);
+    joule_json_end(&j);
+    fclose(out);
+    must_be_json(memory);
+    ck_assert_str_eq(memory,
+                     "{\n"
+                     "  \"quo\\\"te\": \"back\\\\slash \\ufffd[0m \\ufffd "
+                     "\xc3\xa9\\ufffd\",\n"
+                     "  \"nothing\": null,\n"
+                     "  \"empty\": [],\n"
+                     "  \"list\": [\n"
+                     "    18446744073709551615,\n"
+                     "    -9223372036854775808,\n"
+                     "    65.536,\n"
+                     "    {}\n"
+                     "  ],\n"
+                     "  \"yes\": true\n"
+                     "}\n");
+    free(memory);
+}
+END_TEST
+
+/* ---- slurm.conf ---- */
+
+static struct joule_findings findings;
+
+static int load(struct joule_slurmconf *conf)
+{
+    memset(&findings, 0, sizeof(findings));
+    errno = 0;
+    return joule_slurmconf_load(tree.fd, "/etc/slurm/slurm.conf", NULL, conf,
+                                &findings, &err);
+}
+
+START_TEST(slurmconf_missing)
+{
+    struct joule_slurmconf conf;
+
+    ck_assert_int_eq(load(&conf), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, "/etc/slurm/slurm.conf"));
+    ck_assert_uint_eq(conf.count, 0);
+}
+END_TEST
+
+START_TEST(slurmconf_no_text)
+{
+    struct joule_slurmconf conf;
+
+    tree_bytes(&tree, "etc/slurm/slurm.conf", "A=b\0C=d\n", 8);
+    ck_assert_int_eq(load(&conf), -1);
+    ck_assert_int_eq(errno, EINVAL);
+    tree_remove(&tree, "etc/slurm/slurm.conf");
+    ck_assert_int_eq(mkfifoat(tree.fd, "etc/slurm/slurm.conf", 0600), 0);
+    ck_assert_int_eq(load(&conf), -1);
+    ck_assert_int_eq(errno, EINVAL);
+    tree_remove(&tree, "etc/slurm/slurm.conf");
+    tree_mkdir(&tree, "etc/slurm/slurm.conf");
+    ck_assert_int_eq(load(&conf), -1);
+    ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+START_TEST(slurmconf_too_long)
+{
+    struct joule_slurmconf conf;
+
+    tree_write(&tree, "etc/slurm/slurm.conf", "A=b\n");
+    tree_truncate(&tree, "etc/slurm/slurm.conf", 64 << 20);
+    ck_assert_int_eq(load(&conf), -1);
+    ck_assert_int_eq(errno, EFBIG);
+}
+END_TEST
+
+START_TEST(slurmconf_last_counts)
+{
+    struct joule_slurmconf conf;
+    const struct joule_slurmconf_setting *s;
+
+    tree_write(&tree, "etc/slurm/slurm.conf",
+               "# PluginDir=/no\nPluginDir=/a\nOther=1\nplugindir=/b\n");
+    ck_assert_int_eq(load(&conf), 0);
+    ck_assert_uint_eq(conf.count, 2);
+    s = joule_slurmconf_find(&conf, "PLUGINDIR");
+    ck_assert_ptr_nonnull(s);
+    ck_assert_str_eq(s->value, "/b");
+    ck_assert_str_eq(s->place.file, "/etc/slurm/slurm.conf");
+    ck_assert_uint_eq(s->place.line, 4);
+    ck_assert_ptr_null(joule_slurmconf_find(&conf, "PluginDi"));
+    joule_slurmconf_free(&conf);
+    joule_slurmconf_free(&conf);
+}
+END_TEST
+
+START_TEST(slurmconf_include)
+{
+    struct joule_slurmconf conf;
+    const struct joule_slurmconf_setting *s;
+
+    tree_write(&tree, "etc/slurm/slurm.conf",
+               "ClusterName=alpha\nInclude %c.conf\nA=main\n"
+               "Include /srv/slurm/b.conf\n");
+    tree_write(&tree, "etc/slurm/alpha.conf", "A=included\n\nC=3\n");
+    /* Relative to the main file, not to the including one. */
+    tree_write(&tree, "srv/slurm/b.conf", "Include sub/d.conf\n");
+    tree_write(&tree, "etc/slurm/sub/d.conf", "D=4\n");
+    ck_assert_int_eq(load(&conf), 0);
+    ck_assert_uint_eq(findings.count, 0);
+    ck_assert_str_eq(joule_slurmconf_find(&conf, "A")->value, "main");
+    s = joule_slurmconf_find(&conf, "C");
+    ck_assert_str_eq(s->place.file, "/etc/slurm/alpha.conf");
+    ck_assert_uint_eq(s->place.line, 3);
+    ck_assert_str_eq(joule_slurmconf_find(&conf, "D")->value, "4");
+    joule_slurmconf_free(&conf);
+}
+END_TEST
+
+START_TEST(slurmconf_bad_include)
+{
+    struct joule_slurmconf conf;
+    char text[2048];
+
+    tree_write(&tree, "etc/slurm/slurm.conf",
+               "Include nowhere.conf\nA=1\nInclude slurm.conf\n");
+    ck_assert_int_eq(load(&conf), 0);
+    ck_assert_uint_gt(findings.total[JOULE_FAULT], 1);
+    ck_assert_ptr_nonnull(strstr(findings.list[0].text.text, "nowhere.conf"));
+    ck_assert_uint_eq(findings.list[0].place.line, 1);
+    ck_assert_str_eq(joule_slurmconf_find(&conf, "A")->value, "1");
+    joule_slurmconf_free(&conf);
+
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "Include ", 8);
+    text[sizeof(text) - 1] = '\0';
+    tree_write(&tree, "etc/slurm/slurm.conf", text);
+    ck_assert_int_eq(load(&conf), 0);
+    ck_assert_uint_eq(findings.total[JOULE_FAULT], 1);
+    joule_slurmconf_free(&conf);
+}
+END_TEST
+
+/* A tree of files that include each other twice would be read 2^8 times. */
+START_TEST(slurmconf_include_bomb)
+{
+    struct joule_slurmconf conf;
+
+    tree_write(&tree, "etc/slurm/slurm.conf",
+               "Include slurm.conf\nInclude slurm.conf\n"
+               "Include slurm.conf\nInclude slurm.conf\n");
+    ck_assert_int_eq(load(&conf), 0);
+    ck_assert_uint_ge(findings.total[JOULE_FAULT], 1);
+    ck_assert_uint_le(findings.count, JOULE_FINDINGS_MAX);
+    joule_slurmconf_free(&conf);
+}
+END_TEST
+
+START_TEST(slurmconf_many_settings)
+{
+    struct joule_slurmconf conf;
+    char *text = malloc(5000 * 16), *p = text;
+
+    for (int i = 0; i < 5000; i++)
+        p += sprintf(p, "Key%d=1\n", i);
+    tree_write(&tree, "etc/slurm/slurm.conf", text);
+    free(text);
+    ck_assert_int_eq(load(&conf), 0);
+    ck_assert_uint_eq(conf.count, 1024);
+    ck_assert_ptr_nonnull(finding(&findings, "too-many-settings"));
+    joule_slurmconf_free(&conf);
+}
+END_TEST
+
+/* ---- checks of the configuration ---- */
+
+static struct joule_confcheck check;
+
+static void check_conf(const char *slurm_conf, const char *gather)
+{
+    static const char *const paths[] = {"/etc/slurm/slurm.conf", NULL};
+
+    tree_write(&tree, "etc/slurm/slurm.conf", slurm_conf);
+    if (gather)
+        tree_write(&tree, "etc/slurm/acct_gather.conf", gather);
+    tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    memset(&findings, 0, sizeof(findings));
+    joule_confcheck_init(&check);
+    joule_confcheck_run(&check, tree.fd, paths, &findings);
+}
+
+static const struct {
+    const char *slurm_conf, *gather;
+    const char *id; /* NULL: no finding */
+    enum joule_level level;
+    unsigned line;
+    const char *advice, *text;
+} confs[] = {
+    {GOOD, NULL, NULL, 0, 0, NULL, NULL},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=joule_rapl\n", NULL, NULL,
+     0, 0, NULL, NULL},
+    {"PluginDir=\"/x:/opt/slurm-joule/\"\n" GOOD_TYPE GOOD_REST, NULL, NULL, 0,
+     0, NULL, NULL},
+
+    {GOOD_TYPE GOOD_REST, NULL, "plugin-dir", JOULE_FAULT, 0,
+     "PluginDir=/opt/slurm-joule:SLURMS_OWN_PLUGIN_DIRECTORY", "is not set"},
+    {"PluginDir=/usr/lib/slurm\n" GOOD_TYPE GOOD_REST, NULL, "plugin-dir",
+     JOULE_FAULT, 1, "PluginDir=/opt/slurm-joule:/usr/lib/slurm",
+     "does not name /opt/slurm-joule"},
+    {"PluginDir=::opt/slurm-joule:\n" GOOD_TYPE GOOD_REST, NULL, "plugin-dir",
+     JOULE_FAULT, 1, NULL, NULL},
+    {"PluginDir=/opt/slurm-joule\n" GOOD_TYPE GOOD_REST, NULL,
+     "plugin-dir-alone", JOULE_FAULT, 1, NULL, NULL},
+
+    {GOOD_PLUGIN_DIR GOOD_REST, NULL, "energy-type", JOULE_FAULT, 0,
+     "AcctGatherEnergyType=acct_gather_energy/joule_rapl", "is not set"},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=\n", NULL, "energy-type",
+     JOULE_FAULT, 0, NULL, NULL},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/None\n",
+     NULL, "energy-type", JOULE_FAULT, 7, NULL, "\"none\""},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/rapl\n",
+     NULL, "energy-type", JOULE_FAULT, 7, NULL, "acct_gather_energy/rapl"},
+    {GOOD_PLUGIN_DIR GOOD_REST
+     "AcctGatherEnergyType=acct_gather_energy/joule_rapl,ipmi\n",
+     NULL, "energy-type-list", JOULE_FAULT, 7, NULL, "again at every poll"},
+
+    {GOOD "JobAcctGatherType=\n", NULL, "job-gather", JOULE_FAULT, 8,
+     "JobAcctGatherType=jobacct_gather/cgroup", "not set"},
+    {GOOD "JobAcctGatherType=jobacct_gather/none\n"
+          "ProctrackType=proctrack/linuxproc\n",
+     NULL, "job-gather", JOULE_FAULT, 8,
+     "JobAcctGatherType=jobacct_gather/linux", "jobacct_gather/none"},
+
+    {GOOD "JobAcctGatherFrequency=task=0\n", NULL, "task-frequency", JOULE_NOTE,
+     8, NULL, NULL},
+    {GOOD "JobAcctGatherFrequency=0\n", NULL, "task-frequency", JOULE_NOTE, 8,
+     NULL, NULL},
+    {GOOD "JobAcctGatherFrequency=task=,energy=x,,=\n", NULL, NULL, 0, 0, NULL,
+     NULL},
+    {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5\n"
+          "JobAcctGatherFrequency=30\n",
+     NULL, "energy-frequency", JOULE_WARNING, 9, NULL, NULL},
+    {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5\n"
+          "JobAcctGatherFrequency=task=30,energy=0\n",
+     NULL, "energy-frequency", JOULE_WARNING, 9, NULL, NULL},
+    {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5\n",
+     "ProfileHDF5Dir=/var/p\n", NULL, 0, 0, NULL, NULL},
+
+    {GOOD "AcctGatherNodeFreq=0\n", NULL, "node-frequency", JOULE_WARNING, 8,
+     "AcctGatherNodeFreq=30", NULL},
+    {GOOD "AcctGatherNodeFreq=\n", NULL, "node-frequency", JOULE_WARNING, 8,
+     NULL, "not set"},
+
+    {GOOD "PrologFlags=\n", NULL, "contain", JOULE_WARNING, 8,
+     "PrologFlags=Contain", NULL},
+    {GOOD "PrologFlags=Alloc,Contained\n", NULL, "contain", JOULE_WARNING, 8,
+     "PrologFlags=Alloc,Contained,Contain", NULL},
+    {GOOD "PrologFlags=X11\n", NULL, NULL, 0, 0, NULL, NULL},
+
+    {GOOD "AccountingStorageType=accounting_storage/none\n", NULL, "storage",
+     JOULE_WARNING, 8, "AccountingStorageType=accounting_storage/slurmdbd",
+     NULL},
+
+    /* acct_gather.conf */
+    {GOOD, "", NULL, 0, 0, NULL, NULL},
+    {GOOD, "joulesampleperiod=10s\nJouleRAPLDomains=psys\n", NULL, 0, 0, NULL,
+     NULL},
+    {GOOD, "\nJouleSamplePeriod=61s\n", "bad-value", JOULE_WARNING, 2,
+     "JouleSamplePeriod=1s", "10ms to 60s"},
+    {GOOD, "JouleRAPLDomains=package,psys\n", "bad-value", JOULE_WARNING, 1,
+     "JouleRAPLDomains=package,dram", "package,dram or package or psys"},
+    {GOOD, "JouleSamplePerod=1s\n", "unknown-option", JOULE_FAULT, 1, NULL,
+     "JouleSamplePeriod, JouleRAPLDomains"},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/rapl\n",
+     "JouleSamplePeriod=1s\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
+     "do not start"},
+    {GOOD, "#\nEnergyIPMIFrequency=10\n", "option-without-plugin", JOULE_FAULT,
+     2, NULL, "Parsing error at unrecognized key"},
+    {GOOD, "energyipmiFrequency=10\n", "option-without-plugin", JOULE_FAULT, 1,
+     NULL, NULL},
+    {GOOD, "ProfileHDF5Dir=/x\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
+     "hdf5"},
+    {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5x\n",
+     "ProfileHDF5Dir=/x\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
+     NULL},
+    {GOOD, "Watt=1\n", "unknown-option", JOULE_WARNING, 1, NULL, "Watt"},
+};
+
+START_TEST(conf_checks)
+{
+    const struct joule_finding *f;
+
+    check_conf(confs[_i].slurm_conf, confs[_i].gather);
+    if (!confs[_i].id) {
+        ck_assert_msg(findings.count == 0, "%s", findings.list[0].text.text);
+        ck_assert_str_eq(check.plugin[0] ? "found" : "", "found");
+        return;
+    }
+    f = finding(&findings, confs[_i].id);
+    ck_assert_msg(f != NULL, "no %s, but %s", confs[_i].id,
+                  findings.list[0].id ? findings.list[0].id : "nothing");
+    ck_assert_int_eq(f->level, confs[_i].level);
+    if (confs[_i].line)
+        ck_assert_uint_eq(f->place.line, confs[_i].line);
+    if (confs[_i].advice)
+        ck_assert_str_eq(f->advice.text, confs[_i].advice);
+    if (confs[_i].text)
+        ck_assert_msg(strstr(f->text.text, confs[_i].text), "%s", f->text.text);
+}
+END_TEST
+
+START_TEST(conf_values_are_used)
+{
+    check_conf(GOOD, "JouleSamplePeriod=250ms\nJouleRAPLDomains=package\n");
+    ck_assert_int_eq(check.config.sample_period_ns, 250 * JOULE_NS_PER_MS);
+    ck_assert_uint_eq(check.config.rapl_total_kinds,
+                      JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE));
+    ck_assert_uint_eq(check.period_place.line, 1);
+    ck_assert_str_eq(check.acct_gather_conf, "/etc/slurm/acct_gather.conf");
+    ck_assert_str_eq(check.plugin, "/opt/slurm-joule/" PLUGIN);
+}
+END_TEST
+
+START_TEST(conf_plugin_not_installed)
+{
+    static const char *const paths[] = {"/etc/slurm/slurm.conf", NULL};
+
+    tree_write(&tree, "etc/slurm/slurm.conf", GOOD);
+    memset(&findings, 0, sizeof(findings));
+    joule_confcheck_init(&check);
+    joule_confcheck_run(&check, tree.fd, paths, &findings);
+    ck_assert_ptr_nonnull(finding(&findings, "plugin-missing"));
+}
+END_TEST
+
+/* Long values and odd bytes are cut and replaced, nothing else. */
+START_TEST(conf_hostile)
+{
+    size_t size = 300000;
+    char *text = malloc(size);
+
+    for (size_t i = 0; i < size - 1; i++)
+        text[i] = (char)(1 + (i * 7919 + i / 251) % 255);
+    text[size - 1] = '\0';
+    for (size_t i = 0; i + 40 < size; i += 2003)
+        memcpy(text + i, "\nPluginDir=\x1b]0;x\x07:\nJouleX\n=\"", 28);
+    check_conf(text, text);
+    ck_assert_uint_gt(findings.count, 0);
+    for (size_t i = 0; i < findings.count; i++)
+        for (const char *c = findings.list[i].text.text; *c; c++)
+            ck_assert((unsigned char)*c >= 0x20);
+    free(text);
+}
+END_TEST
+
+/* ---- the whole ---- */
+
+static void poke(off_t reg, uint64_t value)
+{
+    tree_poke(&tree, "dev/cpu/0/msr", reg, &value, sizeof(value));
+}
+
+static void machine(void)
+{
+    tree_write(&tree, "proc/cpuinfo",
+               "processor\t: 0\nvendor_id\t: GenuineIntel\n"
+               "cpu family\t: 6\nmodel\t\t: 85\n"
+               "model name\t: Test\x1b[2J CPU\nflags\t\t: fpu\n\n");
+    tree_write(&tree, "sys/devices/system/cpu/online", "0");
+    tree_cpu(&tree, 0, 0, 0, 0);
+    poke(UNIT, 0xA0E03);
+    poke(PKG, 1000);
+    poke(DRAM, 1000);
+    tree_truncate(&tree, "dev/cpu/0/msr", DRAM + 8);
+    tree_write(&tree, "proc/sys/kernel/random/boot_id",
+               "0f0e0d0c-0000-4000-8000-000000000001\n");
+    tree_write(&tree, "proc/sys/kernel/hostname", "node7.example.org\n");
+}
+
+static atomic_bool running;
+
+/* The counters of a machine that does something. */
+static void *move_counters(void *arg)
+{
+    int fd = openat(tree.fd, "dev/cpu/0/msr", O_WRONLY | O_CLOEXEC);
+
+    (void)arg;
+    for (uint64_t i = 1; running; i++) {
+        uint64_t pkg = 1000 + i * 100, dram = 1000 + i * 10;
+
+        if (pwrite(fd, &pkg, sizeof(pkg), PKG) < 0 ||
+            pwrite(fd, &dram, sizeof(dram), DRAM) < 0)
+            break;
+        usleep(1000);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void collect(bool moving, bool no_conf)
+{
+    struct joule_probe_options opt = {
+        .root = tree.path,
+        .measure_ns = 50 * JOULE_NS_PER_MS,
+        .no_conf = no_conf,
+    };
+    pthread_t thread;
+    int rc;
+
+    running = moving;
+    if (moving)
+        ck_assert_int_eq(pthread_create(&thread, NULL, move_counters, NULL), 0);
+    rc = joule_probe_collect(probe, &opt, &joule_clock_system, &err);
+    running = false;
+    if (moving)
+        pthread_join(thread, NULL);
+    ck_assert_int_eq(rc, 0);
+}
+
+/* Both reports, the JSON document left in [memory]. */
+static void reports(void)
+{
+    FILE *out = open_memstream(&memory, &memory_size);
+
+    joule_probe_print_text(out, probe);
+    fclose(out);
+    for (const char *c = memory; *c; c++)
+        ck_assert((unsigned char)*c >= 0x20 || *c == '\n');
+    free(memory);
+    out = open_memstream(&memory, &memory_size);
+    joule_probe_print_json(out, probe);
+    fclose(out);
+    must_be_json(memory);
+}
+
+static void must_say(const char *text)
+{
+    ck_assert_msg(strstr(memory, text), "no %s in %s", text, memory);
+}
+
+START_TEST(probe_nothing)
+{
+    unsigned fds = tree_open_fds();
+
+    collect(false, false);
+    ck_assert(!joule_probe_good(probe));
+    ck_assert(!probe->sensor.opened);
+    ck_assert_ptr_nonnull(finding(&probe->findings, "no-counters"));
+    ck_assert_ptr_nonnull(finding(&probe->findings, "slurm-conf"));
+    ck_assert_ptr_nonnull(
+        strstr(finding(&probe->findings, "slurm-conf")->text.text,
+               "/etc/slurm/slurm.conf and /run/slurm/conf/slurm.conf"));
+    reports();
+    must_say("\"job_would_be_measured\": false");
+    must_say("\"domains\": []");
+    free(memory);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+}
+END_TEST
+
+START_TEST(probe_still)
+{
+    machine();
+    collect(false, true);
+    ck_assert(probe->sensor.opened);
+    ck_assert(!joule_probe_good(probe));
+    ck_assert_ptr_nonnull(finding(&probe->findings, "counters-still"));
+    reports();
+    must_say("\"state\": \"still\"");
+    must_say("\"node_power_mw\": null");
+    free(memory);
+}
+END_TEST
+
+START_TEST(probe_no_msr)
+{
+    machine();
+    tree_remove(&tree, "dev/cpu/0/msr");
+    collect(false, true);
+    ck_assert_int_eq(probe->access.msr_error, ENOENT);
+    ck_assert_str_eq(probe->sensor.info.vendor, "GenuineIntel");
+    ck_assert_str_eq(probe->access.msr, "/dev/cpu/0/msr");
+    ck_assert_ptr_nonnull(strstr(
+        finding(&probe->findings, "no-counters")->text.text, "modprobe"));
+    reports();
+    free(memory);
+}
+END_TEST
+
+START_TEST(probe_good)
+{
+    unsigned fds = tree_open_fds();
+
+    machine();
+    tree_write(&tree, "sys/kernel/security/lockdown",
+               "none [integrity] confidentiality\n");
+    tree_write(&tree, "etc/slurm/slurm.conf", GOOD);
+    tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    collect(true, false);
+    ck_assert(joule_probe_good(probe));
+    ck_assert_uint_eq(probe->sensor.count, 2);
+    ck_assert_uint_gt(probe->sensor.node_mw, 0);
+    ck_assert_str_eq(probe->access.lockdown, "integrity");
+    ck_assert_str_eq(probe->node.name, "node7");
+    ck_assert_uint_eq(probe->findings.total[JOULE_NOTE], 1); /* no board */
+    ck_assert_ptr_nonnull(finding(&probe->findings, "no-board"));
+    reports();
+    must_say("\"job_would_be_measured\": true");
+    must_say("\"unit_uj_per_tick\": 61.03515625");
+    must_say("\"wrap_at_1000_w_s\": 262.144");
+    must_say("\"name\": \"Test?[2J CPU\"");
+    must_say("\"kernel_lockdown\": \"integrity\"");
+    free(memory);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+}
+END_TEST
+
+START_TEST(probe_error_in_conf)
+{
+    machine();
+    tree_write(&tree, "etc/slurm/slurm.conf", GOOD_PLUGIN_DIR GOOD_REST);
+    tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    collect(true, false);
+    ck_assert(probe->sensor.moves);
+    ck_assert(!joule_probe_good(probe));
+}
+END_TEST
+
+/* The copy of the configuration that a node has fetched. */
+START_TEST(probe_configless)
+{
+    machine();
+    tree_write(&tree, "run/slurm/conf/slurm.conf", GOOD);
+    tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    collect(true, false);
+    ck_assert(joule_probe_good(probe));
+    ck_assert_str_eq(probe->conf.slurm_conf, "/run/slurm/conf/slurm.conf");
+}
+END_TEST
+
+START_TEST(probe_long_period)
+{
+    const struct joule_finding *f;
+
+    machine();
+    tree_write(&tree, "etc/slurm/slurm.conf", GOOD);
+    tree_write(&tree, "etc/slurm/acct_gather.conf", "\nJouleSamplePeriod=30\n");
+    tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    collect(true, false);
+    /* DRAM of this model: 65,536 J, 65.5 s at 1000 W. */
+    f = finding(&probe->findings, "sample-period");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->level, JOULE_WARNING);
+    ck_assert_uint_eq(f->place.line, 2);
+    ck_assert_str_eq(f->advice.text, "JouleSamplePeriod=21s");
+    ck_assert(joule_probe_good(probe));
+}
+END_TEST
+
+static void publish(const char *node, int64_t age_ns, bool valid)
+{
+    struct joule_board *board = joule_board_create(tree.fd, node, &err);
+    struct joule_snapshot *s = calloc(1, sizeof(*s));
+
+    ck_assert_msg(board != NULL, "%s", err.text);
+    s->period_ns = JOULE_NS_PER_S;
+    s->samples = 12;
+    s->node_mw = 50123;
+    s->average_mw = JOULE_MW_UNKNOWN;
+    s->tally.mono_ns = joule_clock_mono_ns(&joule_clock_system) - age_ns;
+    s->since_ns = s->tally.mono_ns - 100 * JOULE_NS_PER_S;
+    s->tally.node_uj = 5012345678;
+    s->tally.valid = valid;
+    s->tally.count = 2;
+    s->tally.counter[0].wraps = 3;
+    s->tally.counter[1].errors = 4;
+    joule_board_publish(board, s);
+    joule_board_destroy(board);
+    free(s);
+}
+
+START_TEST(probe_board)
+{
+    machine();
+    publish("cn-01", 0, true);
+    collect(true, true);
+    /* The only board there is says which node this is. */
+    ck_assert_str_eq(probe->node.name, "cn-01");
+    ck_assert(probe->node.present);
+    ck_assert(probe->node.fresh);
+    ck_assert_uint_eq(probe->findings.count, 0);
+    reports();
+    must_say("\"node_total_uj\": 5012345678");
+    must_say("\"node_power_mw\": 50123");
+    must_say("\"average_power_mw\": null");
+    must_say("\"wraps\": 3");
+    free(memory);
+    publish("cn-02", 0, true);
+    collect(false, true);
+    ck_assert_str_eq(probe->node.name, "node7");
+    ck_assert_ptr_nonnull(
+        strstr(finding(&probe->findings, "no-board")->text.text, "--node"));
+}
+END_TEST
+
+START_TEST(probe_board_old)
+{
+    machine();
+    publish("cn-01", 100 * JOULE_NS_PER_S, true);
+    collect(false, true);
+    ck_assert(!probe->node.fresh);
+    ck_assert_ptr_nonnull(finding(&probe->findings, "board-old"));
+    publish("cn-01", 0, false);
+    collect(false, true);
+    ck_assert_ptr_nonnull(finding(&probe->findings, "board-unknown"));
+    reports();
+    must_say("\"node_total_uj\": null");
+    free(memory);
+}
+END_TEST
+
+static const struct {
+    const char *argv[4];
+    int status;
+} commands[] = {
+    {{"probe", "--help", NULL}, 0},
+    {{"probe", "--nonsense", NULL}, 2},
+    {{"probe", "argument", NULL}, 2},
+    {{"probe", "--seconds=0", NULL}, 2},
+    {{"probe", "--seconds=1e3", NULL}, 2},
+    {{"probe", "--root=/no/such/directory", NULL}, 2},
+    {{"probe", "--no-conf", "--conf=x", NULL}, 2},
+    {{"probe", "--conf=", NULL}, 2},
+    {{"probe", "--conf=/no/such/file", "--seconds=0.1", NULL}, 1},
+};
+
+START_TEST(probe_commands)
+{
+    int argc = 0;
+
+    while (commands[_i].argv[argc])
+        argc++;
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stdout));
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
+    ck_assert_int_eq(joule_probe_main(argc, (char **)commands[_i].argv),
+                     commands[_i].status);
+}
+END_TEST
+
+/* ---- what is shipped ---- */
+
+static char *shipped(const char *name)
+{
+    int fd = open(JOULE_SOURCE_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *text = joule_file_load(fd, name, 1 << 20, NULL);
+
+    ck_assert_msg(text != NULL, "cannot read %s/%s", JOULE_SOURCE_DIR, name);
+    close(fd);
+    return text;
+}
+
+START_TEST(examples)
+{
+    char *conf = shipped("etc/slurm.conf.example");
+    char *gather = shipped("etc/acct_gather.conf.example");
+    struct joule_config defaults;
+
+    tree_write(&tree, "usr/local/lib/slurm-joule/" PLUGIN, "");
+    check_conf(conf, gather);
+    ck_assert_msg(findings.count == 0, "%s", findings.list[0].text.text);
+    joule_option_defaults(joule_config_options, &defaults);
+    ck_assert_int_eq(check.config.sample_period_ns, defaults.sample_period_ns);
+    ck_assert_uint_eq(check.config.rapl_total_kinds, defaults.rapl_total_kinds);
+    for (const struct joule_option *o = joule_config_options; o->key; o++)
+        ck_assert_ptr_nonnull(strstr(gather, o->key));
+    free(conf);
+    free(gather);
+}
+END_TEST
+
+START_TEST(man_page_lists_the_options)
+{
+    static const char item[] = "\n.It Cm ";
+    char *page = shipped("doc/joule-acct_gather.conf.5");
+    char range[256], line[320];
+    unsigned options = 0, items = 0;
+
+    for (const struct joule_option *o = joule_config_options; o->key; o++) {
+        char *begin, *end;
+
+        snprintf(line, sizeof(line), "%s%s\n", item, o->key);
+        begin = strstr(page, line);
+        ck_assert_msg(begin != NULL, "%s is not in the page", o->key);
+        end = strstr(begin + 1, item);
+        if (!end)
+            end = page + strlen(page);
+        joule_option_range(o, range, sizeof(range));
+        snprintf(line, sizeof(line), "\nAllowed: %s.\nDefault: %s.\n", range,
+                 o->default_text);
+        ck_assert_msg(strstr(begin, line) && strstr(begin, line) < end,
+                      "%s: the page does not say%s", o->key, line);
+        options++;
+    }
+    for (char *p = page; (p = strstr(p, item)); p++)
+        items++;
+    ck_assert_uint_eq(items, options);
+    free(page);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("probe");
+    TCase *t = tcase_create("words");
+
+    tcase_add_loop_test(t, text_char, 0, COUNT(characters));
+    tcase_add_test(t, text_unit);
+    tcase_add_test(t, text_seconds);
+    tcase_add_test(t, json_document);
+    suite_add_tcase(s, t);
+
+    t = tcase_create("slurm.conf");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, slurmconf_missing);
+    tcase_add_test(t, slurmconf_no_text);
+    tcase_add_test(t, slurmconf_too_long);
+    tcase_add_test(t, slurmconf_last_counts);
+    tcase_add_test(t, slurmconf_include);
+    tcase_add_test(t, slurmconf_bad_include);
+    tcase_add_test(t, slurmconf_include_bomb);
+    tcase_add_test(t, slurmconf_many_settings);
+    tcase_add_loop_test(t, conf_checks, 0, COUNT(confs));
+    tcase_add_test(t, conf_values_are_used);
+    tcase_add_test(t, conf_plugin_not_installed);
+    tcase_add_test(t, conf_hostile);
+    suite_add_tcase(s, t);
+
+    t = tcase_create("probe");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, probe_nothing);
+    tcase_add_test(t, probe_still);
+    tcase_add_test(t, probe_no_msr);
+    tcase_add_test(t, probe_good);
+    tcase_add_test(t, probe_error_in_conf);
+    tcase_add_test(t, probe_configless);
+    tcase_add_test(t, probe_long_period);
+    tcase_add_test(t, probe_board);
+    tcase_add_test(t, probe_board_old);
+    tcase_add_loop_test(t, probe_commands, 0, COUNT(commands));
+    suite_add_tcase(s, t);
+
+    t = tcase_create("shipped");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, examples);
+    tcase_add_test(t, man_page_lists_the_options);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(suite());
+    int failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/gathercheck.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tools/joule/slurmconf.h"
+
+/* Which of the three types a plugin belongs to. */
+enum subsystem { ENERGY, PROFILE, INTERCONNECT };
+
+/* Keys of Slurm's own plugins, by their beginning.  acct_gather.conf(5). */
+static const struct {
+    const char *prefix;
+    enum subsystem subsystem;
+    const char *plugins[3]; /* any of them takes the key */
+} owners[] = {
+    {"EnergyIPMI", ENERGY, {"ipmi", "xcc", NULL}},
+    {"ProfileHDF5", PROFILE, {"hdf5", NULL}},
+    {"ProfileInfluxDB", PROFILE, {"influxdb", NULL}},
+    {"InfinibandOFED", INTERCONNECT, {"ofed", NULL}},
+    {"SysfsInterfaces", INTERCONNECT, {"sysfs", NULL}},
+};
+
+#define OWNERS (sizeof(owners) / sizeof(owners[0]))
+
+static const char *type_of(const struct joule_gathercheck *g,
+                           enum subsystem subsystem)
+{
+    switch (subsystem) {
+    case ENERGY:
+        return g->energy_type;
+    case PROFILE:
+        return g->profile_type;
+    case INTERCONNECT:
+        return g->interconnect_type;
+    }
+    return "";
+}
+
+/* Whether a comma separated list of types, with or without what stands before
+ * the '/', names the plugin. */
+static bool names_plugin(const char *types, const char *plugin)
+{
+    size_t len = strlen(plugin);
+
+    for (const char *p = types; (p = strcasestr(p, plugin)); p++) {
+        bool begins = p == types || p[-1] == '/' || p[-1] == ',';
+
+        if (begins && (p[len] == '\0' || p[len] == ','))
+            return true;
+    }
+    return false;
+}
+
+static void check_joule(const struct joule_gathercheck *g,
+                        const struct joule_slurmconf_setting *s,
+                        struct joule_config *config,
+                        struct joule_place *period_place,
+                        struct joule_findings *findings)
+{
+    const struct joule_option *row =
+        joule_option_find(joule_config_options, s->key);
+    struct joule_error err;
+    char value[128], advice[256], known[256] = "";
+
+    if (!row) {
+        for (row = joule_config_options; row->key; row++) {
+            if (known[0])
+                strncat(known, ", ", sizeof(known) - strlen(known) - 1);
+            strncat(known, row->key, sizeof(known) - strlen(known) - 1);
+        }
+        joule_finding_add(findings, JOULE_FAULT, "unknown-option", &s->place,
+                          NULL,
+                          "%s is no option of slurm-joule (there are %s): "
+                          "slurmctld and slurmd do not start with it",
+                          s->key, known);
+        return;
+    }
+    if (!names_plugin(g->energy_type, "joule_rapl"))
+        joule_finding_add(findings, JOULE_FAULT, "option-without-plugin",
+                          &s->place, NULL,
+                          "%s is set, but AcctGatherEnergyType is no plugin "
+                          "of slurm-joule: slurmctld and slurmd do not start "
+                          "with it",
+                          s->key);
+    if (joule_option_set(row, config, s->value, &err) < 0) {
+        joule_option_format(row, config, value, sizeof(value));
+        snprintf(advice, sizeof(advice), "%s=%s", row->key, value);
+        joule_finding_add(findings, JOULE_WARNING, "bad-value", &s->place,
+                          advice, "%s; the plugin uses %s", err.text, value);
+        return;
+    }
+    if (row->offset == offsetof(struct joule_config, sample_period_ns))
+        *period_place = s->place;
+}
+
+static void check_other(const struct joule_gathercheck *g,
+                        const struct joule_slurmconf_setting *s,
+                        struct joule_findings *findings)
+{
+    for (size_t i = 0; i < OWNERS; i++) {
+        const char *types = type_of(g, owners[i].subsystem);
+
+        if (strncasecmp(s->key, owners[i].prefix, strlen(owners[i].prefix)))
+            continue;
+        for (const char *const *p = owners[i].plugins; *p; p++)
+            if (names_plugin(types, *p))
+                return;
+        joule_finding_add(findings, JOULE_FAULT, "option-without-plugin",
+                          &s->place, NULL,
+                          "%s belongs to Slurm's plugin \"%s\", which is not "
+                          "configured: slurmctld and slurmd do not start with "
+                          "it (\"Parsing error at unrecognized key\"); remove "
+                          "the line",
+                          s->key, owners[i].plugins[0]);
+        return;
+    }
+    joule_finding_add(findings, JOULE_WARNING, "unknown-option", &s->place,
+                      NULL,
+                      "%s is not known to this program: unless another plugin "
+                      "takes it, slurmctld and slurmd do not start with it",
+                      s->key);
+}
+
+void joule_gathercheck_run(struct joule_gathercheck *g,
+                           struct joule_config *config,
+                           struct joule_place *period_place,
+                           struct joule_findings *findings)
+{
+    struct joule_slurmconf conf;
+    struct joule_error err;
+
+    if (joule_slurmconf_load(g->root_fd, g->path, NULL, &conf, findings, &err) <
+        0) {
+        /* The BMC's password may be in it: often only root may read it. */
+        if (errno != ENOENT)
+            joule_finding_add(findings,
+                              errno == EACCES ? JOULE_WARNING : JOULE_FAULT,
+                              "acct-gather-conf", NULL, NULL, "%s", err.text);
+        return;
+    }
+    g->found = true;
+    for (size_t i = 0; i < conf.count; i++) {
+        const struct joule_slurmconf_setting *s = &conf.settings[i];
+
+        if (strncasecmp(s->key, "Joule", 5) == 0)
+            check_joule(g, s, config, period_place, findings);
+        else
+            check_other(g, s, findings);
+    }
+    joule_slurmconf_free(&conf);
+}

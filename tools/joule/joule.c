@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * joule - one program with a row for each thing it can do.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "tools/joule/probe.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* returns the exit status */
+    const char *help;
+} commands[] = {
+    {"probe", joule_probe_main,
+     "what energy can this node measure, and is Slurm set up to use it"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out)
+{
+    fputs("usage: joule COMMAND [OPTION]...\n\n", out);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fputs(
+        "\n'joule COMMAND --help' lists the options of a command; the manual\n"
+        "is joule(1), and slurm-joule(7) tells how to set up a cluster.\n",
+        out);
+}
+
+/* An output that could not be written is no success. */
+static int finish(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("joule: cannot write the output");
+        return status ? status : 1;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return finish(0);
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+        return finish(0);
+    }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return finish(commands[i].run(argc - 1, argv + 1));
+    fprintf(stderr, "joule: there is no such command\n");
+    fputs("Try 'joule --help'.\n", stderr);
+    return 2;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/json.h"
+
+#include <inttypes.h>
+
+#include "tools/joule/text.h"
+
+static void put_string(FILE *out, const char *s)
+{
+    putc('"', out);
+    while (*s) {
+        size_t len = joule_text_char(s);
+
+        if (len == 0) {
+            fputs("\\ufffd", out);
+            s++;
+            continue;
+        }
+        if (*s == '"' || *s == '\\')
+            putc('\\', out);
+        fwrite(s, 1, len, out);
+        s += len;
+    }
+    putc('"', out);
+}
+
+static void new_line(struct joule_json *j)
+{
+    putc('\n', j->out);
+    for (unsigned i = 0; i < j->depth; i++)
+        fputs("  ", j->out);
+}
+
+/* What stands before every value. */
+static void next(struct joule_json *j, const char *key)
+{
+    if (!j->empty)
+        putc(',', j->out);
+    j->empty = false;
+    new_line(j);
+    if (key) {
+        put_string(j->out, key);
+        fputs(": ", j->out);
+    }
+}
+
+static void open_level(struct joule_json *j, char bracket)
+{
+    putc(bracket, j->out);
+    j->depth++;
+    j->empty = true;
+}
+
+static void close_level(struct joule_json *j, char bracket)
+{
+    j->depth--;
+    if (!j->empty)
+        new_line(j);
+    putc(bracket, j->out);
+    j->empty = false;
+}
+
+void joule_json_begin(struct joule_json *j, FILE *out)
+{
+    j->out = out;
+    j->depth = 0;
+    open_level(j, '{');
+}
+
+void joule_json_end(struct joule_json *j)
+{
+    close_level(j, '}');
+    putc('\n', j->out);
+}
+
+void joule_json_object(struct joule_json *j, const char *key)
+{
+    next(j, key);
+    open_level(j, '{');
+}
+
+void joule_json_array(struct joule_json *j, const char *key)
+{
+    next(j, key);
+    open_level(j, '[');
+}
+
+void joule_json_close_object(struct joule_json *j)
+{
+    close_level(j, '}');
+}
+
+void joule_json_close_array(struct joule_json *j)
+{
+    close_level(j, ']');
+}
+
+void joule_json_number(struct joule_json *j, const char *key, const char *text)
+{
+    next(j, key);
+    fputs(text, j->out);
+}
+
+void joule_json_string(struct joule_json *j, const char *key, const char *value)
+{
+    if (!value) {
+        joule_json_null(j, key);
+        return;
+    }
+    next(j, key);
+    put_string(j->out, value);
+}
+
+void joule_json_null(struct joule_json *j, const char *key)
+{
+    joule_json_number(j, key, "null");
+}
+
+void joule_json_bool(struct joule_json *j, const char *key, bool value)
+{
+    joule_json_number(j, key, value ? "true" : "false");
+}
+
+void joule_json_u64(struct joule_json *j, const char *key, uint64_t value)
+{
+    next(j, key);
+    fprintf(j->out, "%" PRIu64, value);
+}
+
+void joule_json_i64(struct joule_json *j, const char *key, int64_t value)
+{
+    next(j, key);
+    fprintf(j->out, "%" PRId64, value);
+}
+
+void joule_json_milli(struct joule_json *j, const char *key,
+                      uint64_t thousandths)
+{
+    next(j, key);
+    fprintf(j->out, "%" PRIu64 ".%03u", thousandths / 1000,
+            (unsigned)(thousandths % 1000));
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/node.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+
+#define BOARDS "run/slurm-joule"
+
+/* The number of boards below the root; if it is one, its name. */
+static unsigned find_boards(int root_fd, char name[JOULE_NODE_MAX])
+{
+    int fd = joule_file_open(root_fd, BOARDS, O_RDONLY | O_DIRECTORY);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    unsigned count = 0;
+
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    while ((entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        if (count++ == 0)
+            snprintf(name, JOULE_NODE_MAX, "%s", entry->d_name);
+    }
+    closedir(dir);
+    return count;
+}
+
+static void find_name(struct joule_node *n, int root_fd, unsigned *ret_boards)
+{
+    char only[JOULE_NODE_MAX] = "";
+    char *dot;
+
+    *ret_boards = find_boards(root_fd, only);
+    if (*ret_boards == 1) {
+        memcpy(n->name, only, sizeof(n->name));
+        return;
+    }
+    if (joule_file_read(root_fd, "proc/sys/kernel/hostname", n->name,
+                        sizeof(n->name)) < 0 &&
+        gethostname(n->name, sizeof(n->name)) < 0)
+        n->name[0] = '\0';
+    n->name[sizeof(n->name) - 1] = '\0';
+    dot = strchr(n->name, '.');
+    if (dot)
+        *dot = '\0';
+}
+
+static void judge(const struct joule_node *n, struct joule_findings *findings)
+{
+    const struct joule_snapshot *s = &n->snapshot;
+
+    if (!n->fresh)
+        joule_finding_add(findings, JOULE_WARNING, "board-old", NULL, NULL,
+                          "the last sample of the board is %.0f s old: slurmd "
+                          "with this plugin does not run now",
+                          (double)n->age_ns / 1e9);
+    else if (!s->tally.valid)
+        joule_finding_add(findings, JOULE_WARNING, "board-unknown", NULL, NULL,
+                          "slurmd reads the counters, but they have not moved: "
+                          "the node's energy is unknown to it");
+    else if (s->stale)
+        joule_finding_add(findings, JOULE_WARNING, "board-stale", NULL, NULL,
+                          "slurmd reads the counters, but they have stopped");
+    if (s->tally.gap_ns > 0)
+        joule_finding_add(findings, JOULE_WARNING, "board-gap", NULL, NULL,
+                          "over %.0f s since the node's total began, counters "
+                          "may have wrapped unseen: the total may lack energy",
+                          (double)s->tally.gap_ns / 1e9);
+}
+
+static int read_board(struct joule_node *n, int root_fd)
+{
+    struct joule_board *board;
+    int rc, errnum;
+
+    board = joule_board_open(root_fd, n->name, &n->error);
+    if (!board)
+        return -1;
+    rc = joule_board_read(board, &n->snapshot);
+    errnum = errno;
+    joule_board_destroy(board);
+    if (rc == 0)
+        return 0;
+    memset(&n->snapshot, 0, sizeof(n->snapshot));
+    return joule_error_set(&n->error, errnum, "%s",
+                           errnum == ENODATA ? "the board has no sample yet"
+                                             : "the board makes no sense");
+}
+
+void joule_node_collect(struct joule_node *n, int root_fd,
+                        const struct joule_clock *clock, const char *name,
+                        struct joule_findings *findings)
+{
+    struct joule_snapshot *s = &n->snapshot;
+    unsigned boards = 0;
+
+    memset(n, 0, sizeof(*n));
+    if (name)
+        snprintf(n->name, sizeof(n->name), "%s", name);
+    else
+        find_name(n, root_fd, &boards);
+    if (read_board(n, root_fd) < 0) {
+        bool normal = errno == ENOENT || errno == ENODATA || errno == ESTALE;
+
+        joule_finding_add(findings, normal ? JOULE_NOTE : JOULE_WARNING,
+                          "no-board", NULL, NULL,
+                          errno == ENOENT && boards > 1
+                              ? "there are boards, but none of node %s (say "
+                                "--node NAME)"
+                          : errno == ENOENT
+                              ? "slurmd of node %s has not measured since the "
+                                "last boot"
+                              : "no board of node %s: %s",
+                          n->name, n->error.text);
+        return;
+    }
+    n->present = true;
+    n->age_ns = joule_clock_mono_ns(clock) - s->tally.mono_ns;
+    n->fresh = n->age_ns <= 3 * s->period_ns;
+    for (uint32_t i = 0; i < s->tally.count; i++) {
+        n->wraps += s->tally.counter[i].wraps;
+        n->errors += s->tally.counter[i].errors;
+    }
+    judge(n, findings);
+}

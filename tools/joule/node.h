@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * node.h - which node this is, and what its sampler has published.
+ */
+#ifndef JOULE_TOOLS_NODE_H
+#define JOULE_TOOLS_NODE_H
+
+#include <stdbool.h>
+
+#include "common/base/clock.h"
+#include "common/board/board.h"
+#include "tools/joule/finding.h"
+
+#define JOULE_NODE_MAX 256
+
+struct joule_node {
+    char name[JOULE_NODE_MAX];
+    bool present;             /* there is a board with a sample on it */
+    struct joule_error error; /* otherwise: why not */
+    bool fresh;               /* the last sample is at most 3 periods old */
+    int64_t age_ns;
+    uint64_t wraps, errors; /* of all counters together */
+    struct joule_snapshot snapshot;
+};
+
+/*
+ * [name] is the NodeName, or NULL: the only board there is, else the machine's
+ * host name without its domain.  Trouble that an admin should know of becomes
+ * a finding; that slurmd has not run yet is a note.
+ */
+void joule_node_collect(struct joule_node *n, int root_fd,
+                        const struct joule_clock *clock, const char *name,
+                        struct joule_findings *findings);
+
+#endif

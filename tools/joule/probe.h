@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * probe.h - `joule probe`: what can this node measure, is Slurm set up to use
+ * it.  Facts are collected into one plain struct and then printed.
+ */
+#ifndef JOULE_TOOLS_PROBE_H
+#define JOULE_TOOLS_PROBE_H
+
+#include <stdio.h>
+
+#include "tools/joule/confcheck.h"
+#include "tools/joule/finding.h"
+#include "tools/joule/node.h"
+#include "tools/joule/sensor.h"
+
+struct joule_probe_options {
+    const char *root; /* NULL: "/" */
+    const char *conf; /* slurm.conf or its directory; NULL: as Slurm does */
+    const char *node; /* NodeName, or NULL */
+    int64_t measure_ns;
+    bool no_conf;
+    bool json;
+};
+
+struct joule_probe {
+    struct joule_access access;
+    struct joule_sensor sensor;
+    struct joule_node node;
+    bool conf_checked;
+    struct joule_confcheck conf;
+    struct joule_findings findings;
+};
+
+/*
+ * Returns 0 and fills *p, or -1 with errno and a sentence if there is nothing
+ * to look at (the root directory, a path that is too long).
+ */
+int joule_probe_collect(struct joule_probe *p,
+                        const struct joule_probe_options *opt,
+                        const struct joule_clock *clock,
+                        struct joule_error *err);
+
+/* A job on this node would be measured. */
+bool joule_probe_good(const struct joule_probe *p);
+
+/* report_text.c, report_json.c */
+void joule_probe_print_text(FILE *out, const struct joule_probe *p);
+void joule_probe_print_json(FILE *out, const struct joule_probe *p);
+
+/* The subcommand; argv[0] is its name.  Returns the exit status: 0 a job
+ * would be measured, 1 it would not, 2 usage. */
+int joule_probe_main(int argc, char **argv);
+
+#endif

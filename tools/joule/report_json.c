@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "config.h"
+#include "tools/joule/json.h"
+#include "tools/joule/report.h"
+#include "tools/joule/text.h"
+
+static const char *or_null(const char *s)
+{
+    return s && *s ? s : NULL;
+}
+
+static void put_mw(struct joule_json *j, const char *key, uint64_t mw)
+{
+    if (mw == JOULE_MW_UNKNOWN)
+        joule_json_null(j, key);
+    else
+        joule_json_u64(j, key, mw);
+}
+
+static void put_seconds(struct joule_json *j, const char *key, double s)
+{
+    if (s <= 0 || s > 1e12)
+        joule_json_null(j, key);
+    else
+        joule_json_milli(j, key, (uint64_t)(s * 1000 + 0.5));
+}
+
+static void put_cpu(struct joule_json *j, const struct joule_rapl_info *info)
+{
+    joule_json_object(j, "cpu");
+    joule_json_string(j, "vendor", or_null(info->vendor));
+    joule_json_string(j, "name", or_null(info->cpu_name));
+    joule_json_u64(j, "family", info->family);
+    joule_json_u64(j, "model", info->model);
+    joule_json_string(j, "rapl_row", info->row);
+    joule_json_u64(j, "packages", info->packages);
+    joule_json_u64(j, "dies", info->dies);
+    joule_json_bool(j, "hypervisor", info->hypervisor);
+    joule_json_close_object(j);
+}
+
+static void put_access(struct joule_json *j, const struct joule_access *a)
+{
+    joule_json_object(j, "access");
+    joule_json_u64(j, "effective_user_id", a->euid);
+    joule_json_string(j, "msr_device", a->msr);
+    joule_json_bool(j, "msr_readable", a->msr_error == 0);
+    joule_json_string(j, "msr_error",
+                      a->msr_error ? strerror(a->msr_error) : NULL);
+    joule_json_string(j, "kernel_lockdown", or_null(a->lockdown));
+    joule_json_close_object(j);
+}
+
+static void put_domain(struct joule_json *j,
+                       const struct joule_sensor_domain *d)
+{
+    char unit[JOULE_UNIT_TEXT_MAX];
+    bool moves = d->state >= JOULE_COUNTER_MOVING;
+
+    joule_text_unit(d->domain.unit, unit);
+    joule_json_object(j, NULL);
+    joule_json_string(j, "name", d->domain.name);
+    joule_json_string(j, "kind", joule_report_kind(d->domain.kind));
+    joule_json_u64(j, "package", d->domain.package);
+    joule_json_u64(j, "die", d->domain.die);
+    joule_json_u64(j, "cpu", d->domain.cpu);
+    joule_json_bool(j, "in_total", d->domain.in_total);
+    joule_json_number(j, "unit_uj_per_tick", unit);
+    joule_json_u64(j, "width_bits", d->domain.width_bits);
+    put_seconds(
+        j, "wrap_at_1000_w_s",
+        joule_sensor_wrap_s(&d->domain, JOULE_DOMAIN_POWER_MAX_W * 1000));
+    put_seconds(j, "wrap_at_power_s",
+                joule_sensor_wrap_s(&d->domain, d->power_mw));
+    joule_json_string(j, "state", joule_report_state(d->state));
+    put_mw(j, "power_mw", moves ? d->power_mw : JOULE_MW_UNKNOWN);
+    joule_json_u64(j, "read_errors", d->errors);
+    joule_json_close_object(j);
+}
+
+static void put_sensor(struct joule_json *j, const struct joule_sensor *s)
+{
+    char raw[32];
+
+    joule_json_object(j, "sensor");
+    joule_json_string(j, "type", "rapl");
+    joule_json_bool(j, "opened", s->opened);
+    joule_json_string(j, "error", or_null(s->error.text));
+    if (s->opened) {
+        snprintf(raw, sizeof(raw), "0x%llx",
+                 (unsigned long long)s->info.unit_raw);
+        joule_json_string(j, "unit_register", raw);
+    } else {
+        joule_json_null(j, "unit_register");
+    }
+    if (s->info.filtering_known)
+        joule_json_bool(j, "energy_filtering", s->info.filtering);
+    else
+        joule_json_null(j, "energy_filtering");
+    joule_json_i64(j, "measured_ns", s->measured_ns);
+    joule_json_bool(j, "moves", s->moves);
+    put_mw(j, "node_power_mw", s->moves ? s->node_mw : JOULE_MW_UNKNOWN);
+    joule_json_array(j, "domains");
+    for (size_t i = 0; i < s->count; i++)
+        put_domain(j, &s->domains[i]);
+    joule_json_close_array(j);
+    joule_json_close_object(j);
+}
+
+static void put_board(struct joule_json *j, const struct joule_node *n)
+{
+    const struct joule_snapshot *s = &n->snapshot;
+
+    joule_json_object(j, "board");
+    joule_json_bool(j, "present", n->present);
+    joule_json_string(j, "error", or_null(n->error.text));
+    if (n->present) {
+        joule_json_bool(j, "fresh", n->fresh);
+        joule_json_i64(j, "age_ns", n->age_ns);
+        joule_json_i64(j, "period_ns", s->period_ns);
+        joule_json_i64(j, "sample_wall_ns", s->wall_ns);
+        joule_json_i64(j, "counted_ns", s->tally.mono_ns - s->since_ns);
+        joule_json_bool(j, "valid", s->tally.valid);
+        joule_json_bool(j, "stale", s->stale != 0);
+        if (s->tally.valid)
+            joule_json_u64(j, "node_total_uj", s->tally.node_uj);
+        else
+            joule_json_null(j, "node_total_uj");
+        put_mw(j, "node_power_mw", s->node_mw);
+        put_mw(j, "average_power_mw", s->average_mw);
+        joule_json_u64(j, "samples", s->samples);
+        joule_json_i64(j, "gap_ns", s->tally.gap_ns);
+        joule_json_u64(j, "wraps", n->wraps);
+        joule_json_u64(j, "read_errors", n->errors);
+    }
+    joule_json_close_object(j);
+}
+
+static void put_conf(struct joule_json *j, const struct joule_probe *p)
+{
+    char value[256];
+
+    joule_json_object(j, "configuration");
+    joule_json_bool(j, "checked", p->conf_checked);
+    joule_json_string(j, "slurm_conf", or_null(p->conf.slurm_conf));
+    joule_json_string(j, "acct_gather_conf", or_null(p->conf.acct_gather_conf));
+    joule_json_string(j, "plugin", or_null(p->conf.plugin));
+    joule_json_object(j, "options");
+    for (const struct joule_option *row = joule_config_options; row->key;
+         row++) {
+        joule_option_format(row, &p->conf.config, value, sizeof(value));
+        joule_json_string(j, row->key, value);
+    }
+    joule_json_close_object(j);
+    joule_json_close_object(j);
+}
+
+static void put_findings(struct joule_json *j,
+                         const struct joule_findings *findings)
+{
+    joule_json_array(j, "findings");
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct joule_finding *f = &findings->list[i];
+
+        joule_json_object(j, NULL);
+        joule_json_string(j, "level", joule_level_name(f->level));
+        joule_json_string(j, "id", f->id);
+        joule_json_string(j, "text", f->text.text);
+        joule_json_string(j, "file", or_null(f->place.file));
+        if (f->place.line)
+            joule_json_u64(j, "line", f->place.line);
+        else
+            joule_json_null(j, "line");
+        joule_json_string(j, "write", or_null(f->advice.text));
+        joule_json_close_object(j);
+    }
+    joule_json_close_array(j);
+    joule_json_u64(j, "errors", findings->total[JOULE_FAULT]);
+    joule_json_u64(j, "warnings", findings->total[JOULE_WARNING]);
+    joule_json_u64(j, "notes", findings->total[JOULE_NOTE]);
+}
+
+void joule_probe_print_json(FILE *out, const struct joule_probe *p)
+{
+    struct joule_json j;
+
+    joule_json_begin(&j, out);
+    joule_json_string(&j, "program", PACKAGE_NAME);
+    joule_json_string(&j, "version", PACKAGE_VERSION);
+    joule_json_string(&j, "node", p->node.name);
+    joule_json_bool(&j, "job_would_be_measured", joule_probe_good(p));
+    put_cpu(&j, &p->sensor.info);
+    put_access(&j, &p->access);
+    put_sensor(&j, &p->sensor);
+    put_board(&j, &p->node);
+    put_conf(&j, p);
+    put_findings(&j, &p->findings);
+    joule_json_end(&j);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/slurmconf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "common/base/conffile.h"
+#include "common/base/file.h"
+
+/* Above what sites have: thousands of node lines come to about a MB. */
+#define BYTES_MAX    (16u << 20) /* of all files together */
+#define FILES_MAX    256
+#define DEPTH_MAX    8
+#define SETTINGS_MAX 1024
+
+/* One load: what all its files share. */
+struct loader {
+    int root_fd;
+    const char *main_path;
+    const char *const *keys;
+    struct joule_slurmconf *conf;
+    struct joule_findings *findings;
+    char cluster[256];
+    size_t bytes_left;
+    unsigned files_left;
+    bool full; /* said that there are too many settings */
+};
+
+/* One file of it. */
+struct reading {
+    struct loader *loader;
+    const char *path;
+    unsigned depth;
+};
+
+static int load_file(struct loader *l, const char *path, unsigned depth,
+                     struct joule_error *err);
+
+const struct joule_slurmconf_setting *
+joule_slurmconf_find(const struct joule_slurmconf *conf, const char *key)
+{
+    for (size_t i = 0; i < conf->count; i++)
+        if (strcasecmp(conf->settings[i].key, key) == 0)
+            return &conf->settings[i];
+    return NULL;
+}
+
+static bool is_wanted(const char *const *keys, const char *key)
+{
+    if (!keys)
+        return true;
+    for (; *keys; keys++)
+        if (strcasecmp(*keys, key) == 0)
+            return true;
+    return false;
+}
+
+static struct joule_place place_of(const struct reading *r, unsigned line)
+{
+    struct joule_place place = {.line = line};
+
+    snprintf(place.file, sizeof(place.file), "%s", r->path);
+    return place;
+}
+
+/* 0, or an errno value. */
+static int keep(const struct reading *r, const char *key, const char *value,
+                unsigned line)
+{
+    struct joule_slurmconf *conf = r->loader->conf;
+    struct joule_slurmconf_setting *setting =
+        (struct joule_slurmconf_setting *)joule_slurmconf_find(conf, key);
+    char *copy = strdup(value);
+
+    if (!copy)
+        return ENOMEM;
+    if (!setting) {
+        struct joule_slurmconf_setting *more;
+        char *name = strdup(key);
+
+        more = reallocarray(conf->settings, conf->count + 1, sizeof(*more));
+        if (more)
+            conf->settings = more;
+        if (!more || !name) {
+            free(name);
+            free(copy);
+            return ENOMEM;
+        }
+        setting = &conf->settings[conf->count++];
+        *setting = (struct joule_slurmconf_setting){.key = name};
+    }
+    free(setting->value);
+    setting->value = copy;
+    setting->place = place_of(r, line);
+    return 0;
+}
+
+/* The file that an Include line names: absolute, or cut short if it is too
+ * long, which then is no file. */
+static void include_path(const struct loader *l, const char *value,
+                         char path[PATH_MAX])
+{
+    const char *slash = strrchr(l->main_path, '/');
+    const char *mark = strstr(value, "%c");
+    int dir = value[0] == '/' ? 0 : (int)(slash - l->main_path) + 1;
+
+    if (mark)
+        snprintf(path, PATH_MAX, "%.*s%.*s%s%s", dir, l->main_path,
+                 (int)(mark - value), value, l->cluster, mark + 2);
+    else
+        snprintf(path, PATH_MAX, "%.*s%s", dir, l->main_path, value);
+}
+
+static int include(const struct reading *r, const char *value, unsigned line)
+{
+    struct loader *l = r->loader;
+    struct joule_place place = place_of(r, line);
+    struct joule_error err;
+    char path[PATH_MAX];
+
+    if (strlen(value) >= PATH_MAX / 2 || strlen(l->main_path) >= PATH_MAX / 4) {
+        joule_finding_add(l->findings, JOULE_FAULT, "include", &place, NULL,
+                          "the name of the included file is too long");
+        return 0;
+    }
+    include_path(l, value, path);
+    if (r->depth == DEPTH_MAX || l->files_left == 0) {
+        joule_finding_add(l->findings, JOULE_FAULT, "include", &place, NULL,
+                          "%s is not read: too many files include each other",
+                          path);
+        return 0;
+    }
+    if (load_file(l, path, r->depth + 1, &err) == 0)
+        return 0;
+    if (errno == ENOMEM)
+        return ENOMEM;
+    /* Slurm ends with an error where a file that it includes is missing; one
+     * that only this user may not read says nothing. */
+    joule_finding_add(l->findings,
+                      errno == EACCES ? JOULE_WARNING : JOULE_FAULT, "include",
+                      &place, NULL, "the included file: %s", err.text);
+    return 0;
+}
+
+static int take_pair(const char *key, const char *value, unsigned line,
+                     void *arg)
+{
+    const struct reading *r = arg;
+    struct loader *l = r->loader;
+
+    if (strcasecmp(key, "Include") == 0)
+        return include(r, value, line);
+    if (strcasecmp(key, "ClusterName") == 0)
+        snprintf(l->cluster, sizeof(l->cluster), "%s", value);
+    if (!is_wanted(l->keys, key))
+        return 0;
+    if (l->conf->count < SETTINGS_MAX || joule_slurmconf_find(l->conf, key))
+        return keep(r, key, value, line);
+    if (!l->full) {
+        struct joule_place place = place_of(r, line);
+
+        l->full = true;
+        joule_finding_add(l->findings, JOULE_FAULT, "too-many-settings", &place,
+                          NULL, "more than %d settings: the rest is not read",
+                          SETTINGS_MAX);
+    }
+    return 0;
+}
+
+/* A pipe or a device in the place of the file must not hang us. */
+static int check_regular(int root_fd, const char *path)
+{
+    struct stat st;
+
+    if (fstatat(root_fd, path, &st, 0) < 0)
+        return -1;
+    if (S_ISREG(st.st_mode))
+        return 0;
+    errno = EINVAL;
+    return -1;
+}
+
+static int load_file(struct loader *l, const char *path, unsigned depth,
+                     struct joule_error *err)
+{
+    struct reading r = {.loader = l, .path = path, .depth = depth};
+    const char *below = path + strspn(path, "/");
+    char *text = NULL;
+    size_t len;
+    int rc;
+
+    l->files_left--;
+    if (check_regular(l->root_fd, below) == 0)
+        text = joule_file_load(l->root_fd, below, l->bytes_left, &len);
+    if (!text && errno == EINVAL)
+        return joule_error_set(err, errno, "%s is no text file", path);
+    if (!text && errno == EFBIG)
+        return joule_error_set(err, errno,
+                               "%s is too long (more than %u bytes in all)",
+                               path, BYTES_MAX);
+    if (!text)
+        return joule_error_set(err, errno, "cannot read %s: %m", path);
+    l->bytes_left -= len;
+    rc = joule_conffile_walk(text, len, take_pair, &r);
+    free(text);
+    if (rc != 0)
+        return joule_error_set(err, ENOMEM, "cannot read %s: out of memory",
+                               path);
+    return 0;
+}
+
+int joule_slurmconf_load(int root_fd, const char *path, const char *const *keys,
+                         struct joule_slurmconf *ret,
+                         struct joule_findings *findings,
+                         struct joule_error *err)
+{
+    struct joule_slurmconf conf = {0};
+    struct loader l = {
+        .root_fd = root_fd,
+        .main_path = path,
+        .keys = keys,
+        .conf = &conf,
+        .findings = findings,
+        .bytes_left = BYTES_MAX,
+        .files_left = FILES_MAX,
+    };
+
+    memset(ret, 0, sizeof(*ret));
+    if (path[0] != '/')
+        return joule_error_set(err, EINVAL, "%s is no absolute path", path);
+    if (load_file(&l, path, 0, err) < 0) {
+        int saved = errno;
+
+        joule_slurmconf_free(&conf);
+        errno = saved;
+        return -1;
+    }
+    *ret = conf;
+    return 0;
+}
+
+void joule_slurmconf_free(struct joule_slurmconf *conf)
+{
+    for (size_t i = 0; i < conf->count; i++) {
+        free(conf->settings[i].key);
+        free(conf->settings[i].value);
+    }
+    free(conf->settings);
+    memset(conf, 0, sizeof(*conf));
+}

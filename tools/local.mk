@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Commands: they know libjoule and no Slurm.
+bin_PROGRAMS += tools/joule/joule
+
+joule_sources = \
+	tools/joule/confcheck.c tools/joule/confcheck.h \
+	tools/joule/finding.c tools/joule/finding.h \
+	tools/joule/gathercheck.c tools/joule/gathercheck.h \
+	tools/joule/json.c tools/joule/json.h \
+	tools/joule/node.c tools/joule/node.h \
+	tools/joule/probe.c tools/joule/probe.h \
+	tools/joule/report.c tools/joule/report.h \
+	tools/joule/report_json.c \
+	tools/joule/report_text.c \
+	tools/joule/sensor.c tools/joule/sensor.h \
+	tools/joule/slurmconf.c tools/joule/slurmconf.h \
+	tools/joule/text.c tools/joule/text.h
+
+tools_joule_joule_SOURCES = tools/joule/joule.c $(joule_sources)
+tools_joule_joule_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DJOULE_PLUGIN_DIR=\"$(pluginsdir)\"
+tools_joule_joule_LDADD = libjoule.la -lm
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_probe
+TESTS += tests/unit/test_probe
+tests_unit_test_probe_SOURCES = $(joule_sources) \
+	tests/unit/test_probe.c \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_probe_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DJOULE_PLUGIN_DIR=\"/opt/slurm-joule\" \
+	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
+tests_unit_test_probe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_probe_LDADD = libjoule.la $(CHECK_LIBS) -lm
+endif
