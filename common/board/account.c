@@ -134,8 +134,7 @@ static void follow(struct joule_account *a)
     has_board = read_board(a);
     if (has_board && a->snapshot.tally.valid)
         a->board_valid = true;
-    joule_source_read(a->source, a->readings);
-    now_ns = joule_clock_mono_ns(a->clock);
+    now_ns = joule_tally_read(a->source, a->clock, a->readings);
 
     for (i = 0; i < a->tally.count; i++) {
         struct joule_counter *c = &a->tally.counter[i];

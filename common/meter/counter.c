@@ -42,7 +42,8 @@ bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
                          int64_t elapsed_ns)
 {
     /* The quantum of a fast counter is about 1 ms: two readings a few us
-     * apart may legitimately differ by one whole step. */
+     * apart may legitimately differ by one whole step.  The time of the
+     * earlier one is known to 1 ms (joule_tally_read). */
     int64_t ns = elapsed_ns + 2000000;
     /* Not joule_unit_to_uj: a 64-bit counter that was set back makes more
      * microjoules than 64 bits hold. */

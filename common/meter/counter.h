@@ -39,9 +39,14 @@ struct joule_counter {
  */
 #define JOULE_DOMAIN_POWER_MAX_W 1000
 
-/* Above this power between two readings the counter was set back (firmware,
- * warm reset), which looks like a wrap: nothing is added. */
-#define JOULE_DOMAIN_POWER_ABSURD_W 50000
+/*
+ * Above this power between two readings the counter was set back (firmware,
+ * warm reset), which looks like a wrap: nothing is added.  The lower, the more
+ * of them are told from a wrap: 65,536 J in a second are 65 kW, but half of
+ * that is a set-back from the middle of the range.  No platform counter of a
+ * node shows more than this (2026).
+ */
+#define JOULE_DOMAIN_POWER_ABSURD_W 10000
 
 /* Time without movement after which a counter that had moved is FROZEN (it is
  * updated about every ms), and one that never moved is known to be still. */

@@ -60,6 +60,22 @@ void joule_tally_start(struct joule_tally *t,
     t->count = (uint32_t)count;
 }
 
+int64_t joule_tally_read(struct joule_source *source,
+                         const struct joule_clock *clock,
+                         struct joule_reading *readings)
+{
+    int64_t before_ns, now_ns;
+    int tries = 0;
+
+    /* Slow devices (a simulator's) are not read for ever. */
+    do {
+        before_ns = joule_clock_mono_ns(clock);
+        joule_source_read(source, readings);
+        now_ns = joule_clock_mono_ns(clock);
+    } while (now_ns - before_ns > JOULE_NS_PER_MS && ++tries < 4);
+    return now_ns;
+}
+
 /* A total stands on its package or PSYS counters; DRAM that reads 0 for ever
  * (desktop parts) neither makes nor spoils one. */
 static bool carries_total(const struct joule_domain *domain)

@@ -8,6 +8,7 @@
 #ifndef JOULE_METER_TALLY_H
 #define JOULE_METER_TALLY_H
 
+#include "common/base/clock.h"
 #include "common/meter/counter.h"
 
 struct joule_tally {
@@ -23,6 +24,15 @@ struct joule_tally {
 
 /* A number that two sets of domains share only if they are the same. */
 uint64_t joule_domains_key(const struct joule_domain *domains, size_t count);
+
+/*
+ * Read all domains of the source and return the time at which that was, to
+ * 1 ms: a thread that was off the CPU between reading and clock reads again.
+ * (A late time would make the next interval short and its power absurd.)
+ */
+int64_t joule_tally_read(struct joule_source *source,
+                         const struct joule_clock *clock,
+                         struct joule_reading *readings);
 
 /* Begin at [base_uj] with counters that have not been read. */
 void joule_tally_start(struct joule_tally *t,

@@ -126,10 +126,10 @@ static void take_sample(struct joule_sampler *s)
     int64_t before_ns = t->mono_ns;
     uint64_t before_uj = t->node_uj;
     bool was_valid = t->valid;
+    int64_t now_ns;
 
-    joule_source_read(s->opt.source, s->readings);
-    joule_tally_update(t, s->opt.source->domains, s->readings,
-                       joule_clock_mono_ns(clock));
+    now_ns = joule_tally_read(s->opt.source, clock, s->readings);
+    joule_tally_update(t, s->opt.source->domains, s->readings, now_ns);
     snap->wall_ns = joule_clock_wall_ns(clock);
     snap->samples++;
     snap->stale = joule_tally_stale(t, s->opt.source->domains);

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# From the counter to the sampler.  calloc is wrapped where a test makes it
+# fail.
+if HAVE_CHECK
+METER_TESTS = \
+	tests/unit/test_account \
+	tests/unit/test_board \
+	tests/unit/test_counter \
+	tests/unit/test_sampler \
+	tests/unit/test_tally
+check_PROGRAMS += $(METER_TESTS)
+TESTS += $(METER_TESTS)
+
+FAIL_CALLOC = -Wl,--wrap=calloc
+
+tests_unit_test_counter_SOURCES = tests/unit/test_counter.c
+tests_unit_test_counter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_counter_LDADD = libjoule.la $(CHECK_LIBS)
+
+tests_unit_test_tally_SOURCES = tests/unit/test_tally.c tests/unit/fake.h
+tests_unit_test_tally_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_tally_LDADD = libjoule.la $(CHECK_LIBS)
+
+tests_unit_test_board_SOURCES = tests/unit/test_board.c \
+	tests/unit/fail.h tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_board_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_board_LDFLAGS = $(FAIL_CALLOC)
+tests_unit_test_board_LDADD = libjoule.la $(CHECK_LIBS)
+
+tests_unit_test_account_SOURCES = tests/unit/test_account.c \
+	tests/unit/fail.h tests/unit/fake.h \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_account_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_account_LDFLAGS = $(FAIL_CALLOC)
+tests_unit_test_account_LDADD = libjoule.la $(CHECK_LIBS)
+
+tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c \
+	tests/unit/fail.h tests/unit/fake.h \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_sampler_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_sampler_LDFLAGS = $(FAIL_CALLOC)
+tests_unit_test_sampler_LDADD = libjoule.la $(CHECK_LIBS)
+endif
