@@ -17,9 +17,11 @@ dist_check_SCRIPTS += \
 	tests/system/test_live.sh \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
-	tests/system/test_restart.sh
+	tests/system/test_restart.sh \
+	tests/system/test_valgrind.sh
 
 EXTRA_DIST += \
 	.ci/run \
 	tests/system/cluster-conf.sh \
+	tests/system/helgrind.supp \
 	tests/system/lib.sh
