@@ -7,12 +7,15 @@
 /* Power over less than this is mostly the counter's 1 ms quantum. */
 #define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
 
-/* What the board said of one counter at our last good reading. */
+/* What the board and our own count said of one counter at the same reading of
+ * ours. */
 struct board_mark {
-    uint64_t ticks;   /* the board's count, carried on to our reading */
-    uint64_t base_uj; /* differs when the board has begun a new count */
-    uint32_t gaps;
+    uint64_t ticks;     /* the board's count, carried on to our reading */
+    uint64_t base_uj;   /* differs when the board has begun a new count */
+    uint64_t own_ticks; /* our count */
+    uint32_t gaps, own_gaps;
     bool known;
+    bool fresh; /* of the reading that is being followed */
 };
 
 struct joule_account {
@@ -25,8 +28,6 @@ struct joule_account {
     struct joule_tally tally;       /* our own count since begin */
     struct joule_snapshot snapshot; /* scratch */
     struct board_mark mark[JOULE_DOMAINS_MAX];
-    struct board_mark next[JOULE_DOMAINS_MAX];      /* scratch */
-    struct joule_counter before[JOULE_DOMAINS_MAX]; /* scratch */
     struct joule_reading readings[JOULE_DOMAINS_MAX];
     uint64_t domain_uj[JOULE_DOMAINS_MAX];
 };
@@ -80,17 +81,25 @@ static struct board_mark mark_of(const struct joule_snapshot *s,
 
 /*
  * Our own reading is too long ago to know how often the counter wrapped, but
- * the board has watched it without a gap: take its word up to now.
+ * the board has watched it without a gap since a mark behind which our own
+ * count has none either: take its word up to now.  What both have counted
+ * since the mark is not added twice.
  */
-static void bridge(struct joule_counter *c, struct board_mark now,
-                   struct board_mark then, struct joule_reading reading,
+static void bridge(struct joule_counter *c, const struct board_mark *now,
+                   const struct board_mark *then, struct joule_reading reading,
                    int64_t now_ns)
 {
-    if (now.ticks != then.ticks) {
+    uint64_t ticks = then->own_ticks + (now->ticks - then->ticks);
+
+    if (now->gaps != then->gaps || now->base_uj != then->base_uj ||
+        now->ticks < then->ticks || c->gaps != then->own_gaps ||
+        ticks < c->ticks)
+        return;
+    if (ticks != c->ticks) {
         c->state = JOULE_COUNTER_MOVING;
         c->moved_ns = now_ns;
     }
-    c->ticks += now.ticks - then.ticks;
+    c->ticks = ticks;
     c->raw = reading.raw;
     c->read_ns = now_ns;
 }
@@ -101,26 +110,6 @@ static bool read_board(struct joule_account *a)
 
     return a->board && joule_board_read(a->board, &a->snapshot) == 0 &&
            t->domain_key == a->tally.domain_key && t->count == a->tally.count;
-}
-
-/*
- * The board has nothing on a good reading of ours: the mark goes on by our own
- * count, so that what both count is never added twice; a gap ends it.
- */
-static struct board_mark carry(struct board_mark mark,
-                               const struct joule_counter *before,
-                               const struct joule_counter *now)
-{
-    mark.ticks += now->ticks - before->ticks;
-    if (now->gaps != before->gaps || before->state == JOULE_COUNTER_NEW)
-        mark.known = false;
-    return mark;
-}
-
-static bool can_bridge(struct board_mark now, struct board_mark then)
-{
-    return now.known && then.known && now.gaps == then.gaps &&
-           now.base_uj == then.base_uj && now.ticks >= then.ticks;
 }
 
 static void follow(struct joule_account *a)
@@ -138,23 +127,27 @@ static void follow(struct joule_account *a)
 
     for (i = 0; i < a->tally.count; i++) {
         struct joule_counter *c = &a->tally.counter[i];
+        struct board_mark *then = &a->mark[i];
         struct board_mark mark = {.known = false};
 
         if (has_board)
             mark =
                 mark_of(&a->snapshot, &domains[i], i, a->readings[i], now_ns);
-        if (can_bridge(mark, a->mark[i]) && c->state != JOULE_COUNTER_NEW &&
+        if (!mark.known)
+            continue;
+        if (then->known && c->state != JOULE_COUNTER_NEW &&
             now_ns - c->read_ns > joule_domain_wrap_ns(&domains[i]) / 2)
-            bridge(c, mark, a->mark[i], a->readings[i], now_ns);
-        a->before[i] = *c;
-        a->next[i] = mark;
+            bridge(c, &mark, then, a->readings[i], now_ns);
+        *then = mark;
+        then->fresh = true;
     }
     joule_tally_update(&a->tally, domains, a->readings, now_ns);
     for (i = 0; i < a->tally.count; i++) {
-        if (a->next[i].known)
-            a->mark[i] = a->next[i];
-        else if (!a->readings[i].error)
-            a->mark[i] = carry(a->mark[i], &a->before[i], &a->tally.counter[i]);
+        if (!a->mark[i].fresh)
+            continue;
+        a->mark[i].own_ticks = a->tally.counter[i].ticks;
+        a->mark[i].own_gaps = a->tally.counter[i].gaps;
+        a->mark[i].fresh = false;
     }
 }
 

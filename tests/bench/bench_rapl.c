@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What measuring costs, beside bare system calls and beside Slurm's own
+ * acct_gather_energy/rapl in the same process.
+ *
+ *   bench_rapl OUR-PLUGIN SLURM-PLUGIN LIBSLURMFULL
+ *
+ * tests/bench/run starts it where /proc/cpuinfo, /sys/devices/system/cpu and
+ * /dev/cpu are those of a built machine of two packages, whose MSR devices
+ * are plain files, and where /run is empty.  Every measurement has a process
+ * of its own; ours and the peer take turns in it, and the figure of each is
+ * the median of many turns.
+ *
+ * This program is the host of both plugins: it says that it is slurmd or
+ * slurmstepd, and stands in for the profile plugin.
+ */
+#define _FILE_OFFSET_BITS 64
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/sampler/sampler.h"
+#include "common/source/rapl.h"
+#include "plugins/slurm_abi/slurm_abi.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#define PACKAGES 2
+#define MSR_PKG  0x611
+#define MSR_DRAM 0x619
+
+/* ---- what a host of the plugins exports ---- */
+
+JOULE_SLURM_EXPORT extern uint32_t slurm_daemon;
+JOULE_SLURM_EXPORT bool slurm_running_in_slurmd(void);
+JOULE_SLURM_EXPORT bool slurm_running_in_slurmstepd(void);
+JOULE_SLURM_EXPORT bool slurm_running_in_slurmd_stepd(void);
+JOULE_SLURM_EXPORT void *acct_gather_profile_g_get(int type, void *data);
+JOULE_SLURM_EXPORT int
+acct_gather_profile_g_create_dataset(const char *name, int64_t parent,
+                                     acct_gather_profile_dataset_t *dataset);
+JOULE_SLURM_EXPORT int acct_gather_profile_g_add_sample_data(int id, void *data,
+                                                             time_t when);
+
+#define SLURMD     (1u << 4)
+#define SLURMSTEPD (1u << 5)
+
+uint32_t slurm_daemon;
+
+/* What the profile plugin was given. */
+#define FIELDS_MAX 16
+static struct {
+    size_t fields;
+    uint64_t row[FIELDS_MAX];
+    unsigned long rows;
+} series[8];
+static int series_count;
+
+bool slurm_running_in_slurmd(void)
+{
+    return slurm_daemon == SLURMD;
+}
+
+bool slurm_running_in_slurmstepd(void)
+{
+    return slurm_daemon == SLURMSTEPD;
+}
+
+bool slurm_running_in_slurmd_stepd(void)
+{
+    return slurm_daemon != 0;
+}
+
+void *acct_gather_profile_g_get(int type, void *data)
+{
+    (void)type;
+    *(uint32_t *)data = ACCT_GATHER_PROFILE_ENERGY;
+    return NULL;
+}
+
+int acct_gather_profile_g_create_dataset(const char *name, int64_t parent,
+                                         acct_gather_profile_dataset_t *dataset)
+{
+    size_t n = 0;
+
+    (void)name;
+    (void)parent;
+    while (dataset[n].type != JOULE_PROFILE_FIELD_END)
+        n++;
+    if (n > FIELDS_MAX || series_count == COUNT(series))
+        return -1;
+    series[series_count].fields = n;
+    return series_count++;
+}
+
+int acct_gather_profile_g_add_sample_data(int id, void *data, time_t when)
+{
+    (void)when;
+    memcpy(series[id].row, data, series[id].fields * sizeof(uint64_t));
+    series[id].rows++;
+    return SLURM_SUCCESS;
+}
+
+/* ---- plugins ---- */
+
+struct plugin {
+    int (*init)(void);
+    void (*conf_set)(int context_id, s_p_hashtbl_t *table);
+    int (*get_data)(enum acct_energy_type type, void *data);
+    int (*set_data)(enum acct_energy_type type, void *data);
+};
+
+static const char *our_path, *slurm_path, *library_path;
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "bench_rapl: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void *symbol(void *handle, const char *name)
+{
+    void *found = dlsym(handle, name);
+
+    if (!found)
+        die(name, dlerror());
+    return found;
+}
+
+static struct plugin load(const char *path)
+{
+    static void *library;
+    struct plugin p;
+    void *handle;
+
+    if (!library)
+        library = dlopen(library_path, RTLD_NOW | RTLD_GLOBAL);
+    if (!library)
+        die(library_path, dlerror());
+    handle = dlopen(path, RTLD_LAZY);
+    if (!handle)
+        die(path, dlerror());
+    *(void **)&p.init = symbol(handle, "init");
+    *(void **)&p.conf_set = symbol(handle, "acct_gather_energy_p_conf_set");
+    *(void **)&p.get_data = symbol(handle, "acct_gather_energy_p_get_data");
+    *(void **)&p.set_data = symbol(handle, "acct_gather_energy_p_set_data");
+    if (p.init() != SLURM_SUCCESS)
+        die(path, "init failed");
+    p.conf_set(0, NULL);
+    return p;
+}
+
+/* ---- time ---- */
+
+static double now_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), compare);
+    return count % 2 ? values[count / 2]
+                     : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static void sleep_ms(int ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000,
+                               .tv_nsec = ms % 1000 * 1000000L};
+
+    nanosleep(&t, NULL);
+}
+
+/* Two things to time: [calls] of each in turn, [rounds] times. */
+struct race {
+    void (*ours)(void);
+    void (*peer)(void); /* may be NULL */
+    int calls, rounds;
+};
+
+static double time_calls(void (*f)(void), int calls)
+{
+    double start = now_ns(CLOCK_MONOTONIC_RAW);
+
+    for (int i = 0; i < calls; i++)
+        f();
+    return (now_ns(CLOCK_MONOTONIC_RAW) - start) / calls;
+}
+
+static void run_race(const struct race *race, double *ret_ours,
+                     double *ret_peer)
+{
+    double *ours = calloc((size_t)race->rounds, sizeof(*ours));
+    double *peer = calloc((size_t)race->rounds, sizeof(*peer));
+
+    if (!ours || !peer)
+        die("race", strerror(ENOMEM));
+    time_calls(race->ours, race->calls);
+    if (race->peer)
+        time_calls(race->peer, race->calls);
+    for (int i = 0; i < race->rounds; i++) {
+        /* Who goes first changes from round to round. */
+        if (i % 2 && race->peer)
+            peer[i] = time_calls(race->peer, race->calls);
+        ours[i] = time_calls(race->ours, race->calls);
+        if (i % 2 == 0 && race->peer)
+            peer[i] = time_calls(race->peer, race->calls);
+    }
+    *ret_ours = median(ours, (size_t)race->rounds);
+    *ret_peer = race->peer ? median(peer, (size_t)race->rounds) : NAN;
+    free(ours);
+    free(peer);
+}
+
+/* ---- rows ---- */
+
+enum goal {
+    GOAL_BELOW, /* ours < limit */
+    GOAL_RATIO, /* ours <= limit x peer */
+};
+
+/* What a measurement hands to the parent. */
+struct result {
+    double ours, peer; /* peer NAN: there is none */
+};
+
+static bool print_row(const char *name, const char *unit, struct result r,
+                      enum goal goal, double limit)
+{
+    bool pass = goal == GOAL_BELOW ? r.ours < limit : r.ours <= limit * r.peer;
+
+    printf("%s,%s,%.5g,", name, unit, r.ours);
+    if (isnan(r.peer))
+        printf(",,");
+    else
+        printf("%.5g,%.3f,", r.peer, r.ours / r.peer);
+    printf("%s%g%s,%s\n", goal == GOAL_BELOW ? "<" : "<=", limit,
+           goal == GOAL_BELOW ? "" : "x", pass ? "pass" : "miss");
+    fflush(stdout);
+    return pass;
+}
+
+/* Run [f] in a process of its own, in the part of [role]. */
+static struct result measure(void (*f)(struct result *), uint32_t role)
+{
+    struct result r = {.ours = NAN, .peer = NAN};
+    int fds[2], status;
+    pid_t pid;
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        die("pipe", strerror(errno));
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        slurm_daemon = role;
+        f(&r);
+        _exit(write(fds[1], &r, sizeof(r)) == sizeof(r) ? 0 : 2);
+    }
+    close(fds[1]);
+    if (read(fds[0], &r, sizeof(r)) != sizeof(r) ||
+        waitpid(pid, &status, 0) != pid || status != 0)
+        die("a measurement", "failed");
+    close(fds[0]);
+    return r;
+}
+
+/* ---- the machine ---- */
+
+static int msr_fd(unsigned package, int flags)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/dev/cpu/%u/msr", package);
+    fd = open(path, flags | O_CLOEXEC);
+    if (fd < 0)
+        die(path, strerror(errno));
+    return fd;
+}
+
+/* The counters go on, 100 times a second: about 100 W a package. */
+static pid_t start_counters(void)
+{
+    pid_t pid = fork();
+    int fds[PACKAGES];
+    uint64_t raw = 0x12345678;
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (unsigned i = 0; i < PACKAGES; i++)
+        fds[i] = msr_fd(i, O_WRONLY);
+    for (;; sleep_ms(10)) {
+        raw = (raw + 16384) & UINT32_MAX;
+        for (unsigned i = 0; i < PACKAGES; i++)
+            if (pwrite(fds[i], &raw, sizeof(raw), MSR_PKG) < 0 ||
+                pwrite(fds[i], &raw, sizeof(raw), MSR_DRAM) < 0)
+                _exit(2);
+    }
+}
+
+/* A slurmd with our plugin, for the board. */
+static pid_t start_slurmd(void)
+{
+    struct plugin ours;
+    acct_gather_energy_t energy;
+    pid_t pid = fork();
+
+    if (pid != 0) {
+        sleep_ms(2500); /* a first interval of the sampler */
+        return pid;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    slurm_daemon = SLURMD;
+    ours = load(our_path);
+    ours.get_data(ENERGY_DATA_NODE_ENERGY, &energy);
+    for (;;)
+        pause();
+}
+
+static void stop(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static struct joule_source *open_source(void)
+{
+    struct joule_error err;
+    struct joule_source *source;
+    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    source = joule_rapl_create(root_fd, NULL, &err);
+    if (!source)
+        die("joule_rapl_create", err.text);
+    if (source->domain_count != 2 * PACKAGES)
+        die("joule_rapl_create", "not two packages of package and DRAM");
+    close(root_fd);
+    return source;
+}
+
+/* ---- one full reading ---- */
+
+static struct joule_source *read_source;
+static int bare_fds[PACKAGES];
+static struct plugin slurm_plugin, our_plugin;
+static acct_gather_energy_t our_energy, slurm_energy;
+
+static void read_ours(void)
+{
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
+
+    joule_source_read(read_source, readings);
+}
+
+static void read_bare(void)
+{
+    uint64_t raw;
+
+    for (unsigned i = 0; i < PACKAGES; i++) {
+        if (pread(bare_fds[i], &raw, sizeof(raw), MSR_PKG) != sizeof(raw) ||
+            pread(bare_fds[i], &raw, sizeof(raw), MSR_DRAM) != sizeof(raw))
+            die("pread", strerror(errno));
+    }
+}
+
+static void read_slurm(void)
+{
+    slurm_plugin.get_data(ENERGY_DATA_NODE_ENERGY_UP, &slurm_energy);
+}
+
+static void measure_reading(struct result *r)
+{
+    const struct race race = {read_ours, read_bare, 2000, 400};
+
+    read_source = open_source();
+    for (unsigned i = 0; i < PACKAGES; i++)
+        bare_fds[i] = msr_fd(i, O_RDONLY);
+    run_race(&race, &r->ours, &r->peer);
+}
+
+static void measure_reading_slurm(struct result *r)
+{
+    const struct race race = {read_ours, read_slurm, 1000, 400};
+
+    read_source = open_source();
+    slurm_plugin = load(slurm_path);
+    run_race(&race, &r->ours, &r->peer);
+    if (slurm_energy.consumed_energy == 0 ||
+        slurm_energy.consumed_energy == NO_VAL64)
+        die(slurm_path, "does not measure");
+}
+
+/* ---- entry points ---- */
+
+static void get_ours(void)
+{
+    our_plugin.get_data(ENERGY_DATA_NODE_ENERGY_UP, &our_energy);
+}
+
+/* Load both, and see to it that ours knows the energy. */
+static void load_both(void)
+{
+    our_plugin = load(our_path);
+    slurm_plugin = load(slurm_path);
+    for (int i = 0; i < 40; i++) {
+        sleep_ms(100);
+        get_ours();
+    }
+    if (our_energy.consumed_energy == NO_VAL64)
+        die(our_path, "does not measure");
+}
+
+/* A million calls. */
+static void measure_get_data(struct result *r)
+{
+    const struct race race = {get_ours, read_slurm, 5000, 200};
+
+    load_both();
+    run_race(&race, &r->ours, &r->peer);
+    if (our_energy.consumed_energy == NO_VAL64)
+        die(our_path, "no longer measures");
+}
+
+#define TRACED_CALLS 1000
+
+/* The plugin's system calls are between the two of getppid. */
+static void traced(void (*f)(void))
+{
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    raise(SIGSTOP);
+    syscall(SYS_getppid);
+    for (int i = 0; i < TRACED_CALLS; i++)
+        f();
+    syscall(SYS_getppid);
+    _exit(0);
+}
+
+/* How many system calls of the traced thread per call of f, without those of
+ * the number [but]. */
+static double count_syscalls(pid_t pid, long but)
+{
+    struct __ptrace_syscall_info info;
+    long count = 0;
+    int marks = 0, status;
+
+    if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+        die("the traced plugin", "did not start");
+    ptrace(PTRACE_SETOPTIONS, pid, NULL,
+           PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+    while (marks < 2) {
+        if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) < 0 ||
+            waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
+            die("ptrace", "lost the plugin");
+        if (WSTOPSIG(status) != (SIGTRAP | 0x80) ||
+            ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) < 0 ||
+            info.op != PTRACE_SYSCALL_INFO_ENTRY)
+            continue;
+        if (info.entry.nr == SYS_getppid)
+            marks++;
+        else if (marks == 1 && (long)info.entry.nr != but)
+            count++;
+    }
+    stop(pid);
+    return (double)count / TRACED_CALLS;
+}
+
+/* As measure, for system calls other than [but]. */
+static struct result trace(uint32_t role, long but)
+{
+    struct result r = {.ours = NAN, .peer = NAN};
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        slurm_daemon = role;
+        load_both();
+        traced(get_ours);
+    }
+    r.ours = count_syscalls(pid, but);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        slurm_daemon = role;
+        slurm_plugin = load(slurm_path);
+        read_slurm();
+        traced(read_slurm);
+    }
+    r.peer = count_syscalls(pid, but);
+    return r;
+}
+
+/* ---- the sampler's thread ---- */
+
+/* The CPU clock of the thread of this process with that name. */
+static clockid_t thread_clock(const char *name)
+{
+    DIR *dir = opendir("/proc/self/task");
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char path[300], comm[32] = "";
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+        file = fopen(path, "re");
+        if (!file)
+            continue;
+        if (fgets(comm, sizeof(comm), file))
+            comm[strcspn(comm, "\n")] = '\0';
+        fclose(file);
+        if (strcmp(comm, name) == 0) {
+            unsigned tid = (unsigned)strtoul(entry->d_name, NULL, 10);
+
+            closedir(dir);
+            /* CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED, linux/posix-timers.h */
+            return (clockid_t)(~tid << 3 | 6);
+        }
+    }
+    die(name, "there is no such thread");
+    return 0;
+}
+
+/* Percent of a core at one sample a second. */
+static double sampler_percent(int64_t period_ns, int seconds)
+{
+    struct joule_source *source = open_source();
+    struct joule_error err;
+    struct joule_sampler_options opt = {
+        .clock = &joule_clock_system,
+        .source = source,
+        .root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
+        .node = "sampler",
+        .period_ns = period_ns,
+    };
+    struct joule_sampler *sampler = joule_sampler_create(&opt, &err);
+    struct joule_snapshot before, after;
+    double cpu_ns;
+    clockid_t clock;
+
+    if (!sampler)
+        die("joule_sampler_create", err.text);
+    sleep_ms(1500);
+    clock = thread_clock("joule_sampler");
+    if (joule_sampler_read(sampler, &before) < 0)
+        die("joule_sampler_read", strerror(errno));
+    cpu_ns = now_ns(clock);
+    sleep_ms(seconds * 1000);
+    cpu_ns = now_ns(clock) - cpu_ns;
+    if (joule_sampler_read(sampler, &after) < 0)
+        die("joule_sampler_read", strerror(errno));
+    if (after.samples == before.samples || cpu_ns <= 0)
+        die("sampler", "has taken no samples");
+    joule_sampler_destroy(sampler);
+    close(opt.root_fd);
+    joule_source_destroy(source);
+    return cpu_ns / (double)(after.samples - before.samples) / 1e9 * 100;
+}
+
+static void measure_sampler_1hz(struct result *r)
+{
+    r->ours = sampler_percent(JOULE_NS_PER_S, 24);
+}
+
+static void measure_sampler_100hz(struct result *r)
+{
+    r->ours = sampler_percent(10 * JOULE_NS_PER_MS, 10);
+}
+
+/* ---- the energy series of a profiled step ---- */
+
+#define SERIES_CALLS 3000
+
+static double profile_ns(const struct plugin *plugin)
+{
+    int delta = 1;
+    double start = now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+    plugin->set_data(ENERGY_DATA_PROFILE, &delta);
+    return now_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+/* CPU time a call, each after a pause in which the CPU did something else:
+ * that is how slurmstepd calls.  Both are charged the same two looks at the
+ * clock. */
+static void measure_series(struct result *r)
+{
+    static double ours[SERIES_CALLS], peer[SERIES_CALLS];
+    unsigned long rows = 0;
+
+    load_both();
+    for (int i = -10; i < SERIES_CALLS; i++) {
+        double a, b;
+
+        sleep_ms(6);
+        if (i % 2) {
+            a = profile_ns(&our_plugin);
+            b = profile_ns(&slurm_plugin);
+        } else {
+            b = profile_ns(&slurm_plugin);
+            a = profile_ns(&our_plugin);
+        }
+        if (i >= 0) {
+            ours[i] = a;
+            peer[i] = b;
+        }
+    }
+    for (int i = 0; i < series_count; i++)
+        rows += series[i].rows;
+    if (series_count != 2 || rows < 2 * SERIES_CALLS)
+        die("series", "not every call has made a sample");
+    r->ours = median(ours, SERIES_CALLS);
+    r->peer = median(peer, SERIES_CALLS);
+}
+
+int main(int argc, char **argv)
+{
+    pid_t counters, slurmd;
+    bool pass = true;
+
+    if (argc != 4) {
+        fprintf(stderr,
+                "usage: bench_rapl OUR-PLUGIN SLURM-PLUGIN LIBSLURMFULL\n");
+        return 2;
+    }
+    our_path = argv[1];
+    slurm_path = argv[2];
+    library_path = argv[3];
+    setenv("SLURMD_NODENAME", "bench", 1);
+    counters = start_counters();
+
+    printf("name,unit,ours,peer,ratio,goal,verdict\n");
+    fflush(stdout);
+    pass &= print_row("full reading against 4 preads", "ns",
+                      measure(measure_reading, SLURMSTEPD), GOAL_RATIO, 1.3);
+    pass &=
+        print_row("full reading against Slurm's", "ns",
+                  measure(measure_reading_slurm, SLURMSTEPD), GOAL_RATIO, 1);
+    pass &= print_row("get_data in slurmd", "ns",
+                      measure(measure_get_data, SLURMD), GOAL_BELOW, 2000);
+    pass &= print_row("get_data in slurmd: system calls", "calls",
+                      trace(SLURMD, -1), GOAL_BELOW, 0.001);
+    slurmd = start_slurmd();
+    pass &= print_row("get_data in slurmstepd", "ns",
+                      measure(measure_get_data, SLURMSTEPD), GOAL_BELOW, 2000);
+    pass &= print_row("get_data in slurmstepd: system calls but pread", "calls",
+                      trace(SLURMSTEPD, SYS_pread64), GOAL_BELOW, 0.001);
+    pass &= print_row("energy sample of slurmstepd (CPU)", "ns",
+                      measure(measure_series, SLURMSTEPD), GOAL_RATIO, 1);
+    stop(slurmd);
+    pass &= print_row("sampler at 1 Hz", "% of a core",
+                      measure(measure_sampler_1hz, SLURMD), GOAL_BELOW, 0.05);
+    pass &= print_row("sampler at 100 Hz: share of 1 Hz", "% of a core",
+                      measure(measure_sampler_100hz, SLURMD), GOAL_BELOW, 0.05);
+    stop(counters);
+    return pass ? 0 : 1;
+}
