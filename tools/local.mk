@@ -33,3 +33,4 @@ tests_unit_test_probe_CPPFLAGS = $(AM_CPPFLAGS) \
 tests_unit_test_probe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_probe_LDADD = libjoule.la $(CHECK_LIBS) -lm
 endif
+EXTRA_DIST += tools/demo

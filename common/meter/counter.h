@@ -42,11 +42,10 @@ struct joule_counter {
 /*
  * Above this power between two readings the counter was set back (firmware,
  * warm reset), which looks like a wrap: nothing is added.  The lower, the more
- * of them are told from a wrap: 65,536 J in a second are 65 kW, but half of
- * that is a set-back from the middle of the range.  No platform counter of a
- * node shows more than this (2026).
+ * of them are told from a wrap: at one sample a second and 15.3 uJ, seven in
+ * ten.  No socket and no platform counter of a node comes near it (2026).
  */
-#define JOULE_DOMAIN_POWER_ABSURD_W 10000
+#define JOULE_DOMAIN_POWER_ABSURD_W 20000
 
 /* Time without movement after which a counter that had moved is FROZEN (it is
  * updated about every ms), and one that never moved is known to be still. */

@@ -9,20 +9,20 @@ up restart --sim '--load const:90' || exit 1
 
 # The node total as the board has it; slurmctld's figure is not printed by
 # scontrol.
-node_total_j() {
+node_total_uj() {
     cluster run restart "$JOULE_BUILD/tools/joule/joule" probe --json --no-conf \
         --seconds 0.1 --node node1 |
-        sed -n 's/.*"total_j": *\([0-9.]*\).*/\1/p' | head -n 1
+        sed -n 's/.*"node_total_uj": *\([0-9]*\).*/\1/p' | head -n 1
 }
 
-TOTAL_J=0
+TOTAL_UJ=0
 total_does_not_fall() {
     local now
-    now=$(node_total_j)
-    awk -v now="$now" -v before="$TOTAL_J" 'BEGIN {
-        printf "%s J after %s J\n", now, before
+    now=$(node_total_uj)
+    awk -v now="$now" -v before="$TOTAL_UJ" 'BEGIN {
+        printf "%s uJ after %s uJ\n", now, before
         exit !(now != "" && now + 0 >= before + 0 && now + 0 > 0) }' || return 1
-    TOTAL_J=$now
+    TOTAL_UJ=$now
 }
 
 # during SECONDS NAME COMMAND... - a step of SECONDS, COMMAND in its middle
