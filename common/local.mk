@@ -11,11 +11,14 @@ libjoule_la_SOURCES = \
 	common/source/cpuinfo.c common/source/cpuinfo.h \
 	common/source/rapl.c common/source/rapl.h \
 	common/source/rapl_row.c common/source/rapl_row.h \
+	common/source/ipmi_config.h common/source/ipmi_wire.h \
 	common/source/source.c common/source/source.h \
 	common/source/topology.c common/source/topology.h \
 	common/meter/counter.c common/meter/counter.h \
+	common/meter/integrator.h \
 	common/meter/tally.c common/meter/tally.h \
 	common/board/account.c common/board/account.h \
 	common/board/board.c common/board/board.h \
 	common/sampler/config.c common/sampler/config.h \
+	common/sampler/reader.h \
 	common/sampler/sampler.c common/sampler/sampler.h

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * source.h - where energy readings come from: plain structs that cross to
- * the meters, and the table of functions that every counter source fills.
+ * the meters, and the table of functions that every source fills.
  *
- * A source is passive: it knows no thread, no clock and no log.  It belongs
- * to one thread at a time.
+ * A counter source (RAPL) gives the raw value of energy counters; it is read
+ * within microseconds.  A power source (a BMC) gives watts of now and then,
+ * and may take seconds to answer.
+ *
+ * A source is passive: it knows no thread and no log.  It belongs to one
+ * thread at a time.
  */
 #ifndef JOULE_SOURCE_SOURCE_H
 #define JOULE_SOURCE_SOURCE_H
@@ -13,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
+
 /* More than 16 packages x (package, DRAM, PP0, PP1) + PSYS; a machine with
  * more domains is refused with a sentence, never cut in silence. */
 #define JOULE_DOMAINS_MAX 128
@@ -20,10 +26,13 @@
 enum joule_domain_kind {
     JOULE_DOMAIN_PACKAGE,
     JOULE_DOMAIN_DRAM,
-    JOULE_DOMAIN_PP0,  /* cores; inside package */
-    JOULE_DOMAIN_PP1,  /* graphics; inside package */
-    JOULE_DOMAIN_PSYS, /* platform; package and DRAM are inside it */
-    JOULE_DOMAIN_CORE, /* AMD: one core; inside package */
+    JOULE_DOMAIN_PP0,   /* cores; inside package */
+    JOULE_DOMAIN_PP1,   /* graphics; inside package */
+    JOULE_DOMAIN_PSYS,  /* platform; package and DRAM are inside it */
+    JOULE_DOMAIN_CORE,  /* AMD: one core; inside package */
+    JOULE_DOMAIN_POWER, /* of a power source: what a label of the admin's
+                           stands for, "Node" or "Socket0"; its unit is 1 uJ,
+                           its width 64 bits, and "Node" alone is in_total */
 };
 
 #define JOULE_DOMAIN_BIT(kind) (1u << (kind))
@@ -49,17 +58,60 @@ struct joule_domain {
 
 /* One raw reading. */
 struct joule_reading {
-    uint64_t raw;   /* valid only when error is 0; below 2^width_bits */
-    int error;      /* 0 or an errno value */
+    uint64_t raw; /* valid only when error is 0; below 2^width_bits */
+    int error;    /* 0 or an errno value */
+};
+
+/* What a power reading is.  Only JOULE_POWER_OK is a measurement. */
+enum joule_power_status {
+    JOULE_POWER_OK = 0,
+    JOULE_POWER_UNAVAILABLE, /* the BMC: reading or state unavailable */
+    JOULE_POWER_NOT_SCANNED, /* the BMC: sensor scanning disabled */
+    JOULE_POWER_NOT_ACTIVE,  /* DCMI: power measurement not active */
+    JOULE_POWER_ZERO,        /* 0 W: nothing that runs uses nothing */
+    JOULE_POWER_NEGATIVE,
+    JOULE_POWER_SATURATED, /* the highest value the sensor can give: all bits
+                              set, what BMCs also give when they do not know */
+    JOULE_POWER_ABSURD,    /* above JOULE_POWER_MAX_W, or not a number */
+    JOULE_POWER_REFUSED,   /* a completion code instead of a reading */
+    JOULE_POWER_FAILED,    /* no answer, or not one of this protocol */
+    JOULE_POWER_STATUS_COUNT
+};
+
+/* No node or part of one uses more (2026: racks of 8 GPUs stay below 20 kW). */
+#define JOULE_POWER_MAX_W 100000.0
+
+struct joule_power {
+    double watts;    /* valid only when status is JOULE_POWER_OK */
+    int64_t mono_ns; /* middle of the request (joule_clock_mono_ns) */
+    enum joule_power_status status;
 };
 
 struct joule_source;
 
 struct joule_source_ops {
-    const char *type; /* "rapl" */
-    /* required: read every domain; out has as many entries as domains.
+    const char *type; /* "rapl", "ipmi" */
+    /* counter sources: read every domain; out has as many entries as domains.
      * A reading that failed is tried once more before it is an error. */
     void (*read)(struct joule_source *source, struct joule_reading *out);
+    /*
+     * power sources: ask for every domain once; out has as many entries as
+     * domains.  Returns within a time that the source bounds.  0: out is
+     * filled; -1: nothing is known, with a sentence and errno
+     *   EAGAIN     connecting again is not due yet (back-off); no sentence
+     *   ECANCELED  interrupt() was called; no sentence
+     *   ETIMEDOUT  no answer in time
+     *   other      what went wrong
+     */
+    int (*read_power)(struct joule_source *source, struct joule_power *out,
+                      struct joule_error *err);
+    /* power sources, optional: a sentence for the log about something that
+     * happened since the last call (connected; sensors found or changed), or
+     * 0 if there is none. */
+    int (*remark)(struct joule_source *source, struct joule_error *ret_remark);
+    /* power sources: end a read_power that waits, and let every later one
+     * fail with ECANCELED.  Any thread. */
+    void (*interrupt)(struct joule_source *source);
     /* required */
     void (*destroy)(struct joule_source *source);
 };
@@ -70,6 +122,11 @@ struct joule_source {
     const struct joule_domain *domains;
     size_t domain_count;
 };
+
+static inline bool joule_source_is_power(const struct joule_source *source)
+{
+    return !source->ops->read;
+}
 
 static inline void joule_source_read(struct joule_source *source,
                                      struct joule_reading *out)

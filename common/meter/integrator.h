@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * integrator.h - energy of a power that is known at moments: trapezoids over
+ * monotonic nanoseconds, in double watts, nothing rounded inside.
+ *
+ * Pure arithmetic on plain structs, as counter.h: it may be copied, kept in
+ * shared memory and continued by another process of the same boot.
+ */
+#ifndef JOULE_METER_INTEGRATOR_H
+#define JOULE_METER_INTEGRATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct joule_integrator {
+    double power_w;     /* last measurement */
+    double rest_uj;     /* of uj, in [0, 1) */
+    uint64_t uj;        /* since the first measurement, never falls */
+    int64_t read_ns;    /* when power_w was measured */
+    int64_t changed_ns; /* when power_w last differed from the one before:
+                           since then the BMC has not refreshed it, or the
+                           node draws the same */
+    uint32_t readings;  /* measurements, saturating; 0: nothing is known */
+    uint32_t errors;    /* readings that are no measurement, saturating */
+    uint32_t gaps;      /* intervals longer than the caller's gap_ns */
+    uint32_t lost;      /* of these, those too long to be bridged */
+};
+
+/* A longer interval without a measurement is not bridged: its energy is
+ * unknown, and left out (and counted in `lost`). */
+#define JOULE_POWER_BRIDGE_NS INT64_C(300000000000)
+
+/*
+ * Follow the power with a measurement of [watts] (finite, >= 0) at [at_ns]; one
+ * that is not later than the last is ignored.  The interval between is
+ *  - a trapezoid, or
+ *  - if [edge_ns] lies within it (a step began then: its load begins at once),
+ *    the power before up to the edge and the new power from there on.
+ * Intervals longer than [gap_ns] are counted as gaps; above
+ * JOULE_POWER_BRIDGE_NS nothing is added.
+ * Returns the length of the gap, 0 if there was none.
+ */
+int64_t joule_integrator_update(struct joule_integrator *g, double watts,
+                                int64_t at_ns, int64_t edge_ns, int64_t gap_ns);
+
+/* A reading that is no measurement. */
+void joule_integrator_error(struct joule_integrator *g);
+
+/* uj carried on to [now_ns] with the last power, for at most
+ * JOULE_POWER_BRIDGE_NS; uj itself for a time before the last measurement. */
+uint64_t joule_integrator_extend(const struct joule_integrator *g,
+                                 int64_t now_ns);
+
+#endif

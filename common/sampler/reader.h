@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * reader.h - a power source whose readings come from a process of its own,
+ * joule-ipmi-reader: started, asked with a deadline, killed when it is late,
+ * and started again with back-off.
+ *
+ * What FreeIPMI may do (block, leak, crash, sit in an ioctl that cannot be
+ * interrupted) stays in that process.  Its domains are the labels of the
+ * configuration; a reading of a label is the sum of its sensors, and a
+ * measurement only if each of them is one.
+ */
+#ifndef JOULE_SAMPLER_READER_H
+#define JOULE_SAMPLER_READER_H
+
+#include "common/base/clock.h"
+#include "common/source/ipmi_wire.h"
+#include "common/source/source.h"
+
+struct joule_reader_options {
+    const struct joule_clock *clock;        /* required; kept */
+    const char *program;                    /* absolute path; copied */
+    const struct joule_ipmi_config *config; /* copied, wiped at destroy */
+};
+
+/*
+ * A power source.  No process is started before the first read_power.  The
+ * process gets an empty environment, /dev/null as descriptors 1 and 2, the
+ * socket as 0 and no other, no argument that tells anything, and ends with
+ * this source or with the thread that reads it.
+ * NULL with errno and a sentence on failure.
+ *
+ * read_power waits at most config->answer_ns (config->connect_ns where it
+ * connects) and 1 s for the process to say so; then the process is killed and
+ * the next tries are 1, 2, 4 ... 60 s apart; a reading that works ends that.
+ */
+struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
+                                         struct joule_error *err);
+
+/* A power source that has the domains only, for processes that follow the
+ * board: read_power fails with ENOSYS.  NULL with ENOMEM. */
+struct joule_source *
+joule_reader_labels_create(const struct joule_ipmi_config *config);
+
+/* What the sensors of the last connection turned out to be: config's
+ * sensor_count entries; NULL before the first connection.  The thread that
+ * reads, or after it has ended. */
+const struct joule_wire_found *
+joule_reader_found(const struct joule_source *source);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ipmi_wire.h - what slurmd's sampler and the reader process say to each
+ * other over a SOCK_SEQPACKET socket pair, descriptor 0 of the reader: one
+ * request, one reply, each a packet.  Both are of the same build: structs as
+ * they are, checked by size and version.
+ *
+ * The reader ends when the socket is closed.  It answers in the order of the
+ * requests; `seq` of a reply is that of its request.
+ */
+#ifndef JOULE_SOURCE_IPMI_WIRE_H
+#define JOULE_SOURCE_IPMI_WIRE_H
+
+#include <stdint.h>
+
+#include "common/source/ipmi_config.h"
+#include "common/source/source.h"
+
+#define JOULE_WIRE_VERSION 1
+
+enum joule_wire_type {
+    JOULE_WIRE_OPEN = 1, /* connect (again) with this configuration */
+    JOULE_WIRE_READ = 2, /* one reading of every sensor */
+};
+
+struct joule_wire_head {
+    uint32_t version;
+    uint32_t type;
+    uint64_t seq;
+    uint32_t size; /* of the whole packet */
+    int32_t error; /* replies: 0 or an errno value; then text says more */
+    char text[JOULE_ERROR_MAX]; /* replies: the sentence, or empty; a remark
+                                   of an OPEN that went well */
+};
+
+struct joule_wire_open {
+    struct joule_wire_head head;
+    struct joule_ipmi_config config;
+};
+
+/* What a sensor of the configuration turned out to be. */
+struct joule_wire_found {
+    enum joule_ipmi_sensor_kind kind; /* RECORD, DCMI or DCMI_ENHANCED */
+    uint16_t record_id;
+    uint8_t number;
+    uint8_t changed; /* 1: not what found_name of the request said */
+    char name[JOULE_IPMI_NAME_SIZE];
+    char unit[16]; /* "W" */
+    double step_w; /* between two raw values; 0: unknown */
+    double max_w;  /* the highest raw value; 0: unknown */
+};
+
+struct joule_wire_opened {
+    struct joule_wire_head head;
+    uint32_t count; /* as in the request */
+    struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+};
+
+struct joule_wire_read {
+    struct joule_wire_head head;
+};
+
+struct joule_wire_value {
+    double watts;
+    int64_t begin_ns, end_ns; /* of the request (joule_clock_mono_ns) */
+    enum joule_power_status status;
+    uint32_t code; /* REFUSED: the completion code, if known */
+};
+
+struct joule_wire_values {
+    struct joule_wire_head head;
+    uint32_t count;
+    struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
+};
+
+#endif
