@@ -7,6 +7,7 @@ tests_system_stamp_SOURCES = tests/system/stamp.c
 tests_system_stamp_LDADD =
 
 dist_check_SCRIPTS += \
+	tests/packages.sh \
 	tests/run \
 	tests/system/cluster \
 	tests/system/cluster-init \

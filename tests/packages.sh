@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# packages.sh - what the build, the tests and the demo need on Debian, and its
+# installation; sourced by tests/run and tools/demo.
+
+# Everything that a bare Debian 12 lacks.
+PACKAGES="
+    autoconf automake gcc libc6-dev libtool make pkg-config procps valgrind
+    check libfuse3-dev libslurm-dev
+    fuse3 iproute2 mariadb-server munge
+    slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin
+    slurm-wlm-mysql-plugin slurmctld slurmd slurmdbd"
+
+# Keeps daemons from being started as their packages are installed; removed by
+# whoever made it, see packages_policy_remove.
+PACKAGES_POLICY=/usr/sbin/policy-rc.d
+PACKAGES_POLICY_MADE=
+
+# Print those of the list that are not installed.
+packages_missing() {
+    local package
+    # shellcheck disable=SC2086  # a list
+    for package in $PACKAGES; do
+        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2> /dev/null |
+            grep -qx installed || echo "$package"
+    done
+}
+
+# packages_install RUNNER PACKAGE... - install them without their daemons
+# being started; RUNNER runs a command (so that it can be interrupted).
+packages_install() {
+    local runner=$1 status
+    shift
+    if [ ! -e $PACKAGES_POLICY ]; then
+        PACKAGES_POLICY_MADE=yes
+        printf '#!/bin/sh\nexit 101\n' > $PACKAGES_POLICY &&
+            chmod 755 $PACKAGES_POLICY
+    fi
+    # Another apt-get may be at work: wait for its lock.
+    # shellcheck disable=SC2016  # sh's
+    "$runner" env DEBIAN_FRONTEND=noninteractive sh -c '
+        apt-get -q -q update &&
+            exec apt-get -q -q -y -o DPkg::Lock::Timeout=300 install \
+                --no-install-recommends "$@"' sh "$@" > /dev/null
+    status=$?
+    packages_policy_remove
+    return "$status"
+}
+
+# Also for the traps of who was interrupted within packages_install.
+packages_policy_remove() {
+    [ -z "$PACKAGES_POLICY_MADE" ] || rm -f $PACKAGES_POLICY
+    PACKAGES_POLICY_MADE=
+}
