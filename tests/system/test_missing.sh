@@ -34,6 +34,24 @@ cannot() {
 cannot "no MSR device" 'modprobe msr' --no-sim
 cannot "registers that read 0 and never move" 'do not move' --sim '--dead'
 
+# The registers are there, but reading them fails, as in other guests.
+up missing --sim '--load const:70' || exit 1
+cluster slurmd missing node1 stop
+cluster sim missing node1 eio all > /dev/null
+cluster run missing sh -c ': > "$0"' "$(cluster dir missing)/log/slurmd-node1.log"
+cluster slurmd missing node1 start
+check "registers that refuse: a job runs" cluster user missing srun sleep 1
+raw=$(last_job_energy missing .0)
+check "registers that refuse: its energy is blank ('$raw')" test -z "$raw"
+check "registers that refuse: the node is idle" wait_for 5 bash -c \
+    '"$0" run missing sinfo -h -o %T | grep -qx idle' "$LIB/cluster"
+check "registers that refuse: one line in the log, with the reason" bash -c \
+    '"$0" log missing node1 | grep "error:.*joule_rapl" > "$1/lines"
+    cat "$1/lines" >&2
+    [ "$(wc -l < "$1/lines")" -eq 1 ] && grep -q "Input/output error" "$1/lines"' \
+    "$LIB/cluster" "$SCRATCH"
+cluster down missing
+
 # The registers answer when slurmd starts, and later no longer.
 up missing --sim '--load const:70' || exit 1
 cluster sim missing node1 freeze > /dev/null

@@ -46,13 +46,19 @@ done
 
 # Good values are shown and used.
 cluster down options
-up options --sim '--load const:60 --psys --model 0x8F' \
+up options --sim '--load const:60 --psys --filtering --model 0x8F' \
     --gather 'JouleSamplePeriod=250ms
 JouleRAPLDomains=psys' || exit 1
 check "JouleSamplePeriod=250ms is shown" shows JouleSamplePeriod 250ms
 check "JouleRAPLDomains=psys is shown" shows JouleRAPLDomains psys
 check "and used" bash -c '"$0" log options node1 | grep -q "every 250 ms"' \
     "$LIB/cluster"
+check "energy filtering is on: one line in the log" test \
+    "$(cluster log options node1 | grep -c 'energy filtering is on')" -eq 1
+check "and joule probe says so" bash -c \
+    '"$0" run options "$JOULE_BUILD/tools/joule/joule" probe --no-conf \
+        --root "$1" | grep -qi filtering' "$LIB/cluster" \
+    "$(cluster dir options)/sim/node1"
 cluster down options
 
 # A machine without the domain that is asked for.
