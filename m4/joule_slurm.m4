@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # JOULE_CHECK_SLURM: find Slurm's installed headers and see that they are a
 # release whose private plugin interface plugins/slurm_abi knows.
-# Sets have_slurm, slurm_release, SLURM_CPPFLAGS.
+# Sets have_slurm, slurm_release, SLURM_CPPFLAGS; SLURM_LIBS is for programs of
+# the tests only (plugins find libslurm in their host).
 AC_DEFUN([JOULE_CHECK_SLURM], [
 AC_ARG_WITH([slurm],
   [AS_HELP_STRING([--with-slurm=PREFIX],
@@ -14,8 +15,10 @@ AC_ARG_ENABLE([untested-slurm],
 have_slurm=no
 slurm_release=none
 SLURM_CPPFLAGS=
+SLURM_LIBS=-lslurm
 AS_IF([test "x$with_slurm" != xno], [
-  AS_IF([test "x$with_slurm" != xyes], [SLURM_CPPFLAGS="-I$with_slurm/include"])
+  AS_IF([test "x$with_slurm" != xyes], [SLURM_CPPFLAGS="-I$with_slurm/include"
+    SLURM_LIBS="-L$with_slurm/lib -lslurm"])
   joule_save_CPPFLAGS=$CPPFLAGS
   CPPFLAGS="$CPPFLAGS $SLURM_CPPFLAGS"
   AC_CHECK_HEADER([slurm/slurm.h], [],
@@ -37,4 +40,5 @@ AS_IF([test "x$with_slurm" != xno], [
       [AC_MSG_ERROR([Slurm $slurm_release is not one of 22.05, 24.11, 26.05; --enable-untested-slurm builds for it all the same])])])
   have_slurm=yes])
 AC_SUBST([SLURM_CPPFLAGS])
+AC_SUBST([SLURM_LIBS])
 ])

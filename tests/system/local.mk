@@ -6,6 +6,12 @@ tests_system_stamp_SOURCES = tests/system/stamp.c
 # Nothing to load but libc: a task starts in a fraction of a millisecond.
 tests_system_stamp_LDADD =
 
+if HAVE_SLURM
+check_PROGRAMS += tests/system/rpcping
+endif
+tests_system_rpcping_SOURCES = tests/system/rpcping.c
+tests_system_rpcping_LDADD = $(SLURM_LIBS)
+
 dist_check_SCRIPTS += \
 	tests/packages.sh \
 	tests/run \
