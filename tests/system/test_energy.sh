@@ -39,7 +39,7 @@ minute() {
     energy_is_right "$1 load, 60 s" "$1" -w node1 -- --sleep 60
 }
 for load in const square ramp; do
-    "$load" > "$SCRATCH/minute.$load" 2>&1 &
+    minute "$load" > "$SCRATCH/minute.$load" 2>&1 &
 done
 wait
 cat "$SCRATCH"/minute.*
