@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 noinst_LTLIBRARIES += libjoule.la
 
+libjoule_la_LIBADD = -lm
 libjoule_la_SOURCES = \
 	common/base/clock.c common/base/clock.h \
 	common/base/conffile.c common/base/conffile.h \
@@ -11,14 +12,21 @@ libjoule_la_SOURCES = \
 	common/source/cpuinfo.c common/source/cpuinfo.h \
 	common/source/rapl.c common/source/rapl.h \
 	common/source/rapl_row.c common/source/rapl_row.h \
-	common/source/ipmi_config.h common/source/ipmi_wire.h \
+	common/source/ipmi_answer.c common/source/ipmi_answer.h \
+	common/source/ipmi_config.c common/source/ipmi_config.h \
+	common/source/ipmi_wire.c common/source/ipmi_wire.h \
+	common/source/sdr.c common/source/sdr.h \
 	common/source/source.c common/source/source.h \
 	common/source/topology.c common/source/topology.h \
 	common/meter/counter.c common/meter/counter.h \
-	common/meter/integrator.h \
+	common/meter/integrator.c common/meter/integrator.h \
 	common/meter/tally.c common/meter/tally.h \
 	common/board/account.c common/board/account.h \
 	common/board/board.c common/board/board.h \
+	common/board/follow.c common/board/follow.h \
 	common/sampler/config.c common/sampler/config.h \
-	common/sampler/reader.h \
-	common/sampler/sampler.c common/sampler/sampler.h
+	common/sampler/config_ipmi.c \
+	common/sampler/child.c common/sampler/child.h \
+	common/sampler/reader.c common/sampler/reader.h \
+	common/sampler/sampler.c common/sampler/sampler.h \
+	common/sampler/watch.c common/sampler/watch.h

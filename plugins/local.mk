@@ -12,9 +12,17 @@ ENERGY_SOURCES = \
 	plugins/slurm_abi/slurm_abi.h
 
 if HAVE_SLURM
-plugins_LTLIBRARIES += acct_gather_energy_joule_rapl.la
+plugins_LTLIBRARIES += \
+	acct_gather_energy_joule_ipmi.la \
+	acct_gather_energy_joule_rapl.la
 endif
 acct_gather_energy_joule_rapl_la_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_rapl/acct_gather_energy_joule_rapl.c
 acct_gather_energy_joule_rapl_la_LDFLAGS = $(ENERGY_LDFLAGS)
 acct_gather_energy_joule_rapl_la_LIBADD = libjoule.la
+
+# Not linked with FreeIPMI, and built without it: the reader process has it.
+acct_gather_energy_joule_ipmi_la_SOURCES = $(ENERGY_SOURCES) \
+	plugins/acct_gather_energy/joule_ipmi/acct_gather_energy_joule_ipmi.c
+acct_gather_energy_joule_ipmi_la_LDFLAGS = $(ENERGY_LDFLAGS)
+acct_gather_energy_joule_ipmi_la_LIBADD = libjoule.la

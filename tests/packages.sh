@@ -10,7 +10,10 @@ PACKAGES="
     check libfuse3-dev libslurm-dev
     fuse3 iproute2 mariadb-server munge
     slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin
-    slurm-wlm-mysql-plugin slurmctld slurmd slurmdbd"
+    slurm-wlm-mysql-plugin slurmctld slurmd slurmdbd
+    openipmi libopenipmi-dev
+    freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
+    qemu-system-x86 busybox-static"
 
 # Keeps daemons from being started as their packages are installed; removed by
 # whoever made it, see packages_policy_remove.

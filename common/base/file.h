@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "common/base/error.h"
+
 /* Open with O_CLOEXEC added; EINVAL for an absolute path and for O_CREAT.
  * The caller closes it. */
 int joule_file_open(int root_fd, const char *path, int flags);
@@ -30,5 +32,26 @@ ssize_t joule_file_read(int root_fd, const char *path, char *buf, size_t size);
  */
 char *joule_file_load(int root_fd, const char *path, size_t max,
                       size_t *ret_len);
+
+/*
+ * Refuse what others could change or read: fd must be of [type] (S_IFREG,
+ * S_IFDIR), belong to root or to the effective user, have none of the
+ * permissions [forbidden], and be no file with a second name.  Write
+ * permissions of a directory with the sticky bit are not held against it: in
+ * there, nobody can replace what is not theirs.  [what] names it in the
+ * sentence.  -1 with EPERM, or errno of fstat.
+ */
+int joule_file_check_owner(int fd, mode_t type, mode_t forbidden,
+                           const char *what, struct joule_error *err);
+
+/*
+ * Open for reading the regular file at absolute [path] below root_fd, if it
+ * and the directories on the way pass joule_file_check_owner (directories:
+ * not to be written by group and others; the file: [forbidden]).  No symbolic
+ * link is followed.  -1 with EPERM, EINVAL (not an absolute path, or one with
+ * "..") or what open gave, and a sentence.  The caller closes it.
+ */
+int joule_file_open_trusted(int root_fd, const char *path, mode_t forbidden,
+                            struct joule_error *err);
 
 #endif

@@ -300,3 +300,15 @@ int joule_parse_words(const char *s, const struct joule_word *table,
     *ret_bits = bits;
     return 0;
 }
+
+int joule_parse_word(const char *s, const struct joule_word *table,
+                     unsigned *ret_bits)
+{
+    for (; table->name; table++) {
+        if (strcasecmp(table->name, s) == 0) {
+            *ret_bits = table->bits;
+            return 0;
+        }
+    }
+    return invalid();
+}

@@ -60,4 +60,8 @@ struct joule_word {
 int joule_parse_words(const char *s, const struct joule_word *table,
                       unsigned *ret_bits);
 
+/* One word of the table, any case. */
+int joule_parse_word(const char *s, const struct joule_word *table,
+                     unsigned *ret_bits);
+
 #endif

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/board/follow.h"
+
 /* Power over less than this is mostly the counter's 1 ms quantum. */
 #define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
 
@@ -19,6 +21,7 @@ struct board_mark {
 };
 
 struct joule_account {
+    struct joule_follow *follow; /* power sources: all there is */
     const struct joule_clock *clock;
     struct joule_source *source;
     const struct joule_board *board;
@@ -34,12 +37,20 @@ struct joule_account {
 
 struct joule_account *joule_account_create(const struct joule_clock *clock,
                                            struct joule_source *source,
-                                           const struct joule_board *board)
+                                           struct joule_board *board)
 {
     struct joule_account *a = calloc(1, sizeof(*a));
 
     if (!a)
         return NULL;
+    if (joule_source_is_power(source)) {
+        a->follow = joule_follow_create(clock, source, board);
+        if (!a->follow) {
+            free(a);
+            errno = ENOMEM;
+            return NULL;
+        }
+    }
     a->clock = clock;
     a->source = source;
     a->board = board;
@@ -49,7 +60,22 @@ struct joule_account *joule_account_create(const struct joule_clock *clock,
 
 void joule_account_destroy(struct joule_account *account)
 {
+    if (!account)
+        return;
+    joule_follow_destroy(account->follow);
     free(account);
+}
+
+void joule_account_extend(struct joule_account *account, bool extend)
+{
+    if (account->follow)
+        joule_follow_extend(account->follow, extend);
+}
+
+void joule_account_edge(struct joule_account *account)
+{
+    if (account->follow)
+        joule_follow_edge(account->follow);
 }
 
 /*
@@ -171,6 +197,10 @@ void joule_account_begin(struct joule_account *a)
 {
     uint32_t i;
 
+    if (a->follow) {
+        joule_follow_begin(a->follow);
+        return;
+    }
     joule_tally_start(&a->tally, a->source->domains, a->source->domain_count,
                       0);
     for (i = 0; i < JOULE_DOMAINS_MAX; i++)
@@ -189,6 +219,8 @@ int joule_account_update(struct joule_account *a,
 {
     uint32_t i;
 
+    if (a->follow)
+        return joule_follow_update(a->follow, ret);
     if (!a->begun) {
         errno = EINVAL;
         return -1;

@@ -2,9 +2,11 @@
 /*
  * account.h - what a consumer (a step's slurmstepd) has used since it began.
  *
- * It reads the counters itself, so that the edges of a step are exact to the
+ * Counters it reads itself, so that the edges of a step are exact to the
  * counter's own quantum and counting goes on while slurmd is away; the board
  * fills in the wraps that happened between two of its own readings.
+ * A power it takes from the board alone (only slurmd asks the BMC), carried on
+ * with the last power to the moment of the question.
  * Belongs to one thread at a time.
  */
 #ifndef JOULE_BOARD_ACCOUNT_H
@@ -16,15 +18,22 @@
 struct joule_account;
 
 struct joule_account_reading {
-    int64_t mono_ns;     /* when the counters were read */
+    int64_t mono_ns;     /* when the counters, or the board, were read */
     int64_t elapsed_ns;  /* since joule_account_begin */
-    int64_t gap_ns;      /* part of it over which wraps may be missing */
+    int64_t gap_ns;      /* part of it over which wraps may be missing, or the
+                            power was not measured */
     uint64_t used_uj;    /* since joule_account_begin; never falls */
     uint64_t node_mw;    /* mean since the update before this one, or if that
-                            is nearer than 5 ms, as then; JOULE_MW_UNKNOWN */
-    uint64_t average_mw; /* mean since joule_account_begin, as above */
+                            is nearer than 5 ms, as then; for power sources
+                            the last power, or JOULE_MW_UNKNOWN if that is
+                            older than joule_power_gap_ns */
+    uint64_t average_mw; /* mean since joule_account_begin, for power sources
+                            since the first measurement after that;
+                            JOULE_MW_UNKNOWN */
     const uint64_t *domain_uj; /* since begin, one per domain of the source;
                                   lives until the next update */
+    const uint64_t *domain_mw; /* power sources: as node_mw, one per domain;
+                                  counters: NULL */
 };
 
 /*
@@ -33,16 +42,30 @@ struct joule_account_reading {
  */
 struct joule_account *joule_account_create(const struct joule_clock *clock,
                                            struct joule_source *source,
-                                           const struct joule_board *board);
+                                           struct joule_board *board);
+
+/* NULL is a no-op.  Power sources: an edge is declared on the board at the
+ * time of the last update, where the load of a step falls. */
 void joule_account_destroy(struct joule_account *account);
 
-/* Take the baseline: one reading of the counters. */
+/* Power sources: whether energy is carried on from the board's last sample to
+ * the moment of the question (it is, unless this says no).  Counters: no-op. */
+void joule_account_extend(struct joule_account *account, bool extend);
+
+/* Take the baseline: one reading of the counters, or for power sources an edge
+ * declared on the board and its total.  If the board has no measurement yet,
+ * it is taken when there is one, and the time until then is a gap. */
 void joule_account_begin(struct joule_account *account);
+
+/* Power sources: the load changes now, say so on the board.  Counters: no-op,
+ * they are read at their edges. */
+void joule_account_edge(struct joule_account *account);
 
 /*
  * Read the counters and say what has been used.  Returns 0, or -1 with errno
  *   ENODATA  not known: no counter of the total has ever moved, neither for
- *            this account nor for the sampler
+ *            this account nor for the sampler; no power has been measured, or
+ *            there is no board
  *   EINVAL   joule_account_begin has not been called
  */
 int joule_account_update(struct joule_account *account,

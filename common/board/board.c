@@ -14,21 +14,28 @@
 #include "common/base/file.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
-#define BOARD_VERSION 1
+#define BOARD_VERSION 2
 #define NODE_NAME_MAX 255
 #define BOOT_ID_MAX   40
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
     (offsetof(struct joule_snapshot, tally.counter) / sizeof(uint64_t))
-#define COUNTER_WORDS (sizeof(struct joule_counter) / sizeof(uint64_t))
+/* Of counters and integrators whichever takes more: a few words too many of
+ * the other are copied. */
+#define DOMAIN_WORDS                                                           \
+    ((sizeof(struct joule_integrator) > sizeof(struct joule_counter)           \
+          ? sizeof(struct joule_integrator)                                    \
+          : sizeof(struct joule_counter)) /                                    \
+     sizeof(uint64_t))
 
-_Static_assert(sizeof(struct joule_snapshot) % sizeof(uint64_t) == 0 &&
-                   sizeof(struct joule_counter) % sizeof(uint64_t) == 0 &&
-                   offsetof(struct joule_snapshot, tally.counter) %
-                           sizeof(uint64_t) ==
-                       0,
-               "snapshots are copied in 64-bit words");
+_Static_assert(
+    sizeof(struct joule_snapshot) % sizeof(uint64_t) == 0 &&
+        sizeof(struct joule_counter) % sizeof(uint64_t) == 0 &&
+        sizeof(struct joule_integrator) % sizeof(uint64_t) == 0 &&
+        FIXED_WORDS + JOULE_DOMAINS_MAX * DOMAIN_WORDS == SNAPSHOT_WORDS &&
+        offsetof(struct joule_snapshot, tally.counter) % sizeof(uint64_t) == 0,
+    "snapshots are copied in 64-bit words");
 
 /* Words are atomic so that a copy which the writer overtakes is a stale copy,
  * not a data race; the generation then tells. */
@@ -41,9 +48,17 @@ struct page {
     _Atomic uint64_t slot[2][SNAPSHOT_WORDS];
 };
 
+/* In the memory page behind struct page, so that readers can have it alone
+ * writable. */
+struct edges {
+    _Atomic uint64_t next;
+    _Atomic int64_t ns[JOULE_BOARD_EDGES];
+};
+
 struct joule_board {
     struct page *page;
-    int fd; /* the writer's lock hangs on it; -1 for readers */
+    struct edges *edges; /* NULL: a reader may not write */
+    int fd;              /* the writer's lock hangs on it; -1 for readers */
 };
 
 /* "/run/slurm-joule" may be listed by anybody, a node's directory may not. */
@@ -142,6 +157,20 @@ static int read_boot_id(int root_fd, char boot_id[BOOT_ID_MAX],
     return 0;
 }
 
+/* Where the edges begin: the next page of memory, as large as this kernel has
+ * them (the file is of this boot). */
+static size_t edges_offset(void)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (sizeof(struct page) + page_size - 1) / page_size * page_size;
+}
+
+static size_t file_size(void)
+{
+    return edges_offset() + sizeof(struct edges);
+}
+
 static bool page_is_ours(const struct page *page,
                          const char boot_id[BOOT_ID_MAX])
 {
@@ -158,28 +187,39 @@ static bool file_is_ours(int fd, const char boot_id[BOOT_ID_MAX])
     size_t length = offsetof(struct page, generation);
     struct stat st;
 
-    return fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(struct page) &&
+    return fstat(fd, &st) == 0 && st.st_size == (off_t)file_size() &&
            pread(fd, &head, length, 0) == (ssize_t)length &&
            page_is_ours(&head, boot_id);
 }
 
-static struct joule_board *board_map(int fd, int prot, struct joule_error *err)
+/* What a reader must not write it has not mapped writable. */
+static struct joule_board *board_map(int fd, int prot, bool has_edges,
+                                     struct joule_error *err)
 {
     struct joule_board *board = calloc(1, sizeof(*board));
+    void *at;
 
     if (!board) {
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
     board->fd = -1;
-    board->page = mmap(NULL, sizeof(struct page), prot, MAP_SHARED, fd, 0);
-    if (board->page == MAP_FAILED) {
-        joule_error_set(err, errno, "cannot map the board: %s",
-                        strerror(errno));
-        free(board);
-        return NULL;
-    }
+    at = mmap(NULL, sizeof(struct page), prot, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        goto fail;
+    board->page = at;
+    if (!has_edges)
+        return board;
+    at = mmap(NULL, sizeof(struct edges), PROT_READ | PROT_WRITE, MAP_SHARED,
+              fd, (off_t)edges_offset());
+    if (at == MAP_FAILED)
+        goto fail;
+    board->edges = at;
     return board;
+fail:
+    joule_error_set(err, errno, "cannot map the board: %s", strerror(errno));
+    joule_board_destroy(board);
+    return NULL;
 }
 
 static int open_file(int dir_fd, const char *node, int flags,
@@ -207,10 +247,10 @@ static int size_file(int fd, struct joule_error *err)
 {
     int rc;
 
-    if (ftruncate(fd, sizeof(struct page)) < 0)
+    if (ftruncate(fd, (off_t)file_size()) < 0)
         return joule_error_set(err, errno, "cannot size the board: %s",
                                strerror(errno));
-    rc = posix_fallocate(fd, 0, sizeof(struct page));
+    rc = posix_fallocate(fd, 0, (off_t)file_size());
     if (rc == 0)
         return 0;
     if (ftruncate(fd, 0) < 0)
@@ -295,7 +335,7 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
     fd = lock_file(dir_fd, node, boot_id, &fresh, err);
     if (fd < 0)
         goto out;
-    board = board_map(fd, PROT_READ | PROT_WRITE, err);
+    board = board_map(fd, PROT_READ | PROT_WRITE, true, err);
     if (!board)
         goto out;
     if (fresh) {
@@ -322,6 +362,7 @@ struct joule_board *joule_board_open(int root_fd, const char *node,
 {
     char boot_id[BOOT_ID_MAX];
     struct joule_board *board = NULL;
+    bool has_edges;
     int dir_fd, fd, saved;
 
     if (read_boot_id(root_fd, boot_id, err) < 0)
@@ -329,11 +370,16 @@ struct joule_board *joule_board_open(int root_fd, const char *node,
     dir_fd = open_dir(root_fd, node, false, err);
     if (dir_fd < 0)
         return NULL;
-    fd = open_file(dir_fd, node, O_RDONLY, err);
+    fd = open_file(dir_fd, node, O_RDWR, err);
+    /* Not to be written by whoever this is, or on a file system that is
+     * mounted read-only: it can still be read. */
+    has_edges = fd >= 0;
+    if (fd < 0 && (errno == EACCES || errno == EROFS))
+        fd = open_file(dir_fd, node, O_RDONLY, err);
     if (fd < 0)
         goto out;
     if (file_is_ours(fd, boot_id))
-        board = board_map(fd, PROT_READ, err);
+        board = board_map(fd, PROT_READ, has_edges, err);
     else
         joule_error_set(err, ESTALE,
                         "the board of node %s is of another boot or version",
@@ -353,7 +399,10 @@ void joule_board_destroy(struct joule_board *board)
 
     if (!board)
         return;
-    munmap(board->page, sizeof(struct page));
+    if (board->page)
+        munmap(board->page, sizeof(struct page));
+    if (board->edges)
+        munmap(board->edges, sizeof(struct edges));
     if (board->fd >= 0)
         close(board->fd);
     free(board);
@@ -368,7 +417,7 @@ void joule_board_publish(struct joule_board *board,
         atomic_load_explicit(&page->generation, memory_order_relaxed) + 1;
     _Atomic uint64_t *to = page->slot[next & 1];
     const char *from = (const char *)snapshot;
-    size_t words = FIXED_WORDS + snapshot->tally.count * COUNTER_WORDS;
+    size_t words = FIXED_WORDS + snapshot->tally.count * DOMAIN_WORDS;
     size_t i;
 
     /* Readers that see a word of this slot must also see the generation
@@ -418,7 +467,7 @@ int joule_board_read(const struct joule_board *board,
         count = ret_snapshot->tally.count;
         if (count <= JOULE_DOMAINS_MAX)
             copy_words(slot, to, FIXED_WORDS,
-                       FIXED_WORDS + count * COUNTER_WORDS);
+                       FIXED_WORDS + count * DOMAIN_WORDS);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&page->generation, memory_order_relaxed) !=
             generation)
@@ -429,4 +478,33 @@ int joule_board_read(const struct joule_board *board,
     }
     errno = EBADMSG;
     return -1;
+}
+
+void joule_board_edge(struct joule_board *board, int64_t ns)
+{
+    struct edges *e = board->edges;
+    uint64_t i;
+
+    if (!e)
+        return;
+    i = atomic_fetch_add_explicit(&e->next, 1, memory_order_relaxed);
+    atomic_store_explicit(&e->ns[i % JOULE_BOARD_EDGES], ns,
+                          memory_order_relaxed);
+}
+
+int64_t joule_board_last_edge(const struct joule_board *board, int64_t by_ns)
+{
+    const struct edges *e = board->edges;
+    int64_t last_ns = 0;
+    int i;
+
+    if (!e)
+        return 0;
+    for (i = 0; i < JOULE_BOARD_EDGES; i++) {
+        int64_t ns = atomic_load_explicit(&e->ns[i], memory_order_relaxed);
+
+        if (ns > last_ns && ns <= by_ns)
+            last_ns = ns;
+    }
+    return last_ns;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/meter/tally.h"
 
+#include <math.h>
 #include <string.h>
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo): no secrecy is needed here. */
@@ -12,6 +13,13 @@ static uint64_t hash_u64(uint64_t hash, uint64_t value)
         hash ^= (value >> (8 * i)) & 0xff;
         hash *= UINT64_C(0x100000001b3);
     }
+    return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = hash_u64(hash, (unsigned char)*text);
     return hash;
 }
 
@@ -31,6 +39,9 @@ uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
         /* A core is told from its neighbours by its CPU; a package may be
          * read through another CPU after a hot-unplug. */
         hash = hash_u64(hash, d->kind == JOULE_DOMAIN_CORE ? d->cpu : 0);
+        /* Nothing but its label tells one power from another. */
+        if (d->kind == JOULE_DOMAIN_POWER)
+            hash = hash_text(hash, d->name);
     }
     return hash;
 }
@@ -58,6 +69,7 @@ void joule_tally_start(struct joule_tally *t,
     t->node_uj = base_uj;
     t->domain_key = joule_domains_key(domains, count);
     t->count = (uint32_t)count;
+    t->is_power = count > 0 && domains[0].kind == JOULE_DOMAIN_POWER;
 }
 
 int64_t joule_tally_read(struct joule_source *source,
@@ -133,4 +145,52 @@ bool joule_tally_stale(const struct joule_tally *t,
             return true;
     }
     return false;
+}
+
+/* Sources classify; that nothing but a power gets into the integral is seen
+ * to here as well. */
+static bool is_measurement(const struct joule_power *power)
+{
+    return power->status == JOULE_POWER_OK && isfinite(power->watts) &&
+           power->watts >= 0 && power->watts <= JOULE_POWER_MAX_W;
+}
+
+void joule_tally_integrate(struct joule_tally *t,
+                           const struct joule_domain *domains,
+                           const struct joule_power *power, int64_t edge_ns,
+                           int64_t gap_ns)
+{
+    uint64_t sum_uj = t->base_uj;
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        struct joule_integrator *g = &t->integrator[i];
+        int64_t lost_ns = 0;
+
+        if (is_measurement(&power[i]))
+            lost_ns = joule_integrator_update(
+                g, power[i].watts, power[i].mono_ns, edge_ns, gap_ns);
+        else
+            joule_integrator_error(g);
+        if (!domains[i].in_total)
+            continue;
+        t->gap_ns += lost_ns;
+        t->mono_ns = g->read_ns;
+        t->valid = g->readings > 0;
+        sum_uj += g->uj;
+    }
+    t->node_uj = sum_uj;
+}
+
+int64_t joule_power_gap_ns(int64_t period_ns)
+{
+    int64_t ns = 3 * period_ns;
+
+    return ns > 3 * JOULE_NS_PER_S ? ns : 3 * JOULE_NS_PER_S;
+}
+
+bool joule_tally_overdue(const struct joule_tally *t, int64_t now_ns,
+                         int64_t gap_ns)
+{
+    return !t->valid || now_ns - t->mono_ns > gap_ns;
 }

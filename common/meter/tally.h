@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tally.h - all counters of a node and their sum: the node total.
+ * tally.h - all counters, or all powers, of a node and their sum: the node
+ * total.
  *
  * A plain struct, copied whole from process to process.  [domains] below is
  * always the source's own array, in the order in which the tally was started.
@@ -10,16 +11,23 @@
 
 #include "common/base/clock.h"
 #include "common/meter/counter.h"
+#include "common/meter/integrator.h"
 
 struct joule_tally {
-    int64_t mono_ns;     /* of the last update */
+    int64_t mono_ns;     /* counters: of the last update; power: of the last
+                            measurement of the node, 0 before the first */
     uint64_t base_uj;    /* carried over from an earlier set of domains */
-    uint64_t node_uj;    /* base + counters in the total: never falls */
-    int64_t gap_ns;      /* time over which wraps may have been missed */
+    uint64_t node_uj;    /* base + domains in the total: never falls */
+    int64_t gap_ns;      /* time over which wraps may have been missed, or the
+                            power of the node was not measured */
     uint64_t domain_key; /* joule_domains_key of the domains */
     uint32_t valid;      /* 1: node_uj is a measurement (below) */
     uint32_t count;      /* domains */
-    struct joule_counter counter[JOULE_DOMAINS_MAX];
+    uint64_t is_power;   /* 1: integrator[] holds the domains, 0: counter[] */
+    union {
+        struct joule_counter counter[JOULE_DOMAINS_MAX];
+        struct joule_integrator integrator[JOULE_DOMAINS_MAX];
+    };
 };
 
 /* A number that two sets of domains share only if they are the same. */
@@ -34,7 +42,8 @@ int64_t joule_tally_read(struct joule_source *source,
                          const struct joule_clock *clock,
                          struct joule_reading *readings);
 
-/* Begin at [base_uj] with counters that have not been read. */
+/* Begin at [base_uj] with counters, or for a power source (the first domain
+ * tells) integrators, that have not been read. */
 void joule_tally_start(struct joule_tally *t,
                        const struct joule_domain *domains, size_t count,
                        uint64_t base_uj);
@@ -48,6 +57,27 @@ void joule_tally_start(struct joule_tally *t,
 void joule_tally_update(struct joule_tally *t,
                         const struct joule_domain *domains,
                         const struct joule_reading *readings, int64_t now_ns);
+
+/*
+ * The same for a power source: follow the power of all domains.  What is no
+ * measurement counts as an error and changes nothing else.  The total is valid
+ * once the node (the domain in the total) has been measured.  [edge_ns] and
+ * [gap_ns]: see joule_integrator_update.
+ */
+void joule_tally_integrate(struct joule_tally *t,
+                           const struct joule_domain *domains,
+                           const struct joule_power *power, int64_t edge_ns,
+                           int64_t gap_ns);
+
+/* The time without a measurement after which a power that is asked for every
+ * [period_ns] is no longer known, and an interval is a gap: three periods, but
+ * 3 s at least, in which a BMC may well be busy. */
+int64_t joule_power_gap_ns(int64_t period_ns);
+
+/* Power sources: the last measurement of the node is older than [gap_ns] at
+ * [now_ns], or there has been none. */
+bool joule_tally_overdue(const struct joule_tally *t, int64_t now_ns,
+                         int64_t gap_ns);
 
 /* true: a counter that the total stands on has stopped moving or answering
  * for JOULE_COUNTER_FROZEN_NS or longer at the last update. */

@@ -2,19 +2,67 @@
 /*
  * config.h - what an admin may set in acct_gather.conf for measuring.
  *
- * One table for the plugins, `joule probe` and the man page.
+ * One table for all energy plugins, `joule probe` and the man page: whoever
+ * changes from one plugin to another need not touch the file.  It has the keys
+ * of Slurm's own IPMI plugin too (acct_gather.conf(5)), and those of Slurm's
+ * that no manual page names.
+ *
+ * The struct may hold the BMC's password: wipe it.
  */
 #ifndef JOULE_SAMPLER_CONFIG_H
 #define JOULE_SAMPLER_CONFIG_H
 
 #include "common/base/option.h"
+#include "common/source/ipmi_config.h"
+
+#define JOULE_CONFIG_SENSORS_SIZE 1024
+#define JOULE_CONFIG_PATH_SIZE    1024
+#define JOULE_CONFIG_WORDS_SIZE   256
 
 struct joule_config {
-    int64_t sample_period_ns;  /* JouleSamplePeriod: 10 ms to 60 s, 1 s */
+    /* JouleSamplePeriod: 10 ms to 60 s, 1 s; else EnergyIPMIFrequency */
+    int64_t sample_period_ns;
+    bool sample_period_given;  /* JouleSamplePeriod was set */
     unsigned rapl_total_kinds; /* JouleRAPLDomains: JOULE_DOMAIN_BIT()s */
+
+    /* The BMC: texts as the admin wrote them, checked.
+     * joule_ipmi_config_make makes of them what the reader needs. */
+    char ipmi_host[JOULE_IPMI_HOST_SIZE]; /* a pattern; empty: in-band */
+    char ipmi_credentials_file[JOULE_CONFIG_PATH_SIZE];
+    char ipmi_reader[JOULE_CONFIG_PATH_SIZE]; /* empty: the one installed */
+    char ipmi_sensors[JOULE_CONFIG_SENSORS_SIZE];
+    char ipmi_username[JOULE_IPMI_USER_SIZE];
+    char ipmi_password[JOULE_IPMI_PASSWORD_SIZE];
+    char ipmi_device[256];
+    char ipmi_workarounds[JOULE_CONFIG_WORDS_SIZE];
+    unsigned ipmi_driver;         /* enum joule_ipmi_driver */
+    unsigned ipmi_protocol;       /* JOULE_IPMI_DRIVER_LAN or _LAN_2_0 */
+    unsigned ipmi_privilege;      /* as in struct joule_ipmi_config */
+    unsigned ipmi_authentication; /* as in struct joule_ipmi_config */
+    unsigned ipmi_variable;       /* power, nothing else */
+    uint64_t ipmi_cipher_suite;
+    uint64_t ipmi_session_timeout_ms;
+    uint64_t ipmi_retransmission_timeout_ms;
+    uint64_t ipmi_driver_address;
+    uint64_t ipmi_register_spacing;
+    bool ipmi_no_probe;
+    bool ipmi_adjust;        /* EnergyIPMICalcAdjustment */
+    int64_t ipmi_connect_ns; /* EnergyIPMITimeout */
+    int64_t ipmi_answer_ns;  /* JouleIPMIAnswerTimeout */
 };
 
 /* Ends with a NULL key.  Offsets are into struct joule_config. */
 extern const struct joule_option joule_config_options[];
+
+/*
+ * What the reader process needs: sensors, host and work-arounds taken apart,
+ * the credentials loaded from their file below root_fd.  [hostname] and [node]
+ * are for the patterns of the host.  -1 with errno and a sentence that names
+ * the option; on failure *ret is wiped.  It holds the password: wipe it.
+ */
+int joule_ipmi_config_make(const struct joule_config *config, int root_fd,
+                           const char *hostname, const char *node,
+                           struct joule_ipmi_config *ret,
+                           struct joule_error *err);
 
 #endif

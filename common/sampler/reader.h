@@ -29,9 +29,14 @@ struct joule_reader_options {
  * this source or with the thread that reads it.
  * NULL with errno and a sentence on failure.
  *
- * read_power waits at most config->answer_ns (config->connect_ns where it
- * connects) and 1 s for the process to say so; then the process is killed and
- * the next tries are 1, 2, 4 ... 60 s apart; a reading that works ends that.
+ * read_power waits at most config->answer_ns for a reading, and config->
+ * connect_ns before it where it connects, each and 1 s for the process to say
+ * so; then the process is killed.  After a failure the next tries are 1, 2, 4
+ * ... 60 s apart by [clock]; a reading that works ends that.
+ *
+ * The first read_power after interrupt() ends the process, and gives it a
+ * moment to close its session with the BMC: the thread that reads calls it
+ * once before it ends, because the process is killed with that thread.
  */
 struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
                                          struct joule_error *err);

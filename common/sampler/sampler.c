@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/sampler/watch.h"
+
 /* Deep enough for the host's logging. */
 #define THREAD_STACK (256 * 1024)
 
@@ -46,7 +48,11 @@ struct joule_sampler {
     int64_t begun_ns;
     bool said[PROBLEM_COUNT];
     struct joule_snapshot snapshot;
-    struct joule_reading readings[JOULE_DOMAINS_MAX];
+    union {
+        struct joule_reading readings[JOULE_DOMAINS_MAX];
+        struct joule_power power[JOULE_DOMAINS_MAX];
+    };
+    struct joule_watch watch; /* power sources */
 };
 
 int64_t joule_sampler_period_ns(const struct joule_domain *domains,
@@ -118,7 +124,7 @@ static void report(struct joule_sampler *s)
     }
 }
 
-static void take_sample(struct joule_sampler *s)
+static void read_counters(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
     struct joule_tally *t = &snap->tally;
@@ -146,6 +152,89 @@ static void take_sample(struct joule_sampler *s)
     report(s);
 }
 
+/* What is known of power at this moment, also if that is nothing. */
+static void publish_power(struct joule_sampler *s)
+{
+    struct joule_snapshot *snap = &s->snapshot;
+    const struct joule_tally *t = &snap->tally;
+    const struct joule_domain *domains = s->opt.source->domains;
+    uint32_t i;
+
+    snap->stale = joule_tally_overdue(t, joule_clock_mono_ns(s->opt.clock),
+                                      joule_power_gap_ns(s->opt.period_ns));
+    snap->node_mw = JOULE_MW_UNKNOWN;
+    for (i = 0; i < t->count && !snap->stale; i++) {
+        if (domains[i].in_total)
+            snap->node_mw = (uint64_t)(t->integrator[i].power_w * 1000 + 0.5);
+    }
+    snap->average_mw = JOULE_MW_UNKNOWN;
+    if (t->valid && t->mono_ns > snap->since_ns)
+        snap->average_mw =
+            joule_power_mw(t->node_uj, t->mono_ns - snap->since_ns);
+    joule_board_publish(s->board, snap);
+}
+
+/* Follow the readings in s->power. */
+static void integrate(struct joule_sampler *s)
+{
+    struct joule_snapshot *snap = &s->snapshot;
+    struct joule_tally *t = &snap->tally;
+    const struct joule_domain *domains = s->opt.source->domains;
+    int64_t before_ns = t->mono_ns;
+    int64_t edge_ns = 0;
+    bool was_valid = t->valid;
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        if (s->power[i].status < JOULE_POWER_STATUS_COUNT)
+            snap->power_faults[s->power[i].status]++;
+        if (domains[i].in_total && s->power[i].status == JOULE_POWER_OK)
+            edge_ns = joule_board_last_edge(s->board, s->power[i].mono_ns);
+    }
+    joule_tally_integrate(t, domains, s->power, edge_ns,
+                          joule_power_gap_ns(s->opt.period_ns));
+    snap->samples++;
+    if (t->mono_ns != before_ns)
+        snap->wall_ns = joule_clock_wall_ns(s->opt.clock) -
+                        (joule_clock_mono_ns(s->opt.clock) - t->mono_ns);
+    if (t->valid && !was_valid && t->base_uj == 0)
+        snap->since_ns = t->mono_ns;
+}
+
+static void ask_power(struct joule_sampler *s)
+{
+    struct joule_source *source = s->opt.source;
+    struct joule_error err = {""}, remark;
+    int rc = source->ops->read_power(source, s->power, &err);
+    int errnum = rc < 0 ? errno : 0;
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
+    size_t i;
+
+    for (i = 0;
+         source->ops->remark && i < 4 && source->ops->remark(source, &remark);
+         i++)
+        joule_watch_remark(&s->watch, remark.text, now_ns);
+    if (rc == 0) {
+        integrate(s);
+        joule_watch_readings(&s->watch, s->power, &s->snapshot.tally, now_ns);
+    } else if (errnum != EAGAIN && errnum != ECANCELED) {
+        for (i = 0; i < source->domain_count; i++)
+            s->power[i] = (struct joule_power){.status = JOULE_POWER_FAILED};
+        integrate(s);
+        joule_watch_failure(&s->watch,
+                            err.text[0] ? err.text : strerror(errnum), now_ns);
+    }
+    publish_power(s);
+}
+
+static void take_sample(struct joule_sampler *s)
+{
+    if (joule_source_is_power(s->opt.source))
+        ask_power(s);
+    else
+        read_counters(s);
+}
+
 /* Go on with the total of this boot, or begin one. */
 static void continue_total(struct joule_sampler *s)
 {
@@ -169,7 +258,7 @@ static void continue_total(struct joule_sampler *s)
              "the energy domains have changed; the node total goes on from "
              "%" PRIu64 " J",
              base_uj / 1000000);
-    } else {
+    } else if (!snap->tally.is_power || snap->tally.valid) {
         tell(s, JOULE_EVENT_INFO,
              "the node total goes on from %" PRIu64 " J, %" PRId64
              " ms after its last sample",
@@ -192,6 +281,11 @@ static bool acquire_board(struct joule_sampler *s, struct joule_error *err)
         return false;
     s->board = board;
     continue_total(s);
+    if (joule_source_is_power(s->opt.source)) {
+        joule_watch_start(&s->watch, &s->opt, s->snapshot.tally.mono_ns,
+                          s->begun_ns);
+        publish_power(s);
+    }
     return true;
 }
 
@@ -229,13 +323,16 @@ static bool wait_until(struct joule_sampler *s, const struct timespec *deadline)
 static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
+    bool is_power = joule_source_is_power(s->opt.source);
+    int64_t wait_ns = is_power ? 0 : s->opt.period_ns;
     struct timespec deadline, now;
     struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     for (;;) {
-        deadline = later(deadline, s->opt.period_ns);
+        deadline = later(deadline, wait_ns);
+        wait_ns = s->opt.period_ns;
         clock_gettime(CLOCK_MONOTONIC, &now);
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
@@ -248,8 +345,11 @@ static void *sampler_main(void *arg)
             tell(s, JOULE_EVENT_PROBLEM, "energy is unknown on this node: %s",
                  err.text);
     }
-    if (s->board)
+    if (s->board && !is_power)
         take_sample(s);
+    /* It was interrupted, and puts away what must not outlive this thread. */
+    if (is_power)
+        s->opt.source->ops->read_power(s->opt.source, s->power, &err);
     return NULL;
 }
 
@@ -316,10 +416,12 @@ joule_sampler_create(const struct joule_sampler_options *opt,
                         strerror(errno));
         goto fail;
     }
-    if (acquire_board(s, err))
-        take_sample(s);
-    else if (errno != EWOULDBLOCK)
+    if (acquire_board(s, err)) {
+        if (!joule_source_is_power(opt->source))
+            take_sample(s);
+    } else if (errno != EWOULDBLOCK) {
         goto fail;
+    }
     if (start_thread(s, err) < 0)
         goto fail;
     return s;
@@ -333,6 +435,8 @@ void joule_sampler_destroy(struct joule_sampler *s)
     if (!s)
         return;
     if (s->pid == getpid()) {
+        if (joule_source_is_power(s->opt.source))
+            s->opt.source->ops->interrupt(s->opt.source);
         pthread_mutex_lock(&s->lock);
         s->stop = true;
         pthread_cond_signal(&s->wake);
@@ -347,7 +451,7 @@ void joule_sampler_destroy(struct joule_sampler *s)
 int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
 {
     struct joule_board *board = s->board;
-    int64_t age_ns;
+    int64_t now_ns;
 
     if (!board) {
         /* In a child of fork nobody waits for the lock any more. */
@@ -356,10 +460,17 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
     }
     if (joule_board_read(board, ret) < 0)
         return -1;
-    age_ns = joule_clock_mono_ns(s->opt.clock) - ret->tally.mono_ns;
-    if (age_ns > 3 * s->opt.period_ns && s->pid != getpid()) {
+    now_ns = joule_clock_mono_ns(s->opt.clock);
+    if (now_ns - ret->tally.mono_ns > 3 * s->opt.period_ns &&
+        s->pid != getpid()) {
         errno = ECHILD;
         return -1;
+    }
+    if (joule_source_is_power(s->opt.source) &&
+        joule_tally_overdue(&ret->tally, now_ns,
+                            joule_power_gap_ns(s->opt.period_ns))) {
+        ret->stale = 1;
+        ret->node_mw = JOULE_MW_UNKNOWN;
     }
     return 0;
 }

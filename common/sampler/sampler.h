@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sampler.h - the thread in slurmd that reads the counters at a steady pace
- * and publishes the node total on the board.
+ * sampler.h - the thread in slurmd that reads the counters, or asks for power,
+ * at a steady pace and publishes the node total on the board.
  *
  * It continues what the board of this boot says: a restarted slurmd loses
- * nothing as long as it was away for less than one wrap of a counter.
+ * nothing as long as it was away for less than one wrap of a counter.  Where
+ * power is measured, the time it was away is bridged up to
+ * JOULE_POWER_BRIDGE_NS, and counted as a gap.
  */
 #ifndef JOULE_SAMPLER_SAMPLER_H
 #define JOULE_SAMPLER_SAMPLER_H
@@ -39,7 +41,8 @@ int64_t joule_sampler_period_ns(const struct joule_domain *domains,
 
 /*
  * Open the board and start the thread (all signals blocked).  The first
- * sample is published before this returns.  NULL with errno and a sentence
+ * sample of counters is published before this returns; power sources, which
+ * may take seconds, are asked by the thread alone, at once.  NULL with errno and a sentence
  * on failure.  A board that another slurmd still writes (the old process of
  * a reconfigure) is no failure: the thread takes over when it is free.
  */
@@ -47,13 +50,15 @@ struct joule_sampler *
 joule_sampler_create(const struct joule_sampler_options *opt,
                      struct joule_error *err);
 
-/* Stop the thread, publish a last sample; returns within the time of one
- * reading.  NULL is a no-op.  In a child of fork(2), where the thread is not,
+/* Stop the thread, publish a last sample of counters; returns within the time
+ * of one reading.  Power sources are interrupted, for good: they can only be
+ * destroyed then.  NULL is a no-op.  In a child of fork(2), where the thread is not,
  * only the memory is freed. */
 void joule_sampler_destroy(struct joule_sampler *sampler);
 
 /* The last snapshot, without a system call.  As joule_board_read; any
- * thread.  ECHILD: there is none or it is older than three periods, and the
+ * thread.  A power that is older than joule_power_gap_ns is unknown, also if
+ * the thread waits for the BMC and cannot say so.  ECHILD: there is none or it is older than three periods, and the
  * thread is not in this process (fork): the caller makes a new sampler. */
 int joule_sampler_read(struct joule_sampler *sampler,
                        struct joule_snapshot *ret_snapshot);

@@ -10,6 +10,7 @@
 #define JOULE_SOURCE_IPMI_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -84,27 +85,51 @@ struct joule_ipmi_config {
  * Parse the grammar of EnergyIPMIPowerSensors into labels and sensors:
  *   LABEL=SENSOR[,SENSOR]...[;LABEL=...]
  *   SENSOR: record id (decimal), DCMI, DCMI_ENHANCED, or a name; a name with
- *   ',', ';', '=' or that looks like one of the others stands in
- *   double quotes.
- * "Node" must be among the labels and is put first; empty [text] is
- * "Node=" + the FIRST sensor.  0, or -1 with EINVAL and a sentence without
- * the option's key: "label \"X\" stands twice".  On failure nothing changes.
+ *   ',', ';', '=' or a quote, or that looks like one of the others, stands in
+ *   double or single quotes (Slurm's parser leaves only single quotes within
+ *   a value with blanks).
+ * Blanks around labels and sensors do not count.  "Node", DCMI and
+ * DCMI_ENHANCED may be in any case.
+ * "Node" must be among the labels and is put first, the others keep their
+ * order; empty [text] is "Node=" + the FIRST sensor.  0, or -1 with EINVAL and
+ * a sentence without the option's key: "label \"X\" stands twice".  On failure
+ * nothing changes.
  */
 int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
                              struct joule_error *err);
 
 /* Expand %h (short host name), %n (NodeName) and %% of [pattern] into
- * config->host.  -1 with EINVAL and a sentence. */
+ * config->host, which must be a host name or address, with or without a port.
+ * -1 with EINVAL and a sentence. */
 int joule_ipmi_host_expand(const char *pattern, const char *hostname,
                            const char *node, struct joule_ipmi_config *config,
                            struct joule_error *err);
 
 /*
- * Read "username NAME" and "password WORDS" lines ('#' comments) of the file
- * at absolute [path] below root_fd.  It must be a regular file of root (or
- * the effective user) that nobody else may read, in directories that nobody
- * else may write; otherwise -1 with EPERM and a sentence.  The sentence never
- * quotes a line.
+ * Work-arounds for BMCs that err, as FreeIPMI's tools name them
+ * (freeipmi.conf(5), --workaround-flags): words separated by commas, "none",
+ * empty, or a number.  *ret_flags are those for [driver]; -1 with EINVAL and a
+ * sentence if none is.
+ */
+int joule_ipmi_workarounds_parse(const char *text,
+                                 enum joule_ipmi_driver driver,
+                                 uint32_t *ret_flags, struct joule_error *err);
+
+/*
+ * Parse "username NAME" and "password WORDS" lines, one of each: blanks around
+ * and a carriage return at the end do not count, '#' begins a comment only at
+ * the beginning of a line.  -1 with EINVAL and a sentence that quotes nothing
+ * of the text; on failure nothing changes.
+ */
+int joule_ipmi_credentials_parse(const char *text, size_t len,
+                                 struct joule_ipmi_config *config,
+                                 struct joule_error *err);
+
+/*
+ * The same for the file at absolute [path] below root_fd.  It must be a
+ * regular file of root (or the effective user) that nobody else may read, in
+ * directories that nobody else may write; otherwise -1 with EPERM and a
+ * sentence.  EFBIG above 4096 bytes, or what open and read gave.
  */
 int joule_ipmi_credentials_load(int root_fd, const char *path,
                                 struct joule_ipmi_config *config,

@@ -7,10 +7,22 @@
  *
  * The reader ends when the socket is closed.  It answers in the order of the
  * requests; `seq` of a reply is that of its request.
+ *
+ * Errors of replies (errno values):
+ *   ESTALE    to OPEN: this process has given up the rights that opening the
+ *             device needs; it ends now, start another.
+ *             to READ: the BMC's sensor records have changed; send an OPEN.
+ *   ENOTCONN  to READ: nothing is open; send an OPEN.
+ *   EPROTO    the request was not one of this protocol, or a BMC's answer none
+ *             of its.
+ * After any other error of a READ the next READ connects again by itself where
+ * the BMC is on the LAN, an OPEN always does.  In-band the reader ends after a
+ * READ that failed.
  */
 #ifndef JOULE_SOURCE_IPMI_WIRE_H
 #define JOULE_SOURCE_IPMI_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/source/ipmi_config.h"
@@ -72,5 +84,16 @@ struct joule_wire_values {
     uint32_t count;
     struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
 };
+
+/* The longest request. */
+#define JOULE_WIRE_REQUEST_MAX sizeof(struct joule_wire_open)
+
+/*
+ * See whether packet[size] is a request that can be obeyed: version, type,
+ * sizes, counts, ranges, ends of strings.  0, or -1 with EPROTO and a sentence
+ * that quotes nothing of it.
+ */
+int joule_wire_request_check(const void *packet, size_t size,
+                             struct joule_error *err);
 
 #endif

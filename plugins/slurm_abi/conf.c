@@ -53,15 +53,29 @@ static void find_place(const char *key, char *buf, size_t size)
         slurm_xfree((void **)&path);
 }
 
+/* One line for a key that is set and had better not be. */
+static void say_notice(const struct joule_option *row)
+{
+    char place[512];
+
+    find_place(row->key, place, sizeof(place));
+    if (row->secret)
+        slurm_error("slurm-joule: %s: %s %s", place, row->key, row->notice);
+    else
+        slurm_info("slurm-joule: %s: %s %s", place, row->key, row->notice);
+}
+
 static void load_option(const struct joule_option *row, void *config,
                         const s_p_hashtbl_t *table, bool quiet)
 {
     struct joule_error err;
     char *text = NULL;
-    char place[512], value[128];
+    char place[512], value[JOULE_OPTION_TEXT_MAX + 1];
 
     if (!slurm_s_p_get_string(&text, row->key, table))
         return;
+    if (row->notice && !quiet)
+        say_notice(row);
     if (joule_option_set(row, config, text, &err) < 0) {
         find_place(row->key, place, sizeof(place));
         joule_option_format(row, config, value, sizeof(value));
@@ -72,6 +86,8 @@ static void load_option(const struct joule_option *row, void *config,
             slurm_error("slurm-joule: %s: %s; %s is used", place, err.text,
                         value);
     }
+    if (row->secret)
+        explicit_bzero(text, strlen(text));
     slurm_xfree((void **)&text);
 }
 
@@ -92,8 +108,10 @@ void joule_conf_values(const struct joule_option *options, const void *config,
 
     for (i = 0; options[i].key; i++) {
         struct joule_slurm_key_pair *pair;
-        char value[256];
+        char value[JOULE_OPTION_TEXT_MAX + 1];
 
+        if (options[i].type == JOULE_OPTION_IGNORED)
+            continue;
         joule_option_format(&options[i], config, value, sizeof(value));
         pair = slurm_xcalloc(1, sizeof(*pair), true, false, __FILE__, __LINE__,
                              __func__);

@@ -18,12 +18,15 @@ void joule_conf_register(const struct joule_option *options,
 /*
  * Defaults, then what the file says.  A bad value is logged as one error with
  * file and line (in slurmctld and slurmd; debug level in slurmstepd, which
- * would repeat it for every step) and its default stays.  [table] may be NULL.
+ * would repeat it for every step) and its default stays.  The same goes for
+ * the notices of keys that are set: keys without a meaning, a password that
+ * users may read.  The value of a secret is in no line.  [table] may be NULL.
  */
 void joule_conf_load(const struct joule_option *options, void *config,
                      const s_p_hashtbl_t *table, bool quiet);
 
-/* Append every option to the list of "scontrol show config". */
+/* Append every option to the list of "scontrol show config", a secret as
+ * "***"; not those that mean nothing. */
 void joule_conf_values(const struct joule_option *options, const void *config,
                        joule_slurm_list list);
 

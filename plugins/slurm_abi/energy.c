@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,6 +104,30 @@ static int64_t sample_period_ns(void)
     return ns;
 }
 
+static void say_source(int64_t period_ns)
+{
+    const struct joule_source *source = self.source;
+    char labels[JOULE_ERROR_MAX], period[32], remark[JOULE_ERROR_MAX];
+    size_t length = 0, i;
+
+    joule_format_duration(period_ns, period, sizeof(period));
+    labels[0] = '\0';
+    for (i = 0; i < source->domain_count && length < sizeof(labels); i++)
+        length +=
+            (size_t)snprintf(labels + length, sizeof(labels) - length, "%s%s",
+                             i ? ", " : "", source->domains[i].name);
+    if (joule_source_is_power(source))
+        slurm_info("%s: power of %s, asked for every %s",
+                   joule_energy_driver.name, labels, period);
+    else
+        slurm_info("%s: %zu energy counters, read every %" PRId64 " ms",
+                   joule_energy_driver.name, source->domain_count,
+                   period_ns / JOULE_NS_PER_MS);
+    if (joule_energy_driver.remark &&
+        joule_energy_driver.remark(source, remark, sizeof(remark)))
+        slurm_info("%s: %s", joule_energy_driver.name, remark);
+}
+
 static void slurmd_open(void)
 {
     struct joule_sampler_options opt = {
@@ -112,9 +137,9 @@ static void slurmd_open(void)
         .event = on_event,
     };
     struct joule_error err;
-    char remark[JOULE_ERROR_MAX];
 
-    self.source = joule_energy_driver.open(self.root_fd, &self.config, &err);
+    self.source = joule_energy_driver.open(
+        self.root_fd, &self.config, self.node, JOULE_ENERGY_SAMPLER, &err);
     if (self.source) {
         opt.source = self.source;
         opt.period_ns = sample_period_ns();
@@ -129,12 +154,7 @@ static void slurmd_open(void)
         return;
     }
     self.said_missing = false;
-    slurm_info("%s: %zu energy counters, read every %" PRId64 " ms",
-               joule_energy_driver.name, self.source->domain_count,
-               opt.period_ns / JOULE_NS_PER_MS);
-    if (joule_energy_driver.remark &&
-        joule_energy_driver.remark(self.source, remark, sizeof(remark)))
-        slurm_info("%s: %s", joule_energy_driver.name, remark);
+    say_source(opt.period_ns);
 }
 
 /* slurmd says what is wrong with the node, once; a step does not repeat it. */
@@ -142,14 +162,18 @@ static void stepd_open(void)
 {
     struct joule_error err;
 
-    self.source = joule_energy_driver.open(self.root_fd, &self.config, &err);
+    self.source = joule_energy_driver.open(
+        self.root_fd, &self.config, self.node, JOULE_ENERGY_FOLLOWER, &err);
     if (!self.source) {
         slurm_debug("%s: %s", joule_energy_driver.name, err.text);
         return;
     }
     self.board = joule_board_open(self.root_fd, self.node, &err);
     if (!self.board)
-        slurm_debug("%s: the step counts alone: %s", joule_energy_driver.name,
+        slurm_debug("%s: %s: %s", joule_energy_driver.name,
+                    joule_source_is_power(self.source)
+                        ? "the energy of the step is unknown"
+                        : "the step counts alone",
                     err.text);
     self.account =
         joule_account_create(&joule_clock_system, self.source, self.board);
@@ -159,6 +183,9 @@ static void stepd_open(void)
         close_all();
         return;
     }
+    if (joule_energy_driver.extends)
+        joule_account_extend(self.account,
+                             joule_energy_driver.extends(&self.config));
     joule_account_begin(self.account);
 }
 
@@ -198,7 +225,7 @@ int fini(void)
     close_all();
     if (self.root_fd >= 0)
         close(self.root_fd);
-    memset(&self, 0, sizeof(self));
+    explicit_bzero(&self, sizeof(self));
     self.root_fd = -1;
     return SLURM_SUCCESS;
 }
@@ -221,10 +248,13 @@ void acct_gather_energy_p_conf_set(int context_id, s_p_hashtbl_t *table)
     joule_conf_load(joule_config_options, &config, table,
                     self.host != JOULE_HOST_SLURMD &&
                         self.host != JOULE_HOST_SLURMCTLD);
-    if (self.configured && memcmp(&config, &self.config, sizeof(config)) == 0)
+    if (self.configured && memcmp(&config, &self.config, sizeof(config)) == 0) {
+        explicit_bzero(&config, sizeof(config)); /* the BMC's password */
         return;
+    }
     close_all();
     self.config = config;
+    explicit_bzero(&config, sizeof(config));
     self.configured = true;
     open_all();
 }
@@ -300,6 +330,8 @@ static int read_step(struct joule_account_reading *reading)
     if (!self.account)
         return -1;
     self.step_begun = true;
+    if (first)
+        joule_account_edge(self.account);
     if (joule_account_update(self.account, reading) < 0)
         return -1;
     if (first)

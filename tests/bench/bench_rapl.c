@@ -36,6 +36,7 @@
 #include "common/sampler/sampler.h"
 #include "common/source/rapl.h"
 #include "plugins/slurm_abi/slurm_abi.h"
+#include "tests/bench/bench.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -126,18 +127,12 @@ struct plugin {
 
 static const char *our_path, *slurm_path, *library_path;
 
-static void die(const char *what, const char *why)
-{
-    fprintf(stderr, "bench_rapl: %s: %s\n", what, why);
-    exit(2);
-}
-
 static void *symbol(void *handle, const char *name)
 {
     void *found = dlsym(handle, name);
 
     if (!found)
-        die(name, dlerror());
+        bench_die(name, dlerror());
     return found;
 }
 
@@ -150,142 +145,29 @@ static struct plugin load(const char *path)
     if (!library)
         library = dlopen(library_path, RTLD_NOW | RTLD_GLOBAL);
     if (!library)
-        die(library_path, dlerror());
+        bench_die(library_path, dlerror());
     handle = dlopen(path, RTLD_LAZY);
     if (!handle)
-        die(path, dlerror());
+        bench_die(path, dlerror());
     *(void **)&p.init = symbol(handle, "init");
     *(void **)&p.conf_set = symbol(handle, "acct_gather_energy_p_conf_set");
     *(void **)&p.get_data = symbol(handle, "acct_gather_energy_p_get_data");
     *(void **)&p.set_data = symbol(handle, "acct_gather_energy_p_set_data");
     if (p.init() != SLURM_SUCCESS)
-        die(path, "init failed");
+        bench_die(path, "init failed");
     p.conf_set(0, NULL);
     return p;
 }
 
-/* ---- time ---- */
-
-static double now_ns(clockid_t clock)
+/* In a process of its own, in the part of [role]. */
+static struct bench_result measure(void (*f)(struct bench_result *),
+                                   uint32_t role)
 {
-    struct timespec t;
+    struct bench_result r;
 
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof(*values), compare);
-    return count % 2 ? values[count / 2]
-                     : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
-static void sleep_ms(int ms)
-{
-    const struct timespec t = {.tv_sec = ms / 1000,
-                               .tv_nsec = ms % 1000 * 1000000L};
-
-    nanosleep(&t, NULL);
-}
-
-/* Two things to time: [calls] of each in turn, [rounds] times. */
-struct race {
-    void (*ours)(void);
-    void (*peer)(void); /* may be NULL */
-    int calls, rounds;
-};
-
-static double time_calls(void (*f)(void), int calls)
-{
-    double start = now_ns(CLOCK_MONOTONIC_RAW);
-
-    for (int i = 0; i < calls; i++)
-        f();
-    return (now_ns(CLOCK_MONOTONIC_RAW) - start) / calls;
-}
-
-static void run_race(const struct race *race, double *ret_ours,
-                     double *ret_peer)
-{
-    double *ours = calloc((size_t)race->rounds, sizeof(*ours));
-    double *peer = calloc((size_t)race->rounds, sizeof(*peer));
-
-    if (!ours || !peer)
-        die("race", strerror(ENOMEM));
-    time_calls(race->ours, race->calls);
-    if (race->peer)
-        time_calls(race->peer, race->calls);
-    for (int i = 0; i < race->rounds; i++) {
-        /* Who goes first changes from round to round. */
-        if (i % 2 && race->peer)
-            peer[i] = time_calls(race->peer, race->calls);
-        ours[i] = time_calls(race->ours, race->calls);
-        if (i % 2 == 0 && race->peer)
-            peer[i] = time_calls(race->peer, race->calls);
-    }
-    *ret_ours = median(ours, (size_t)race->rounds);
-    *ret_peer = race->peer ? median(peer, (size_t)race->rounds) : NAN;
-    free(ours);
-    free(peer);
-}
-
-/* ---- rows ---- */
-
-enum goal {
-    GOAL_BELOW, /* ours < limit */
-    GOAL_RATIO, /* ours <= limit x peer */
-};
-
-/* What a measurement hands to the parent. */
-struct result {
-    double ours, peer; /* peer NAN: there is none */
-};
-
-static bool print_row(const char *name, const char *unit, struct result r,
-                      enum goal goal, double limit)
-{
-    bool pass = goal == GOAL_BELOW ? r.ours < limit : r.ours <= limit * r.peer;
-
-    printf("%s,%s,%.5g,", name, unit, r.ours);
-    if (isnan(r.peer))
-        printf(",,");
-    else
-        printf("%.5g,%.3f,", r.peer, r.ours / r.peer);
-    printf("%s%g%s,%s\n", goal == GOAL_BELOW ? "<" : "<=", limit,
-           goal == GOAL_BELOW ? "" : "x", pass ? "pass" : "miss");
-    fflush(stdout);
-    return pass;
-}
-
-/* Run [f] in a process of its own, in the part of [role]. */
-static struct result measure(void (*f)(struct result *), uint32_t role)
-{
-    struct result r = {.ours = NAN, .peer = NAN};
-    int fds[2], status;
-    pid_t pid;
-
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        die("pipe", strerror(errno));
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        slurm_daemon = role;
-        f(&r);
-        _exit(write(fds[1], &r, sizeof(r)) == sizeof(r) ? 0 : 2);
-    }
-    close(fds[1]);
-    if (read(fds[0], &r, sizeof(r)) != sizeof(r) ||
-        waitpid(pid, &status, 0) != pid || status != 0)
-        die("a measurement", "failed");
-    close(fds[0]);
+    slurm_daemon = role;
+    r = bench_measure(f);
+    slurm_daemon = 0;
     return r;
 }
 
@@ -299,7 +181,7 @@ static int msr_fd(unsigned package, int flags)
     snprintf(path, sizeof(path), "/dev/cpu/%u/msr", package);
     fd = open(path, flags | O_CLOEXEC);
     if (fd < 0)
-        die(path, strerror(errno));
+        bench_die(path, strerror(errno));
     return fd;
 }
 
@@ -315,7 +197,7 @@ static pid_t start_counters(void)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (unsigned i = 0; i < PACKAGES; i++)
         fds[i] = msr_fd(i, O_WRONLY);
-    for (;; sleep_ms(10)) {
+    for (;; bench_sleep_ms(10)) {
         raw = (raw + 16384) & UINT32_MAX;
         for (unsigned i = 0; i < PACKAGES; i++)
             if (pwrite(fds[i], &raw, sizeof(raw), MSR_PKG) < 0 ||
@@ -332,7 +214,7 @@ static pid_t start_slurmd(void)
     pid_t pid = fork();
 
     if (pid != 0) {
-        sleep_ms(2500); /* a first interval of the sampler */
+        bench_sleep_ms(2500); /* a first interval of the sampler */
         return pid;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -343,12 +225,6 @@ static pid_t start_slurmd(void)
         pause();
 }
 
-static void stop(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
 static struct joule_source *open_source(void)
 {
     struct joule_error err;
@@ -357,9 +233,9 @@ static struct joule_source *open_source(void)
 
     source = joule_rapl_create(root_fd, NULL, &err);
     if (!source)
-        die("joule_rapl_create", err.text);
+        bench_die("joule_rapl_create", err.text);
     if (source->domain_count != 2 * PACKAGES)
-        die("joule_rapl_create", "not two packages of package and DRAM");
+        bench_die("joule_rapl_create", "not two packages of package and DRAM");
     close(root_fd);
     return source;
 }
@@ -385,7 +261,7 @@ static void read_bare(void)
     for (unsigned i = 0; i < PACKAGES; i++) {
         if (pread(bare_fds[i], &raw, sizeof(raw), MSR_PKG) != sizeof(raw) ||
             pread(bare_fds[i], &raw, sizeof(raw), MSR_DRAM) != sizeof(raw))
-            die("pread", strerror(errno));
+            bench_die("pread", strerror(errno));
     }
 }
 
@@ -400,25 +276,25 @@ static void read_slurm(void)
     slurm_plugin.get_data(ENERGY_DATA_NODE_ENERGY_UP, &slurm_energy);
 }
 
-static void measure_reading(struct result *r)
+static void measure_reading(struct bench_result *r)
 {
-    const struct race race = {read_ours, read_bare, 2000, 400};
+    const struct bench_race race = {read_ours, read_bare, 2000, 400};
 
     read_source = open_source();
     open_bare();
-    run_race(&race, &r->ours, &r->peer);
+    bench_run_race(&race, &r->ours, &r->peer);
 }
 
-static void measure_reading_slurm(struct result *r)
+static void measure_reading_slurm(struct bench_result *r)
 {
-    const struct race race = {read_ours, read_slurm, 1000, 400};
+    const struct bench_race race = {read_ours, read_slurm, 1000, 400};
 
     read_source = open_source();
     slurm_plugin = load(slurm_path);
-    run_race(&race, &r->ours, &r->peer);
+    bench_run_race(&race, &r->ours, &r->peer);
     if (slurm_energy.consumed_energy == 0 ||
         slurm_energy.consumed_energy == NO_VAL64)
-        die(slurm_path, "does not measure");
+        bench_die(slurm_path, "does not measure");
 }
 
 /* ---- entry points ---- */
@@ -434,35 +310,35 @@ static void load_both(void)
     our_plugin = load(our_path);
     slurm_plugin = load(slurm_path);
     for (int i = 0; i < 40; i++) {
-        sleep_ms(100);
+        bench_sleep_ms(100);
         get_ours();
     }
     if (our_energy.consumed_energy == NO_VAL64)
-        die(our_path, "does not measure");
+        bench_die(our_path, "does not measure");
 }
 
 /* A million calls. */
-static void measure_get_data(struct result *r)
+static void measure_get_data(struct bench_result *r)
 {
-    const struct race race = {get_ours, read_slurm, 5000, 200};
+    const struct bench_race race = {get_ours, read_slurm, 5000, 200};
 
     load_both();
-    run_race(&race, &r->ours, &r->peer);
+    bench_run_race(&race, &r->ours, &r->peer);
     if (our_energy.consumed_energy == NO_VAL64)
-        die(our_path, "no longer measures");
+        bench_die(our_path, "no longer measures");
 }
 
 /* In slurmstepd an entry point reads the counters, and what a pread takes is
  * the machine's affair: what is ours is what comes on top. */
-static void measure_get_data_bare(struct result *r)
+static void measure_get_data_bare(struct bench_result *r)
 {
-    const struct race race = {get_ours, read_bare, 5000, 200};
+    const struct bench_race race = {get_ours, read_bare, 5000, 200};
 
     open_bare();
     load_both();
-    run_race(&race, &r->ours, &r->peer);
+    bench_run_race(&race, &r->ours, &r->peer);
     if (our_energy.consumed_energy == NO_VAL64)
-        die(our_path, "no longer measures");
+        bench_die(our_path, "no longer measures");
 }
 
 #define TRACED_CALLS 1000
@@ -488,13 +364,13 @@ static double count_syscalls(pid_t pid, long but)
     int marks = 0, status;
 
     if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
-        die("the traced plugin", "did not start");
+        bench_die("the traced plugin", "did not start");
     ptrace(PTRACE_SETOPTIONS, pid, NULL,
            PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
     while (marks < 2) {
         if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) < 0 ||
             waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
-            die("ptrace", "lost the plugin");
+            bench_die("ptrace", "lost the plugin");
         if (WSTOPSIG(status) != (SIGTRAP | 0x80) ||
             ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) < 0 ||
             info.op != PTRACE_SYSCALL_INFO_ENTRY)
@@ -504,14 +380,14 @@ static double count_syscalls(pid_t pid, long but)
         else if (marks == 1 && (long)info.entry.nr != but)
             count++;
     }
-    stop(pid);
+    bench_stop(pid);
     return (double)count / TRACED_CALLS;
 }
 
 /* As measure, for system calls other than [but]. */
-static struct result trace(uint32_t role, long but)
+static struct bench_result trace(uint32_t role, long but)
 {
-    struct result r = {.ours = NAN, .peer = NAN};
+    struct bench_result r = {.ours = NAN, .peer = NAN};
     pid_t pid = fork();
 
     if (pid == 0) {
@@ -560,7 +436,7 @@ static clockid_t thread_clock(const char *name)
             return (clockid_t)(~tid << 3 | 6);
         }
     }
-    die(name, "there is no such thread");
+    bench_die(name, "there is no such thread");
     return 0;
 }
 
@@ -582,30 +458,30 @@ static double sampler_percent(int64_t period_ns, int seconds)
     clockid_t clock;
 
     if (!sampler)
-        die("joule_sampler_create", err.text);
-    sleep_ms(1500);
+        bench_die("joule_sampler_create", err.text);
+    bench_sleep_ms(1500);
     clock = thread_clock("joule_sampler");
     if (joule_sampler_read(sampler, &before) < 0)
-        die("joule_sampler_read", strerror(errno));
-    cpu_ns = now_ns(clock);
-    sleep_ms(seconds * 1000);
-    cpu_ns = now_ns(clock) - cpu_ns;
+        bench_die("joule_sampler_read", strerror(errno));
+    cpu_ns = bench_now_ns(clock);
+    bench_sleep_ms(seconds * 1000);
+    cpu_ns = bench_now_ns(clock) - cpu_ns;
     if (joule_sampler_read(sampler, &after) < 0)
-        die("joule_sampler_read", strerror(errno));
+        bench_die("joule_sampler_read", strerror(errno));
     if (after.samples == before.samples || cpu_ns <= 0)
-        die("sampler", "has taken no samples");
+        bench_die("sampler", "has taken no samples");
     joule_sampler_destroy(sampler);
     close(opt.root_fd);
     joule_source_destroy(source);
     return cpu_ns / (double)(after.samples - before.samples) / 1e9 * 100;
 }
 
-static void measure_sampler_1hz(struct result *r)
+static void measure_sampler_1hz(struct bench_result *r)
 {
     r->ours = sampler_percent(JOULE_NS_PER_S, 24);
 }
 
-static void measure_sampler_100hz(struct result *r)
+static void measure_sampler_100hz(struct bench_result *r)
 {
     r->ours = sampler_percent(10 * JOULE_NS_PER_MS, 10);
 }
@@ -617,16 +493,16 @@ static void measure_sampler_100hz(struct result *r)
 static double profile_ns(const struct plugin *plugin)
 {
     int delta = 1;
-    double start = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    double start = bench_now_ns(CLOCK_THREAD_CPUTIME_ID);
 
     plugin->set_data(ENERGY_DATA_PROFILE, &delta);
-    return now_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+    return bench_now_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
 /* CPU time a call, each after a pause in which the CPU did something else:
  * that is how slurmstepd calls.  Both are charged the same two looks at the
  * clock. */
-static void measure_series(struct result *r)
+static void measure_series(struct bench_result *r)
 {
     static double ours[SERIES_CALLS], peer[SERIES_CALLS];
     unsigned long rows = 0;
@@ -635,7 +511,7 @@ static void measure_series(struct result *r)
     for (int i = -10; i < SERIES_CALLS; i++) {
         double a, b;
 
-        sleep_ms(6);
+        bench_sleep_ms(6);
         if (i % 2) {
             a = profile_ns(&our_plugin);
             b = profile_ns(&slurm_plugin);
@@ -651,9 +527,9 @@ static void measure_series(struct result *r)
     for (int i = 0; i < series_count; i++)
         rows += series[i].rows;
     if (series_count != 2 || rows < 2 * SERIES_CALLS)
-        die("series", "not every call has made a sample");
-    r->ours = median(ours, SERIES_CALLS);
-    r->peer = median(peer, SERIES_CALLS);
+        bench_die("series", "not every call has made a sample");
+    r->ours = bench_median(ours, SERIES_CALLS);
+    r->peer = bench_median(peer, SERIES_CALLS);
 }
 
 int main(int argc, char **argv)
@@ -672,32 +548,38 @@ int main(int argc, char **argv)
     setenv("SLURMD_NODENAME", "bench", 1);
     counters = start_counters();
 
-    printf("name,unit,ours,peer,ratio,goal,verdict\n");
-    fflush(stdout);
-    pass &= print_row("full reading against 4 preads", "ns",
-                      measure(measure_reading, SLURMSTEPD), GOAL_RATIO, 1.3);
+    bench_print_head();
     pass &=
-        print_row("full reading against Slurm's", "ns",
-                  measure(measure_reading_slurm, SLURMSTEPD), GOAL_RATIO, 1);
-    pass &= print_row("get_data in slurmd", "ns",
-                      measure(measure_get_data, SLURMD), GOAL_BELOW, 2000);
-    pass &= print_row("get_data in slurmd: system calls", "calls",
-                      trace(SLURMD, -1), GOAL_BELOW, 0.001);
+        bench_print_row("full reading against 4 preads", "ns",
+                        measure(measure_reading, SLURMSTEPD), BENCH_RATIO, 1.3);
+    pass &= bench_print_row("full reading against Slurm's", "ns",
+                            measure(measure_reading_slurm, SLURMSTEPD),
+                            BENCH_RATIO, 1);
+    pass &=
+        bench_print_row("get_data in slurmd", "ns",
+                        measure(measure_get_data, SLURMD), BENCH_BELOW, 2000);
+    pass &= bench_print_row("get_data in slurmd: system calls", "calls",
+                            trace(SLURMD, -1), BENCH_BELOW, 0.001);
     slurmd = start_slurmd();
+    pass &= bench_print_row("get_data in slurmstepd against its 4 preads", "ns",
+                            measure(measure_get_data_bare, SLURMSTEPD),
+                            BENCH_RATIO, 1.3);
     pass &=
-        print_row("get_data in slurmstepd against its 4 preads", "ns",
-                  measure(measure_get_data_bare, SLURMSTEPD), GOAL_RATIO, 1.3);
-    pass &= print_row("get_data in slurmstepd against Slurm's", "ns",
-                      measure(measure_get_data, SLURMSTEPD), GOAL_RATIO, 1);
-    pass &= print_row("get_data in slurmstepd: system calls but pread", "calls",
-                      trace(SLURMSTEPD, SYS_pread64), GOAL_BELOW, 0.001);
-    pass &= print_row("energy sample of slurmstepd (CPU)", "ns",
-                      measure(measure_series, SLURMSTEPD), GOAL_RATIO, 1);
-    stop(slurmd);
-    pass &= print_row("sampler at 1 Hz", "% of a core",
-                      measure(measure_sampler_1hz, SLURMD), GOAL_BELOW, 0.05);
-    pass &= print_row("sampler at 100 Hz: share of 1 Hz", "% of a core",
-                      measure(measure_sampler_100hz, SLURMD), GOAL_BELOW, 0.05);
-    stop(counters);
+        bench_print_row("get_data in slurmstepd against Slurm's", "ns",
+                        measure(measure_get_data, SLURMSTEPD), BENCH_RATIO, 1);
+    pass &= bench_print_row("get_data in slurmstepd: system calls but pread",
+                            "calls", trace(SLURMSTEPD, SYS_pread64),
+                            BENCH_BELOW, 0.001);
+    pass &=
+        bench_print_row("energy sample of slurmstepd (CPU)", "ns",
+                        measure(measure_series, SLURMSTEPD), BENCH_RATIO, 1);
+    bench_stop(slurmd);
+    pass &= bench_print_row("sampler at 1 Hz", "% of a core",
+                            measure(measure_sampler_1hz, SLURMD), BENCH_BELOW,
+                            0.05);
+    pass &= bench_print_row("sampler at 100 Hz: share of 1 Hz", "% of a core",
+                            measure(measure_sampler_100hz, SLURMD), BENCH_BELOW,
+                            0.05);
+    bench_stop(counters);
     return pass ? 0 : 1;
 }

@@ -5,6 +5,15 @@ EXTRA_DIST += tests/bench/run
 if HAVE_SLURM
 check_PROGRAMS += tests/bench/bench_rapl
 endif
-tests_bench_bench_rapl_SOURCES = tests/bench/bench_rapl.c
+tests_bench_bench_rapl_SOURCES = tests/bench/bench_rapl.c \
+	tests/bench/bench.c tests/bench/bench.h
 tests_bench_bench_rapl_LDFLAGS = -rdynamic
 tests_bench_bench_rapl_LDADD = libjoule.la -ldl -lm
+
+if HAVE_IPMIMONITORING
+check_PROGRAMS += tests/bench/bench_ipmi
+endif
+tests_bench_bench_ipmi_SOURCES = tests/bench/bench_ipmi.c \
+	tests/bench/bench.c tests/bench/bench.h $(bmc_sources)
+tests_bench_bench_ipmi_CFLAGS = $(AM_CFLAGS) $(IPMIMONITORING_CFLAGS)
+tests_bench_bench_ipmi_LDADD = libjoule.la $(IPMIMONITORING_LIBS) -lm

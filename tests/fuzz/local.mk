@@ -2,16 +2,26 @@
 FUZZ_COMMON = tests/fuzz/standalone.c tests/fuzz/fuzz.h
 
 check_PROGRAMS += \
+	tests/fuzz/fuzz_bmc \
 	tests/fuzz/fuzz_config \
 	tests/fuzz/fuzz_cpuinfo \
-	tests/fuzz/fuzz_topology
+	tests/fuzz/fuzz_ipmi_config \
+	tests/fuzz/fuzz_topology \
+	tests/fuzz/fuzz_wire
 
+tests_fuzz_fuzz_bmc_SOURCES = tests/fuzz/fuzz_bmc.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_bmc_LDADD = libjoule.la
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_config_LDADD = libjoule.la
 tests_fuzz_fuzz_cpuinfo_SOURCES = tests/fuzz/fuzz_cpuinfo.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_cpuinfo_LDADD = libjoule.la
+tests_fuzz_fuzz_ipmi_config_SOURCES = tests/fuzz/fuzz_ipmi_config.c \
+	$(FUZZ_COMMON)
+tests_fuzz_fuzz_ipmi_config_LDADD = libjoule.la
 tests_fuzz_fuzz_topology_SOURCES = tests/fuzz/fuzz_topology.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_topology_LDADD = libjoule.la
+tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_wire_LDADD = libjoule.la
 
 dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh

@@ -4,7 +4,7 @@
 # ones each time.
 set -eu
 srcdir=${srcdir:-.}
-for target in cpuinfo topology config; do
+for target in cpuinfo topology config ipmi_config bmc wire; do
     ./tests/fuzz/fuzz_$target -n "${FUZZ_RUNS:-20000}" -s "${FUZZ_SEED:-1}" \
         "$srcdir/tests/fuzz/corpus/$target"/*
 done

@@ -2,28 +2,12 @@
 #include "tests/sim/control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "common/base/parse.h"
-
-struct sim_control {
-    int dir_fd;
-    int listen_fd;
-    int clients[SIM_CONTROL_CLIENTS];
-    size_t client_count;
-    struct sim_node *node;
-    struct sim_wattmeter *meter;
-};
 
 /* Commands: [arg] is the rest of the line, "" if none.  They return 0, with
  * an answer in [reply] if it is not just "ok", or -1 with a sentence. */
@@ -42,6 +26,20 @@ static int do_energy(struct sim_control *c, char *arg, char *reply, size_t size,
     for (unsigned i = 0; i < packages && used < size; i++)
         used += (size_t)snprintf(reply + used, size - used, " %" PRIu64,
                                  sim_part(uj, i, packages));
+    return 0;
+}
+
+static int do_power(struct sim_control *c, char *arg, char *reply, size_t size,
+                    struct joule_error *err)
+{
+    int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
+    uint64_t nj = sim_node_exact(c->node, mono_ns).node_nj;
+
+    (void)arg;
+    (void)err;
+    snprintf(reply, size, "%" PRId64 " %" PRIu64 " %" PRId64 " %u %" PRIu32,
+             mono_ns, nj, sim_node_uw(c->node, mono_ns),
+             c->node->machine->packages, c->node->registers.dram_ppm);
     return 0;
 }
 
@@ -177,6 +175,8 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"energy", NULL, do_energy, "mono_ns node_uj package0_uj ... of now"},
+    {"power", NULL, do_power,
+     "mono_ns node_nj node_uw packages dram_ppm of now"},
     {"sync", NULL, do_sync, "write a line of now and flush the log"},
     {"eio", "every N|all|off", do_eio,
      "every Nth read of an energy counter fails"},
@@ -199,182 +199,30 @@ void sim_control_help(void)
     }
 }
 
-void sim_control_command(struct sim_control *control, char *line, char *reply,
-                         size_t size)
+void sim_control_command(void *arg, char *line, char *reply, size_t size)
 {
+    struct sim_control *control = arg;
     struct joule_error err = {""};
     const struct command *c = commands;
-    char *arg;
+    char *rest;
     int rc;
 
     line[strcspn(line, "\n")] = '\0';
-    arg = strchrnul(line, ' ');
-    if (*arg)
-        *arg++ = '\0';
+    rest = strchrnul(line, ' ');
+    if (*rest)
+        *rest++ = '\0';
     while (c->name && strcmp(c->name, line))
         c++;
     reply[0] = '\0';
     if (!c->name)
         rc = joule_error_set(&err, EINVAL, "no command \"%s\"", line);
-    else if (!c->arg != !*arg)
+    else if (!c->arg != !*rest)
         rc = joule_error_set(&err, EINVAL, "usage: %s %s", c->name,
                              c->arg ? c->arg : "");
     else
-        rc = c->run(control, arg, reply, size, &err);
+        rc = c->run(control, rest, reply, size, &err);
     if (rc)
         snprintf(reply, size, "error: %s", err.text);
     else if (!*reply)
         snprintf(reply, size, "ok");
-}
-
-/* The address of "control" in a directory, whatever the length of its path:
- * sun_path holds 108 characters only. */
-static struct sockaddr_un control_address(int dir_fd)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    snprintf(address.sun_path, sizeof(address.sun_path),
-             "/proc/self/fd/%d/control", dir_fd);
-    return address;
-}
-
-struct sim_control *sim_control_create(int dir_fd, struct sim_node *node,
-                                       struct sim_wattmeter *meter,
-                                       struct joule_error *err)
-{
-    struct sim_control *c = calloc(1, sizeof(*c));
-    struct sockaddr_un address;
-    mode_t mask;
-    int rc;
-
-    if (!c) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
-    }
-    c->node = node;
-    c->meter = meter;
-    c->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-    c->listen_fd =
-        socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (c->dir_fd < 0 || c->listen_fd < 0)
-        goto fail;
-    unlinkat(c->dir_fd, "control", 0);
-    address = control_address(c->dir_fd);
-    mask = umask(0177);
-    rc = bind(c->listen_fd, (struct sockaddr *)&address, sizeof(address));
-    umask(mask);
-    if (rc || listen(c->listen_fd, SIM_CONTROL_CLIENTS))
-        goto fail;
-    return c;
-fail:
-    joule_error_set(err, errno, "cannot listen at the control socket: %m");
-    sim_control_destroy(c);
-    return NULL;
-}
-
-void sim_control_destroy(struct sim_control *control)
-{
-    int saved = errno;
-
-    if (!control)
-        return;
-    for (size_t i = 0; i < control->client_count; i++)
-        close(control->clients[i]);
-    if (control->listen_fd >= 0)
-        close(control->listen_fd);
-    if (control->dir_fd >= 0) {
-        unlinkat(control->dir_fd, "control", 0);
-        close(control->dir_fd);
-    }
-    free(control);
-    errno = saved;
-}
-
-size_t sim_control_poll(const struct sim_control *control, struct pollfd *fds)
-{
-    /* With every place taken, the next client waits in the backlog. */
-    bool room = control->client_count < SIM_CONTROL_CLIENTS;
-
-    fds[0] = (struct pollfd){control->listen_fd, room ? POLLIN : 0, 0};
-    for (size_t i = 0; i < control->client_count; i++)
-        fds[1 + i] = (struct pollfd){control->clients[i], POLLIN, 0};
-    return 1 + control->client_count;
-}
-
-/* Answer one packet; -1 when the client is gone. */
-static int client_serve(struct sim_control *control, int fd)
-{
-    char line[SIM_CONTROL_LINE], reply[SIM_CONTROL_LINE];
-    ssize_t len = recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT);
-
-    if (len < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (len <= 0)
-        return -1;
-    line[len] = '\0';
-    sim_control_command(control, line, reply, sizeof(reply));
-    len = (ssize_t)strlen(reply);
-    return send(fd, reply, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len
-               ? 0
-               : -1;
-}
-
-void sim_control_serve(struct sim_control *control, const struct pollfd *fds)
-{
-    size_t polled = control->client_count, kept = 0;
-
-    for (size_t i = 0; i < polled; i++) {
-        int fd = control->clients[i];
-
-        if (fds[1 + i].revents && client_serve(control, fd))
-            close(fd);
-        else
-            control->clients[kept++] = fd;
-    }
-    control->client_count = kept;
-    if (fds[0].revents & POLLIN) {
-        int fd = accept4(control->listen_fd, NULL, NULL,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-        if (fd >= 0)
-            control->clients[control->client_count++] = fd;
-    }
-}
-
-int sim_control_ask(const char *dir, const char *command, char *reply,
-                    size_t size, struct joule_error *err)
-{
-    const struct timeval timeout = {.tv_sec = 5};
-    struct sockaddr_un address;
-    int dir_fd, fd = -1, rc = -1;
-    ssize_t len = -1;
-
-    dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir_fd < 0)
-        return joule_error_set(err, errno, "cannot open %s: %m", dir);
-    address = control_address(dir_fd);
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
-        connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-        joule_error_set(err, errno, "no nodesim answers at %s: %m", dir);
-        goto out;
-    }
-    if (send(fd, command, strlen(command), MSG_NOSIGNAL) >= 0)
-        len = recv(fd, reply, size - 1, 0);
-    if (len <= 0) {
-        joule_error_set(err, len ? errno : ECONNRESET,
-                        "the nodesim at %s gave no answer", dir);
-        goto out;
-    }
-    reply[len] = '\0';
-    if (strncmp(reply, "error: ", 7))
-        rc = 0;
-    else
-        joule_error_set(err, EPROTO, "%s", reply + 7);
-out:
-    if (fd >= 0)
-        close(fd);
-    close(dir_fd);
-    return rc;
 }

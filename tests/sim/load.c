@@ -77,28 +77,39 @@ static sim_fj slope_twice(uint64_t size, uint64_t d, uint64_t dt)
     return product / dt * d + product % dt * d / dt;
 }
 
-/* 2 x energy of 0..ns within one period. */
-static sim_fj load_twice(const struct sim_load *load, int64_t ns)
+/* The last point at or before ns, or the first. */
+static const struct point *load_point(const struct sim_load *load, int64_t ns)
 {
-    const struct point *p = load->points;
-    size_t low = 0, high = load->count; /* the last point at or before ns */
-    uint64_t d;
-    sim_fj twice;
+    size_t low = 0, high = load->count;
 
-    if (ns < p[0].ns)
-        return 2 * (sim_fj)p[0].uw * (sim_fj)ns;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
 
-        if (p[middle].ns <= ns)
+        if (load->points[middle].ns <= ns)
             low = middle;
         else
             high = middle;
     }
-    p += low;
+    return &load->points[low];
+}
+
+static bool load_goes_on(const struct sim_load *load, const struct point *p)
+{
+    return p + 1 < load->points + load->count;
+}
+
+/* 2 x energy of 0..ns within one period. */
+static sim_fj load_twice(const struct sim_load *load, int64_t ns)
+{
+    const struct point *p = load_point(load, ns);
+    uint64_t d;
+    sim_fj twice;
+
+    if (ns < p->ns)
+        return 2 * (sim_fj)p->uw * (sim_fj)ns;
     d = (uint64_t)(ns - p->ns);
     twice = p->twice + 2 * (sim_fj)p->uw * d;
-    if (low + 1 < load->count && d) {
+    if (load_goes_on(load, p) && d) {
         uint64_t dt = (uint64_t)(p[1].ns - p->ns);
 
         if (p[1].uw >= p->uw)
@@ -120,6 +131,21 @@ sim_fj sim_load_fj(const struct sim_load *load, int64_t t_ns)
                 load_twice(load, t_ns % last->ns)) /
                2;
     return load_twice(load, t_ns) / 2;
+}
+
+int64_t sim_load_uw(const struct sim_load *load, int64_t t_ns)
+{
+    const struct point *p;
+
+    if (t_ns < 0)
+        t_ns = 0;
+    if (load->repeat)
+        t_ns %= load->points[load->count - 1].ns;
+    p = load_point(load, t_ns);
+    if (t_ns <= p->ns || !load_goes_on(load, p))
+        return p->uw;
+    return p->uw + (int64_t)((__int128)(p[1].uw - p->uw) * (t_ns - p->ns) /
+                             (p[1].ns - p->ns));
 }
 
 /* Generators. */

@@ -49,4 +49,7 @@ void sim_load_destroy(struct sim_load *load);
  * falls with t_ns. */
 sim_fj sim_load_fj(const struct sim_load *load, int64_t t_ns);
 
+/* The power at t_ns, of a step the one after it; t_ns below 0 counts as 0. */
+int64_t sim_load_uw(const struct sim_load *load, int64_t t_ns);
+
 #endif

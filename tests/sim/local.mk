@@ -11,6 +11,7 @@ sim_sources = \
 	tests/sim/node.c tests/sim/node.h \
 	tests/sim/number.c tests/sim/number.h \
 	tests/sim/registers.c tests/sim/registers.h \
+	tests/sim/talk.c tests/sim/talk.h \
 	tests/sim/wattmeter.c tests/sim/wattmeter.h
 
 tests_sim_nodesim_SOURCES = $(sim_sources) \

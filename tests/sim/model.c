@@ -52,6 +52,16 @@ uint64_t sim_model_nj(const struct sim_model *model, int64_t t_ns,
                       SIM_FJ_PER_NJ);
 }
 
+int64_t sim_model_uw(const struct sim_model *model, int64_t t_ns,
+                     uint64_t cpu_ns, int64_t dt_ns)
+{
+    int64_t uw = sim_load_uw(model->load, t_ns - model->load_ns);
+
+    if (dt_ns > 0)
+        uw += (int64_t)((sim_fj)model->busy_uw * cpu_ns / (sim_fj)dt_ns);
+    return uw;
+}
+
 void sim_model_set_load(struct sim_model *model, struct sim_load *load,
                         int64_t t_ns)
 {

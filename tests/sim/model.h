@@ -31,6 +31,11 @@ void sim_model_destroy(struct sim_model *model);
 uint64_t sim_model_nj(const struct sim_model *model, int64_t t_ns,
                       uint64_t cpu_ns);
 
+/* The power at t_ns where the CPU time of the last dt_ns was cpu_ns; dt_ns 0:
+ * that of the load alone. */
+int64_t sim_model_uw(const struct sim_model *model, int64_t t_ns,
+                     uint64_t cpu_ns, int64_t dt_ns);
+
 /* From t_ns on the power is [load]'s, beginning at its time 0.  Takes
  * [load]. */
 void sim_model_set_load(struct sim_model *model, struct sim_load *load,

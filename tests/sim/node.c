@@ -17,6 +17,7 @@ void sim_node_init(struct sim_node *node, const struct joule_clock *clock,
         .khz = 1,
         .ref_khz = 1,
     };
+    node->older.mono_ns = node->newer.mono_ns = node->start_ns;
     sim_registers_init(&node->registers, machine, dram_ppm);
 }
 
@@ -38,6 +39,19 @@ static void node_sample(struct sim_node *node, int64_t mono_ns)
         return;
     node->sampled_step = step;
     node->cpu_ns = sim_drive_cpu_ns(node->drive, mono_ns);
+    if (mono_ns - node->newer.mono_ns >= SIM_POWER_NS) {
+        node->older = node->newer;
+        node->newer.mono_ns = mono_ns;
+        node->newer.cpu_ns = node->cpu_ns;
+    }
+}
+
+int64_t sim_node_uw(struct sim_node *node, int64_t mono_ns)
+{
+    node_sample(node, mono_ns);
+    return sim_model_uw(node->model, mono_ns - node->start_ns,
+                        node->cpu_ns - node->older.cpu_ns,
+                        mono_ns - node->older.mono_ns);
 }
 
 struct sim_energy sim_node_exact(struct sim_node *node, int64_t mono_ns)

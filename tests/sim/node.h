@@ -16,6 +16,10 @@
 #include "tests/sim/model.h"
 #include "tests/sim/registers.h"
 
+/* The kernel brings CPU time up to date at its ticks, so the power of busy CPUs
+ * is a mean over the last one to two of these. */
+#define SIM_POWER_NS (50 * JOULE_NS_PER_MS)
+
 struct sim_node {
     const struct joule_clock *clock;
     int64_t start_ns; /* of the clock, when the node began */
@@ -26,6 +30,10 @@ struct sim_node {
     struct sim_registers registers;
     int64_t sampled_step; /* in which cpu_ns was read; -1 never */
     uint64_t cpu_ns;
+    struct {
+        int64_t mono_ns;
+        uint64_t cpu_ns;
+    } older, newer;  /* earlier samples, SIM_POWER_NS apart */
     int64_t busy_uw; /* at ref_khz */
     uint64_t khz, ref_khz;
 };
@@ -39,6 +47,11 @@ void sim_node_clear(struct sim_node *node);
 
 /* The exact energy at [mono_ns] of the clock, which must be now. */
 struct sim_energy sim_node_exact(struct sim_node *node, int64_t mono_ns);
+
+/* The power at that moment.  The load's part is that of the moment; what CPU
+ * time adds is a mean over SIM_POWER_NS or twice as long, or since the node was
+ * last asked for anything if that is longer. */
+int64_t sim_node_uw(struct sim_node *node, int64_t mono_ns);
 
 /* What the counters are about to show: the energy at the last step. */
 struct sim_energy sim_node_stepped(struct sim_node *node);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "tests/sim/msrfs.h"
 #include "tests/sim/node.h"
 #include "tests/sim/options.h"
+#include "tests/sim/talk.h"
 #include "tests/sim/tree.h"
 #include "tests/sim/wattmeter.h"
 
@@ -31,7 +33,8 @@ struct server {
     int dir_fd, signal_fd, timer_fd;
     struct sim_node node;
     struct sim_wattmeter *meter;
-    struct sim_control *control;
+    struct sim_control control;
+    struct sim_talk *talk;
     struct sim_msrfs *fs;
 };
 
@@ -197,18 +200,19 @@ static int ready_tell(const struct server *s, int ready_fd,
 /* Until a signal: 0.  -1 with a sentence when the mount is gone. */
 static int loop(struct server *s, struct joule_error *err)
 {
-    enum { FS, TIMER, SIGNAL, CONTROL };
-    struct pollfd fds[CONTROL + 1 + SIM_CONTROL_CLIENTS];
+    enum { FS, TIMER, SIGNAL, TALK, COUNT };
+    const struct pollfd idle[COUNT] = {
+        [FS] = {sim_msrfs_fd(s->fs), POLLIN, 0},
+        [TIMER] = {s->timer_fd, POLLIN, 0},
+        [SIGNAL] = {s->signal_fd, POLLIN, 0},
+        [TALK] = {sim_talk_fd(s->talk), POLLIN, 0},
+    };
+    struct pollfd fds[COUNT];
     uint64_t expired;
 
     for (;;) {
-        size_t count;
-
-        fds[FS] = (struct pollfd){sim_msrfs_fd(s->fs), POLLIN, 0};
-        fds[TIMER] = (struct pollfd){s->timer_fd, POLLIN, 0};
-        fds[SIGNAL] = (struct pollfd){s->signal_fd, POLLIN, 0};
-        count = CONTROL + sim_control_poll(s->control, fds + CONTROL);
-        if (poll(fds, count, -1) < 0) {
+        memcpy(fds, idle, sizeof(fds));
+        if (poll(fds, COUNT, -1) < 0) {
             if (errno == EINTR)
                 continue;
             return joule_error_set(err, errno, "poll: %m");
@@ -219,7 +223,8 @@ static int loop(struct server *s, struct joule_error *err)
         if (fds[TIMER].revents &&
             read(s->timer_fd, &expired, sizeof(expired)) > 0)
             meter_line(s);
-        sim_control_serve(s->control, fds + CONTROL);
+        if (fds[TALK].revents)
+            sim_talk_serve(s->talk);
         if (fds[SIGNAL].revents)
             return 0;
     }
@@ -254,8 +259,10 @@ static int serve(const struct sim_options *opt)
     s.fs = sim_msrfs_create(mount_path, &s.node, &err);
     if (!s.fs)
         goto out;
-    s.control = sim_control_create(s.dir_fd, &s.node, s.meter, &err);
-    if (!s.control || timer_open(&s, opt->log_ns, &err))
+    s.control = (struct sim_control){&s.node, s.meter};
+    s.talk = sim_talk_create(s.dir_fd, SIM_CONTROL_NAME, sim_control_command,
+                             &s.control, &err);
+    if (!s.talk || timer_open(&s, opt->log_ns, &err))
         goto out;
     s.node.start_ns = joule_clock_mono_ns(s.node.clock);
     meter_line(&s);
@@ -268,9 +275,9 @@ out:
     if (s.dir_fd >= 0)
         unlinkat(s.dir_fd, "ready", 0);
     sim_msrfs_destroy(s.fs);
-    if (s.control)
+    if (s.talk)
         meter_line(&s);
-    sim_control_destroy(s.control);
+    sim_talk_destroy(s.talk);
     if (sim_wattmeter_destroy(s.meter)) {
         fprintf(stderr, "nodesim: the wattmeter log is not whole: %m\n");
         rc = EXIT_FAILURE;
@@ -288,10 +295,11 @@ out:
 
 static int ask(const struct sim_options *opt)
 {
-    char reply[SIM_CONTROL_LINE];
+    char reply[SIM_TALK_LINE];
     struct joule_error err = {""};
 
-    if (sim_control_ask(opt->dir, opt->command, reply, sizeof(reply), &err)) {
+    if (sim_talk_ask(opt->dir, SIM_CONTROL_NAME, opt->command, reply,
+                     sizeof(reply), &err)) {
         fprintf(stderr, "nodesim: %s\n", err.text);
         return EXIT_FAILURE;
     }

@@ -17,13 +17,19 @@ dist_check_SCRIPTS += \
 	tests/run \
 	tests/system/cluster \
 	tests/system/cluster-init \
+	tests/system/guest \
+	tests/system/guest-inband.sh \
+	tests/system/guest-init \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
 	tests/system/test_harness.sh \
+	tests/system/test_inband.sh \
+	tests/system/test_ipmi_options.sh \
 	tests/system/test_jobs.sh \
 	tests/system/test_live.sh \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
+	tests/system/test_pause.sh \
 	tests/system/test_restart.sh \
 	tests/system/test_valgrind.sh
 

@@ -6,6 +6,7 @@ METER_TESTS = \
 	tests/unit/test_account \
 	tests/unit/test_board \
 	tests/unit/test_counter \
+	tests/unit/test_integrator \
 	tests/unit/test_sampler \
 	tests/unit/test_tally
 check_PROGRAMS += $(METER_TESTS)
@@ -17,7 +18,12 @@ tests_unit_test_counter_SOURCES = tests/unit/test_counter.c
 tests_unit_test_counter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_counter_LDADD = libjoule.la $(CHECK_LIBS)
 
-tests_unit_test_tally_SOURCES = tests/unit/test_tally.c tests/unit/fake.h
+tests_unit_test_integrator_SOURCES = tests/unit/test_integrator.c
+tests_unit_test_integrator_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_integrator_LDADD = libjoule.la $(CHECK_LIBS) -lm
+
+tests_unit_test_tally_SOURCES = tests/unit/test_tally.c \
+	tests/unit/fake.h tests/unit/fake_power.h
 tests_unit_test_tally_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_tally_LDADD = libjoule.la $(CHECK_LIBS)
 
@@ -28,14 +34,14 @@ tests_unit_test_board_LDFLAGS = $(FAIL_CALLOC)
 tests_unit_test_board_LDADD = libjoule.la $(CHECK_LIBS)
 
 tests_unit_test_account_SOURCES = tests/unit/test_account.c \
-	tests/unit/fail.h tests/unit/fake.h \
+	tests/unit/fail.h tests/unit/fake.h tests/unit/fake_power.h \
 	tests/unit/tree.c tests/unit/tree.h
 tests_unit_test_account_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_account_LDFLAGS = $(FAIL_CALLOC)
 tests_unit_test_account_LDADD = libjoule.la $(CHECK_LIBS)
 
 tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c \
-	tests/unit/fail.h tests/unit/fake.h \
+	tests/unit/fail.h tests/unit/fake.h tests/unit/fake_power.h \
 	tests/unit/tree.c tests/unit/tree.h
 tests_unit_test_sampler_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_sampler_LDFLAGS = $(FAIL_CALLOC)

@@ -11,6 +11,7 @@
 #include "common/board/account.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/fake.h"
+#include "tests/unit/fake_power.h"
 #include "tests/unit/tree.h"
 
 #define S  JOULE_NS_PER_S
@@ -644,12 +645,467 @@ START_TEST(random_schedules)
 }
 END_TEST
 
+/* ---- power sources: the sampler's part is played by a tally again ---- */
+
+static struct fake_power bmc;
+
+static void setup_power(void)
+{
+    setup();
+    fake_power_init(&bmc);
+    fake_power_add(&bmc, "Socket0", 40);
+}
+
+static void bmc_publish(void)
+{
+    snapshot.node_mw = (uint64_t)(snapshot.tally.integrator[0].power_w * 1000);
+    joule_board_publish(writer, &snapshot);
+}
+
+/* slurmd begins; no measurement yet. */
+static void bmc_start(uint64_t base_uj)
+{
+    writer = joule_board_create(tree.fd, "n1", NULL);
+    ck_assert_ptr_nonnull(writer);
+    memset(&snapshot, 0, sizeof(snapshot));
+    joule_tally_start(&snapshot.tally, bmc.domain, bmc.source.domain_count,
+                      base_uj);
+    snapshot.since_ns = bmc.now_ns;
+    snapshot.period_ns = S;
+    snapshot.node_mw = JOULE_MW_UNKNOWN;
+    joule_board_publish(writer, &snapshot);
+}
+
+static void bmc_measure(void)
+{
+    struct joule_power out[FAKE_LABELS_MAX];
+    bool was_valid = snapshot.tally.valid;
+
+    ck_assert_int_eq(bmc.source.ops->read_power(&bmc.source, out, NULL), 0);
+    joule_tally_integrate(&snapshot.tally, bmc.domain, out,
+                          joule_board_last_edge(writer, bmc.now_ns), 3 * S);
+    if (!was_valid && snapshot.tally.base_uj == 0)
+        snapshot.since_ns = snapshot.tally.mono_ns;
+    bmc_publish();
+}
+
+static void bmc_pass(int64_t ns)
+{
+    bmc.now_ns += ns;
+}
+
+static void follow_start(void)
+{
+    reader = joule_board_open(tree.fd, "n1", NULL);
+    account = joule_account_create(&bmc.clock, &bmc.source, reader);
+    ck_assert_ptr_nonnull(account);
+    joule_account_begin(account);
+}
+
+START_TEST(power_without_memory)
+{
+    for (int i = 1; i <= 2; i++) {
+        fail_calloc = i;
+        errno = 0;
+        ck_assert_ptr_null(joule_account_create(&bmc.clock, &bmc.source, NULL));
+        ck_assert_int_eq(errno, ENOMEM);
+    }
+}
+END_TEST
+
+START_TEST(power_not_begun)
+{
+    account = joule_account_create(&bmc.clock, &bmc.source, NULL);
+    ck_assert_int_eq(joule_account_update(account, &got), -1);
+    ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+START_TEST(power_without_board)
+{
+    follow_start();
+    ck_assert_ptr_null(reader);
+    joule_account_edge(account);
+    for (int i = 0; i < 3; i++) {
+        bmc_pass(S);
+        must_be_unknown();
+    }
+    ck_assert_uint_eq(bmc.reads, 0);
+}
+END_TEST
+
+START_TEST(power_never_measured)
+{
+    bmc_start(0);
+    follow_start();
+    bmc.status[0] = JOULE_POWER_UNAVAILABLE;
+    for (int i = 0; i < 3; i++) {
+        bmc_pass(S);
+        bmc_measure();
+        must_be_unknown();
+    }
+}
+END_TEST
+
+/* The first measurement of the boot comes 30 s into the step: it counts from
+ * there, also if the step was not looked at for longer. */
+START_TEST(power_measured_later)
+{
+    bmc_start(0);
+    follow_start();
+    bmc_pass(30 * S);
+    bmc_measure();
+    for (int i = 0; i < 60; i++) {
+        bmc_pass(S);
+        bmc_measure();
+    }
+    must_update();
+    ck_assert_uint_eq(got.used_uj, UINT64_C(6000000000));
+    ck_assert_uint_eq(got.domain_uj[1], UINT64_C(2400000000));
+    ck_assert_int_eq(got.gap_ns, 30 * S);
+    ck_assert_int_eq(got.elapsed_ns, 90 * S);
+    ck_assert_uint_eq(got.average_mw, 100000);
+}
+END_TEST
+
+/* slurmd was there before, but has measured nothing since it has new labels:
+ * the total before is not the step's. */
+START_TEST(power_measured_later_on_a_base)
+{
+    bmc_start(77000000);
+    follow_start();
+    bmc_pass(30 * S);
+    must_be_unknown();
+    bmc_measure();
+    bmc_pass(S);
+    bmc_measure();
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 100000000);
+    ck_assert_int_ge(got.gap_ns, 30 * S);
+}
+END_TEST
+
+START_TEST(power_extended)
+{
+    bmc_start(0);
+    bmc_measure();
+    bmc_pass(S);
+    bmc_measure();
+    bmc_pass(S / 2);
+    follow_start();
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 0);
+    ck_assert_uint_eq(got.node_mw, 100000);
+    ck_assert_uint_eq(got.average_mw, JOULE_MW_UNKNOWN);
+    bmc_pass(S / 4);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 25000000);
+    ck_assert_uint_eq(got.domain_uj[0], 25000000);
+    ck_assert_uint_eq(got.domain_uj[1], 10000000);
+    ck_assert_uint_eq(got.domain_mw[1], 40000);
+    ck_assert_int_eq(got.elapsed_ns, S / 4);
+    ck_assert_uint_eq(got.average_mw, 100000);
+    ck_assert_int_eq(got.gap_ns, 0);
+    ck_assert_uint_eq(bmc.reads, 2);
+}
+END_TEST
+
+START_TEST(power_not_extended)
+{
+    bmc_start(0);
+    bmc_measure();
+    bmc_pass(S / 2);
+    reader = joule_board_open(tree.fd, "n1", NULL);
+    account = joule_account_create(&bmc.clock, &bmc.source, reader);
+    joule_account_extend(account, false);
+    joule_account_begin(account);
+    bmc_pass(S / 4);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 0);
+    bmc_pass(S / 4);
+    bmc_measure();
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 100000000);
+    bmc_pass(S / 2);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 100000000);
+}
+END_TEST
+
+/*
+ * 100 W idle, 500 W from the begin of the step to its end, neither of them at
+ * a sample: the step is charged all of its load and nothing else, and so is
+ * the node.
+ */
+START_TEST(power_exact_edges)
+{
+    bmc_start(0);
+    bmc_measure();
+    bmc_pass(300 * MS);
+    bmc.watts[0] = 500;
+    follow_start();
+    bmc_pass(700 * MS);
+    for (int i = 0; i < 10; i++) {
+        bmc_measure();
+        bmc_pass(S);
+    }
+    bmc_measure();
+    bmc_pass(200 * MS);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, UINT64_C(500) * 10900000);
+    bmc.watts[0] = 100;
+    joule_account_destroy(account);
+    account = NULL;
+    bmc_pass(800 * MS);
+    bmc_measure();
+    ck_assert_uint_eq(snapshot.tally.node_uj,
+                      UINT64_C(30000000) + UINT64_C(500) * 10900000 + 80000000);
+}
+END_TEST
+
+/* Begin at conf_set, the tasks 40 ms later: the load changes there. */
+START_TEST(power_edge_later_than_begin)
+{
+    bmc_start(0);
+    bmc_measure();
+    bmc_pass(300 * MS);
+    follow_start();
+    bmc_pass(40 * MS);
+    joule_account_edge(account);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 4000000);
+    bmc.watts[0] = 500;
+    bmc_pass(660 * MS);
+    bmc_measure();
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 4000000 + 500 * 660000);
+}
+END_TEST
+
+START_TEST(power_destroyed_before_it_was_asked)
+{
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(S);
+    joule_account_destroy(account);
+    account = NULL;
+    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), bmc.now_ns - S);
+}
+END_TEST
+
+/* The extension was too much: what was said stays until it is true. */
+START_TEST(power_never_falls)
+{
+    bmc.watts[0] = 500;
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(S);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 500000000);
+    bmc.watts[0] = 100;
+    joule_board_edge(writer, bmc.now_ns - S);
+    bmc_measure();
+    for (int i = 1; i <= 10; i++) {
+        must_update();
+        ck_assert_uint_eq(got.used_uj,
+                          i < 5 ? 500000000 : (uint64_t)i * 100000000);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+        bmc_pass(S);
+        bmc_measure();
+    }
+}
+END_TEST
+
+START_TEST(power_goes_stale)
+{
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(3 * S);
+    must_update();
+    ck_assert_uint_eq(got.node_mw, 100000);
+    ck_assert_int_eq(got.gap_ns, 0);
+    bmc_pass(1);
+    must_update();
+    ck_assert_uint_eq(got.node_mw, JOULE_MW_UNKNOWN);
+    ck_assert_uint_eq(got.domain_mw[1], JOULE_MW_UNKNOWN);
+    ck_assert_int_eq(got.gap_ns, 3 * S + 1);
+    /* Carried on for 300 s, not for ever. */
+    bmc_pass(JOULE_POWER_BRIDGE_NS);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, UINT64_C(30000000000));
+    bmc_measure();
+    must_update();
+    ck_assert_uint_eq(got.node_mw, 100000);
+    ck_assert_uint_eq(got.used_uj, UINT64_C(30000000000));
+    ck_assert_int_eq(got.gap_ns, 303 * S + 1);
+}
+END_TEST
+
+/* The BMC was away for 90 s when the step began, and for 10 s of it. */
+START_TEST(power_begun_in_a_gap)
+{
+    bmc_start(0);
+    bmc_measure();
+    bmc_pass(90 * S);
+    follow_start();
+    bmc_pass(5 * S);
+    must_update();
+    ck_assert_int_eq(got.gap_ns, 5 * S);
+    bmc_pass(5 * S);
+    bmc_measure();
+    for (int i = 0; i < 200; i++) {
+        bmc_pass(S);
+        bmc_measure();
+    }
+    must_update();
+    ck_assert_int_eq(got.gap_ns, 10 * S);
+    ck_assert_uint_eq(got.used_uj, UINT64_C(21000000000));
+}
+END_TEST
+
+/* slurmd comes back with other labels, then with ours: the node goes on, the
+ * labels count what was seen of them. */
+START_TEST(power_with_other_labels)
+{
+    struct joule_domain ours = bmc.domain[1];
+    uint64_t uj;
+
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(S);
+    bmc_measure();
+    must_update();
+    for (int round = 0; round < 2; round++) {
+        snprintf(bmc.domain[1].name, sizeof(ours.name), "%s",
+                 round ? ours.name : "GPU");
+        joule_tally_start(&snapshot.tally, bmc.domain, 2,
+                          snapshot.tally.node_uj);
+        bmc_publish();
+        /* What the account follows is not changed by that. */
+        uj = got.used_uj;
+        bmc_pass(S);
+        bmc_measure();
+        bmc_pass(S);
+        bmc_measure();
+        joule_account_update(account, &got);
+        ck_assert_uint_ge(got.used_uj, uj);
+    }
+    ck_assert_uint_eq(got.used_uj, 300000000);
+    ck_assert_uint_eq(got.domain_uj[0], 200000000);
+    ck_assert_uint_eq(got.domain_uj[1], 80000000);
+}
+END_TEST
+
+/* The same file, but now of RAPL: only its total means something. */
+START_TEST(power_on_a_board_of_counters)
+{
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(S);
+    bmc_measure();
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 100000000);
+    add(JOULE_DOMAIN_PACKAGE, 0xFFFFFFF0);
+    add(JOULE_DOMAIN_DRAM, 0xFFFFFFF0);
+    joule_tally_start(&snapshot.tally, sampled.domain, 2,
+                      snapshot.tally.node_uj);
+    sampler_run();
+    for (int i = 0; i < 10; i++) {
+        bmc_pass(S);
+        sampled.now_ns = bmc.now_ns;
+        sampled.ticks[0] += 50 * TICKS_PER_J;
+        sampled.ticks[1] += 1;
+        sampler_run();
+        joule_account_update(account, &got);
+    }
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 100000000 + 500000000 + fake_uj(10));
+    ck_assert_uint_eq(got.domain_uj[0], 100000000);
+    ck_assert_uint_eq(got.domain_mw[0], JOULE_MW_UNKNOWN);
+}
+END_TEST
+
+START_TEST(power_begin_again)
+{
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(S);
+    bmc_measure();
+    must_update();
+    joule_account_begin(account);
+    bmc_pass(S / 2);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 50000000);
+    ck_assert_uint_eq(got.domain_uj[1], 20000000);
+    ck_assert_int_eq(got.elapsed_ns, S / 2);
+}
+END_TEST
+
+/* Any schedule of samples, failures and questions against the truth, for a
+ * load that changes at the edges of the step alone. */
+static void random_step(unsigned seed)
+{
+    uint64_t before_uj = 0;
+    double idle_w, load_w, truth_uj;
+    int64_t begin_ns;
+
+    srandom(seed);
+    idle_w = 50 + (double)below(100);
+    load_w = 50 + (double)below(900);
+    bmc.watts[0] = idle_w;
+    bmc_start(0);
+    for (int i = 0; i < 5; i++) {
+        bmc_measure();
+        bmc_pass(1 + below(S));
+    }
+    follow_start();
+    begin_ns = bmc.now_ns;
+    bmc.watts[0] = load_w;
+    for (int i = 0; i < 200; i++) {
+        bmc.status[0] = below(10) ? JOULE_POWER_OK : (int)below(10);
+        if (below(2))
+            bmc_measure();
+        bmc_pass(1 + below(S));
+        if (below(3) == 0) {
+            must_update();
+            ck_assert_msg(got.used_uj >= before_uj, "seed %u fell", seed);
+            before_uj = got.used_uj;
+        }
+    }
+    bmc.status[0] = JOULE_POWER_OK;
+    bmc_measure();
+    must_update();
+    truth_uj = load_w * (double)(bmc.now_ns - begin_ns) / 1000;
+    /* Extended with the idle power before the first sample under load. */
+    ck_assert_msg((double)got.used_uj >= truth_uj - 300 &&
+                      (double)got.used_uj <= truth_uj + 300,
+                  "seed %u: %" PRIu64 " instead of %.0f", seed, got.used_uj,
+                  truth_uj);
+}
+
+START_TEST(power_random_steps)
+{
+    for (unsigned i = 0; i < 50; i++) {
+        random_step((unsigned)_i * 1000 + i);
+        teardown();
+        setup_power();
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("account");
     TCase *bad = tcase_create("unknown");
     TCase *good = tcase_create("known");
     TCase *many = tcase_create("random");
+    TCase *follow = tcase_create("power");
     SRunner *runner;
     int failed;
 
@@ -682,6 +1138,27 @@ int main(void)
     tcase_add_test(good, every_seventh_fails);
     tcase_add_test(good, two_packages_and_dram);
     suite_add_tcase(suite, good);
+
+    tcase_add_checked_fixture(follow, setup_power, teardown);
+    tcase_add_test(follow, power_without_memory);
+    tcase_add_test(follow, power_not_begun);
+    tcase_add_test(follow, power_without_board);
+    tcase_add_test(follow, power_never_measured);
+    tcase_add_test(follow, power_measured_later);
+    tcase_add_test(follow, power_measured_later_on_a_base);
+    tcase_add_test(follow, power_extended);
+    tcase_add_test(follow, power_not_extended);
+    tcase_add_test(follow, power_exact_edges);
+    tcase_add_test(follow, power_edge_later_than_begin);
+    tcase_add_test(follow, power_destroyed_before_it_was_asked);
+    tcase_add_test(follow, power_never_falls);
+    tcase_add_test(follow, power_goes_stale);
+    tcase_add_test(follow, power_begun_in_a_gap);
+    tcase_add_test(follow, power_with_other_labels);
+    tcase_add_test(follow, power_on_a_board_of_counters);
+    tcase_add_test(follow, power_begin_again);
+    tcase_add_loop_test(follow, power_random_steps, 0, 8);
+    suite_add_tcase(suite, follow);
 
     tcase_add_checked_fixture(many, setup, teardown);
     tcase_set_timeout(many, 300);

@@ -529,16 +529,34 @@ struct settings {
     int64_t period;
     unsigned colours;
     uint64_t pin;
+    unsigned mood;
+    uint64_t address;
+    char name[6];
+    char word[6];
+    int64_t interval;
+    bool interval_given;
     unsigned guard;
 };
 
-static int no_thirteen(const void *field)
+static int no_thirteen(const void *field, struct joule_error *reason)
 {
+    (void)reason;
     if (*(const uint64_t *)field != 13)
         return 0;
     errno = ENOSYS;
     return -1;
 }
+
+static int no_x(const void *field, struct joule_error *reason)
+{
+    if (!strchr(field, 'x'))
+        return 0;
+    return joule_error_set(reason, EINVAL, "\"%s\" has an x",
+                           (const char *)field);
+}
+
+static const struct joule_word moods[] = {
+    {"calm", 0}, {"0", 0}, {"angry", 7}, {"1", 7}, {NULL, 0}};
 
 static const struct joule_option table[] = {
     {.key = "Flag",
@@ -571,6 +589,46 @@ static const struct joule_option table[] = {
      .max = 9999,
      .range = "four digits",
      .secret = true},
+    {.key = "Mood",
+     .type = JOULE_OPTION_WORD,
+     .offset = offsetof(struct settings, mood),
+     .default_text = "calm",
+     .words = moods},
+    {.key = "Address",
+     .type = JOULE_OPTION_HEX,
+     .offset = offsetof(struct settings, address),
+     .default_text = "0xca2",
+     .min = 16,
+     .max = 0xFFFF},
+    {.key = "Name",
+     .type = JOULE_OPTION_TEXT,
+     .offset = offsetof(struct settings, name),
+     .default_text = "",
+     .max = 5,
+     .check = no_x},
+    {.key = "Word",
+     .type = JOULE_OPTION_TEXT,
+     .offset = offsetof(struct settings, word),
+     .default_text = "",
+     .max = 5,
+     .check = no_x,
+     .secret = true},
+    {.key = "Interval",
+     .type = JOULE_OPTION_DURATION,
+     .offset = offsetof(struct settings, interval),
+     .default_text = "1s",
+     .min = 1,
+     .max = 60 * JOULE_NS_PER_S,
+     .given = offsetof(struct settings, interval_given)},
+    {.key = "OldInterval",
+     .type = JOULE_OPTION_DURATION,
+     .offset = offsetof(struct settings, interval),
+     .default_text = "1s",
+     .min = 1,
+     .max = 60 * JOULE_NS_PER_S,
+     .given = offsetof(struct settings, interval_given),
+     .yields = true},
+    {.key = "Old", .type = JOULE_OPTION_IGNORED},
     {0},
 };
 
@@ -600,6 +658,34 @@ static const struct {
      "Pin=*** is not in range: allowed are four digits"},
     {"Pin", "geheim", EINVAL,
      "Pin=*** is not a whole number: allowed are four digits"},
+    {"Mood", "calm,angry", EINVAL,
+     "Mood=calm,angry is not a known word: allowed are one of: calm, 0, angry, "
+     "1"},
+    {"Mood", "", EINVAL,
+     "Mood= is not a known word: allowed are one of: calm, 0, angry, 1"},
+    {"Mood", "2", EINVAL,
+     "Mood=2 is not a known word: allowed are one of: calm, 0, angry, 1"},
+    {"Address", "ca2", EINVAL,
+     "Address=ca2 is not a whole number: allowed are 0x10 to 0xffff"},
+    {"Address", "15", ERANGE,
+     "Address=15 is not in range: allowed are 0x10 to 0xffff"},
+    {"Address", "0x10000", ERANGE,
+     "Address=0x10000 is not in range: allowed are 0x10 to 0xffff"},
+    {"Name", "abcdef", ERANGE,
+     "Name=abcdef is not in range: allowed are at most 5 bytes"},
+    {"Name", "a\tb", EINVAL,
+     "Name=a?b is not a text without control characters: allowed are at most 5 "
+     "bytes"},
+    {"Name", "a\x7F", EINVAL,
+     "Name=a? is not a text without control characters: allowed are at most 5 "
+     "bytes"},
+    {"Name", "axe", EINVAL, "Name=axe: \"axe\" has an x"},
+    {"Word", "axe", EINVAL,
+     "Word=*** is not an allowed choice: allowed are at most 5 bytes"},
+    {"Interval", "61", ERANGE,
+     "Interval=61 is not in range: allowed are 1ns to 60s"},
+    {"OldInterval", "x", EINVAL,
+     "OldInterval=x is not a duration: allowed are 1ns to 60s"},
 };
 
 START_TEST(option_bad)
@@ -674,6 +760,75 @@ START_TEST(option_good)
     joule_option_range(&table[3], NULL, 0);
     joule_option_range(&table[3], buf, 8);
     ck_assert_str_eq(buf, "any of,");
+}
+END_TEST
+
+START_TEST(option_more_types)
+{
+    struct settings s, zero;
+    char buf[64];
+
+    memset(&s, 0xFF, sizeof(s));
+    joule_option_defaults(table, &s);
+    ck_assert_uint_eq(s.mood, 0);
+    ck_assert_uint_eq(s.address, 0xCA2);
+    memset(&zero, 0, sizeof(zero));
+    ck_assert_mem_eq(s.name, zero.name, sizeof(s.name));
+
+    ck_assert_int_eq(joule_option_set(&table[5], &s, "ANGRY", NULL), 0);
+    joule_option_format(&table[5], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "angry");
+    ck_assert_int_eq(joule_option_set(&table[5], &s, "0", NULL), 0);
+    joule_option_format(&table[5], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "calm");
+    ck_assert_int_eq(joule_option_set(&table[6], &s, "255", NULL), 0);
+    joule_option_format(&table[6], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "0xff");
+
+    /* What was there before leaves nothing behind. */
+    ck_assert_int_eq(joule_option_set(&table[7], &s, "abcde", NULL), 0);
+    ck_assert_str_eq(s.name, "abcde");
+    ck_assert_int_eq(joule_option_set(&table[7], &s, "\xC2\xB5", NULL), 0);
+    ck_assert_mem_eq(s.name, "\xC2\xB5\0\0\0", 6);
+    joule_option_format(&table[7], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "\xC2\xB5");
+
+    joule_option_format(&table[8], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "");
+    ck_assert_int_eq(joule_option_set(&table[8], &s, "geh", NULL), 0);
+    joule_option_format(&table[8], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "***");
+    ck_assert_str_eq(s.word, "geh");
+
+    ck_assert_int_eq(joule_option_set(&table[11], &s, "a\nthing", NULL), 0);
+    joule_option_format(&table[11], &s, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "");
+    joule_option_range(&table[11], buf, sizeof(buf));
+    ck_assert_str_eq(buf, "anything");
+}
+END_TEST
+
+/* Two keys of one field: the order in the file does not matter. */
+START_TEST(option_that_yields)
+{
+    struct settings s;
+
+    memset(&s, 0, sizeof(s));
+    for (int turn = 0; turn < 2; turn++) {
+        joule_option_defaults(table, &s);
+        ck_assert(!s.interval_given);
+        ck_assert_int_eq(joule_option_set(&table[10], &s, "5", NULL), 0);
+        ck_assert(!s.interval_given);
+        ck_assert_int_eq(s.interval, 5 * JOULE_NS_PER_S);
+        ck_assert_int_eq(joule_option_set(&table[9], &s, "0", NULL), -1);
+        ck_assert(!s.interval_given);
+        ck_assert_int_eq(joule_option_set(&table[9], &s, "2", NULL), 0);
+        ck_assert(s.interval_given);
+        ck_assert_int_eq(joule_option_set(&table[10], &s, "6", NULL), 0);
+        ck_assert_int_eq(s.interval, 2 * JOULE_NS_PER_S);
+        ck_assert_int_eq(joule_option_set(&table[9], &s, "3", NULL), 0);
+        ck_assert_int_eq(s.interval, 3 * JOULE_NS_PER_S);
+    }
 }
 END_TEST
 
@@ -855,6 +1010,8 @@ int main(void)
     if (!getenv("CK_FORK") || strcmp(getenv("CK_FORK"), "no") != 0)
         tcase_add_test_raise_signal(tc, option_bad_default, 6);
     tcase_add_test(tc, option_good);
+    tcase_add_test(tc, option_more_types);
+    tcase_add_test(tc, option_that_yields);
     tcase_add_test(tc, option_of_the_sampler);
     add_case(suite, "conffile", &tc);
     tcase_add_loop_test(tc, conffile_walk, 0, COUNT(confs));

@@ -675,6 +675,182 @@ START_TEST(readers_and_a_writer)
 }
 END_TEST
 
+/* A board of power has larger parts than one of counters. */
+START_TEST(integrators)
+{
+    struct joule_snapshot s, got;
+    struct joule_board *writer = must_create();
+    struct joule_board *reader = must_open();
+
+    memset(&s, 0, sizeof(s));
+    s.power_faults[JOULE_POWER_STATUS_COUNT - 1] = 77;
+    s.tally.is_power = 1;
+    s.tally.count = JOULE_DOMAINS_MAX;
+    for (uint32_t i = 0; i < JOULE_DOMAINS_MAX; i++) {
+        s.tally.integrator[i].power_w = i + 0.5;
+        s.tally.integrator[i].lost = i;
+    }
+    joule_board_publish(writer, &s);
+    memset(&got, 0, sizeof(got));
+    ck_assert_int_eq(joule_board_read(reader, &got), 0);
+    ck_assert_mem_eq(&got, &s, sizeof(s));
+    joule_board_destroy(reader);
+    joule_board_destroy(writer);
+}
+END_TEST
+
+START_TEST(edges)
+{
+    struct joule_board *writer = must_create();
+    struct joule_board *one = must_open();
+    struct joule_board *two = must_open();
+
+    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), 0);
+    joule_board_edge(one, 100);
+    joule_board_edge(two, 300);
+    joule_board_edge(one, 200);
+    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), 300);
+    ck_assert_int_eq(joule_board_last_edge(writer, 300), 300);
+    ck_assert_int_eq(joule_board_last_edge(writer, 299), 200);
+    ck_assert_int_eq(joule_board_last_edge(two, 150), 100);
+    ck_assert_int_eq(joule_board_last_edge(writer, 99), 0);
+    /* What makes no sense hides nothing, and is gone after a while. */
+    joule_board_edge(two, INT64_MAX);
+    joule_board_edge(two, INT64_MIN);
+    joule_board_edge(two, -1);
+    ck_assert_int_eq(joule_board_last_edge(writer, 1000), 300);
+    for (int i = 1; i <= JOULE_BOARD_EDGES; i++)
+        joule_board_edge(one, 1000 + i);
+    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX),
+                     1000 + JOULE_BOARD_EDGES);
+    ck_assert_int_eq(joule_board_last_edge(writer, 1000), 0);
+    joule_board_destroy(writer);
+    writer = must_create();
+    ck_assert_int_eq(joule_board_last_edge(writer, 1001), 1001);
+    joule_board_destroy(one);
+    joule_board_destroy(two);
+    joule_board_destroy(writer);
+}
+END_TEST
+
+/* A child that is not root: reads what it may read, declares nothing. */
+static int reader_only(void)
+{
+    struct joule_board *board;
+    struct joule_snapshot s;
+
+    if (setgid(65534) < 0 || setuid(65534) < 0)
+        return 1;
+    board = joule_board_open(tree.fd, "n1", &err);
+    if (!board)
+        return 2;
+    joule_board_edge(board, 500);
+    if (joule_board_last_edge(board, INT64_MAX) != 0)
+        return 3;
+    if (joule_board_read(board, &s) < 0 || s.samples != 5)
+        return 4;
+    joule_board_destroy(board);
+    return 0;
+}
+
+START_TEST(edges_of_a_reader_who_may_not_write)
+{
+    struct joule_board *writer;
+    pid_t pid;
+    int status;
+
+    if (!is_root("edges_of_a_reader_who_may_not_write"))
+        return;
+    make_board(5);
+    ck_assert_int_eq(fchmodat(tree.fd, "run/slurm-joule/n1", 0755, 0), 0);
+    ck_assert_int_eq(fchmodat(tree.fd, BOARD, 0644, 0), 0);
+    pid = fork();
+    if (pid == 0)
+        _exit(reader_only());
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    writer = must_create();
+    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), 0);
+    joule_board_destroy(writer);
+}
+END_TEST
+
+/* 0: a store into the snapshot's part killed the child, as it must. */
+static int overwrite(void)
+{
+    struct joule_board *board = joule_board_open(tree.fd, "n1", NULL);
+
+    if (!board)
+        return 1;
+    /* The first member of the handle is the mapped page. */
+    memset(*(void **)(void *)board, 0xFF, 64);
+    return 2;
+}
+
+START_TEST(readers_cannot_write_the_totals)
+{
+    struct joule_snapshot s;
+    struct joule_board *reader;
+    pid_t pid;
+    int status;
+
+    make_board(5);
+    pid = fork();
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        _exit(overwrite());
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(!WIFEXITED(status) ||
+              (WEXITSTATUS(status) != 1 && WEXITSTATUS(status) != 2));
+    reader = must_open();
+    ck_assert_int_eq(joule_board_read(reader, &s), 0);
+    ck_assert_uint_eq(s.samples, 5);
+    joule_board_destroy(reader);
+}
+END_TEST
+
+struct declarer {
+    struct joule_board *board;
+    int64_t first_ns;
+};
+
+static void *declare(void *arg)
+{
+    struct declarer *d = arg;
+
+    for (int64_t ns = d->first_ns; ns < d->first_ns + 20000; ns++)
+        joule_board_edge(d->board, ns);
+    return NULL;
+}
+
+START_TEST(edges_of_many)
+{
+    struct joule_board *writer = must_create();
+    struct declarer d[3];
+    pthread_t threads[3];
+    int64_t last_ns;
+
+    for (int i = 0; i < COUNT(d); i++) {
+        d[i].board = must_open();
+        d[i].first_ns = 1000000 * (i + 1);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, declare, &d[i]), 0);
+    }
+    for (int i = 0; i < 1000; i++) {
+        last_ns = joule_board_last_edge(writer, 2500000);
+        ck_assert(last_ns == 0 ||
+                  (last_ns >= 1000000 && last_ns < 2000000 + 20000));
+    }
+    for (int i = 0; i < COUNT(d); i++) {
+        pthread_join(threads[i], NULL);
+        joule_board_destroy(d[i].board);
+    }
+    joule_board_edge(writer, 4000000);
+    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), 4000000);
+    joule_board_destroy(writer);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("board");
@@ -722,6 +898,11 @@ int main(void)
     tcase_add_test(good, modes);
     tcase_add_test(good, publish_and_read);
     tcase_add_test(good, continues);
+    tcase_add_test(good, integrators);
+    tcase_add_test(good, edges);
+    tcase_add_test(good, edges_of_a_reader_who_may_not_write);
+    tcase_add_test(good, readers_cannot_write_the_totals);
+    tcase_add_test(good, edges_of_many);
     tcase_add_test(good, writer_killed_at_any_point);
     tcase_add_test(good, readers_and_a_writer);
     suite_add_tcase(suite, good);

@@ -6,9 +6,11 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include "tests/sim/node.h"
 #include "tests/sim/number.h"
 #include "tests/sim/registers.h"
+#include "tests/sim/talk.h"
 #include "tests/sim/wattmeter.h"
 
 #define S  INT64_C(1000000000)
@@ -664,32 +667,116 @@ START_TEST(control_commands)
     };
     int64_t now = 7 * S;
     const struct joule_clock clock = {fake_now, fake_now, &now};
-    char dir[] = "/tmp/test_nodesim.XXXXXX", line[128], reply[512];
-    struct sim_control *control;
-    struct joule_error err = {""};
     struct sim_node node;
-    int fd;
+    struct sim_control control = {&node, NULL};
+    char line[128], reply[512];
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    fd = open(dir, O_RDONLY | O_DIRECTORY);
     node_make(&node, &clock);
-    control = sim_control_create(fd, &node, NULL, &err);
-    ck_assert_msg(control != NULL, "%s", err.text);
     now += S;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         snprintf(line, sizeof(line), "%s", bad[i].command);
-        sim_control_command(control, line, reply, sizeof(reply));
+        sim_control_command(&control, line, reply, sizeof(reply));
         ck_assert_msg(!strncmp(reply, bad[i].reply, strlen(bad[i].reply)),
                       "%s: %s", bad[i].command, reply);
     }
     now += S; /* 200 J before, 400 J since "load" */
     snprintf(line, sizeof(line), "energy");
-    sim_control_command(control, line, reply, sizeof(reply));
+    sim_control_command(&control, line, reply, sizeof(reply));
     ck_assert_str_eq(reply, "9000000000 600000000 300000000 300000000");
-    sim_control_destroy(control);
+    snprintf(line, sizeof(line), "power");
+    sim_control_command(&control, line, reply, sizeof(reply));
+    ck_assert_str_eq(reply, "9000000000 600000000000 400000000 2 0");
     sim_node_clear(&node);
-    close(fd);
+}
+END_TEST
+
+/* A socket of commands: many clients one after the other, and more at once
+ * than there are places. */
+static void echo(void *arg, char *line, char *reply, size_t size)
+{
+    (*(int *)arg)++;
+    snprintf(reply, size, "%s", line);
+}
+
+START_TEST(talk_clients)
+{
+    char dir[] = "/tmp/test_nodesim.XXXXXX", reply[64];
+    int fds[SIM_TALK_CLIENTS + 2], dir_fd, served = 0;
+    struct joule_error err = {""};
+    struct sim_talk *talk;
+    struct pollfd poller;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY);
+    ck_assert_int_eq(sim_talk_open(dir, "t", 100, &err), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, dir));
+    talk = sim_talk_create(dir_fd, "t", echo, &served, &err);
+    ck_assert_msg(talk != NULL, "%s", err.text);
+    poller = (struct pollfd){sim_talk_fd(talk), POLLIN, 0};
+    for (int i = 0; i < SIM_TALK_CLIENTS + 2; i++) {
+        fds[i] = sim_talk_open(dir, "t", 100, &err);
+        ck_assert_msg(fds[i] >= 0, "%s", err.text);
+        ck_assert_int_eq(send(fds[i], "error: a\n", 9, 0), 9);
+        sim_talk_serve(talk);
+    }
+    for (int i = 0; i < 3 * SIM_TALK_CLIENTS; i++)
+        sim_talk_serve(talk);
+    ck_assert_int_eq(served, SIM_TALK_CLIENTS);
+    ck_assert_int_eq(poll(&poller, 1, 0), 0);
+    for (int i = 0; i < SIM_TALK_CLIENTS; i++)
+        close(fds[i]);
+    ck_assert_int_eq(poll(&poller, 1, 1000), 1);
+    for (int i = 0; i < 3 * SIM_TALK_CLIENTS; i++)
+        sim_talk_serve(talk);
+    ck_assert_int_eq(served, SIM_TALK_CLIENTS + 2);
+    ck_assert_int_eq(recv(fds[SIM_TALK_CLIENTS], reply, sizeof(reply), 0), 8);
+    /* Nobody serves now: the bound holds. */
+    ck_assert_int_eq(sim_talk_exchange(fds[SIM_TALK_CLIENTS], "x", reply,
+                                       sizeof(reply), &err),
+                     -1);
+    ck_assert_int_eq(errno, EAGAIN);
+    sim_talk_serve(talk);
+    ck_assert_int_eq(recv(fds[SIM_TALK_CLIENTS], reply, sizeof(reply), 0), 1);
+    close(fds[SIM_TALK_CLIENTS]);
+    close(fds[SIM_TALK_CLIENTS + 1]);
+    sim_talk_destroy(talk);
+    sim_talk_destroy(NULL);
+    close(dir_fd);
     ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+START_TEST(load_power)
+{
+    struct sim_load *load = load_ok("square:50:150:1:0.25");
+
+    ck_assert_int_eq(sim_load_uw(load, -1), 150000000);
+    ck_assert_int_eq(sim_load_uw(load, 250 * MS - 1), 150000000);
+    ck_assert_int_eq(sim_load_uw(load, 250 * MS), 50000000);
+    ck_assert_int_eq(sim_load_uw(load, 77 * S + 999 * MS), 50000000);
+    ck_assert_int_eq(sim_load_uw(load, 78 * S), 150000000);
+    sim_load_destroy(load);
+    load = load_ok("ramp:100:200:10");
+    ck_assert_int_eq(sim_load_uw(load, 0), 100000000);
+    ck_assert_int_eq(sim_load_uw(load, 12 * S + 500 * MS), 125000000);
+    sim_load_destroy(load);
+    load = load_ok("const:7.5");
+    ck_assert_int_eq(sim_load_uw(load, SIM_TIME_MAX_NS), 7500000);
+    sim_load_destroy(load);
+}
+END_TEST
+
+/* CPU time becomes power over the last 50 to 100 ms. */
+START_TEST(model_power)
+{
+    struct sim_model *model =
+        sim_model_create(sim_load_const(100000000), 10000000);
+
+    ck_assert_int_eq(sim_model_uw(model, S, 5 * MS, 0), 100000000);
+    ck_assert_int_eq(sim_model_uw(model, S, 0, 100 * MS), 100000000);
+    ck_assert_int_eq(sim_model_uw(model, S, 150 * MS, 100 * MS), 115000000);
+    sim_model_destroy(model);
 }
 END_TEST
 
@@ -835,6 +922,9 @@ int main(void)
     tcase_add_test(tc, registers_faults);
     tcase_add_test(tc, node_steps);
     tcase_add_test(tc, control_commands);
+    tcase_add_test(tc, talk_clients);
+    tcase_add_test(tc, load_power);
+    tcase_add_test(tc, model_power);
     tcase_add_test(tc, drive_pid);
     tcase_add_test(tc, drive_cgroup);
     tcase_add_test(tc, wattmeter_integral);

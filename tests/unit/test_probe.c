@@ -526,10 +526,22 @@ static const struct {
     {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/rapl\n",
      "JouleSamplePeriod=1s\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
      "do not start"},
-    {GOOD, "#\nEnergyIPMIFrequency=10\n", "option-without-plugin", JOULE_FAULT,
-     2, NULL, "Parsing error at unrecognized key"},
-    {GOOD, "energyipmiFrequency=10\n", "option-without-plugin", JOULE_FAULT, 1,
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/rapl\n",
+     "#\nEnergyIPMIFrequency=10\n", "option-without-plugin", JOULE_FAULT, 2,
+     NULL, "Parsing error at unrecognized key"},
+    {GOOD, "energyipmiFrequency=10\n", NULL, 0, 0, NULL, NULL},
+    {GOOD, "EnergyIPMIFrequency=0\n", "bad-value", JOULE_WARNING, 1,
+     "EnergyIPMIFrequency=1s", "10ms to 60s"},
+    {GOOD, "EnergyIPMIFrequenzy=1\n", "option-without-plugin", JOULE_FAULT, 1,
      NULL, NULL},
+    {GOOD, "EnergyIPMIPowerSensors=Nod=1\n", "bad-value", JOULE_WARNING, 1,
+     "EnergyIPMIPowerSensors=", "there is no label \"Node\""},
+    {GOOD, "EnergyIPMIRereadSdrCache=yes\n", "notice", JOULE_NOTE, 1, NULL,
+     "EnergyIPMIRereadSdrCache has no meaning here: "},
+    {GOOD, "EnergyIPMIPassword=geheim\n", "notice", JOULE_WARNING, 1, NULL,
+     "JouleIPMICredentialsFile"},
+    {GOOD, "EnergyIPMIPassword=geheimgeheimgeheimgeheim\n", "bad-value",
+     JOULE_WARNING, 1, "EnergyIPMIPassword=", "EnergyIPMIPassword=*** is not"},
     {GOOD, "ProfileHDF5Dir=/x\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
      "hdf5"},
     {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5x\n",
@@ -570,6 +582,24 @@ START_TEST(conf_values_are_used)
     ck_assert_uint_eq(check.period_place.line, 1);
     ck_assert_str_eq(check.acct_gather_conf, "/etc/slurm/acct_gather.conf");
     ck_assert_str_eq(check.plugin, "/opt/slurm-joule/" PLUGIN);
+}
+END_TEST
+
+/* Slurm's key gives way to ours, wherever it stands. */
+START_TEST(conf_two_keys_of_the_period)
+{
+    static const char *const texts[] = {
+        "EnergyIPMIFrequency=10\nJouleSamplePeriod=2\n",
+        "\nJouleSamplePeriod=2\nEnergyIPMIFrequency=10\n"};
+
+    for (int i = 0; i < COUNT(texts); i++) {
+        check_conf(GOOD, texts[i]);
+        ck_assert_int_eq(check.config.sample_period_ns, 2 * JOULE_NS_PER_S);
+        ck_assert_uint_eq(check.period_place.line, 2);
+    }
+    check_conf(GOOD, "EnergyIPMIFrequency=10\nEnergyIPMIBridgeSensors=yes\n");
+    ck_assert_int_eq(check.config.sample_period_ns, 10 * JOULE_NS_PER_S);
+    ck_assert_uint_eq(check.period_place.line, 1);
 }
 END_TEST
 
@@ -915,6 +945,8 @@ START_TEST(examples)
 {
     char *conf = shipped("etc/slurm.conf.example");
     char *gather = shipped("etc/acct_gather.conf.example");
+    char *inband = shipped("etc/acct_gather-ipmi.conf.example");
+    char *lan = shipped("etc/acct_gather-ipmi-lan.conf.example");
     struct joule_config defaults;
 
     tree_write(&tree, "usr/local/lib/slurm-joule/" PLUGIN, "");
@@ -923,10 +955,18 @@ START_TEST(examples)
     joule_option_defaults(joule_config_options, &defaults);
     ck_assert_int_eq(check.config.sample_period_ns, defaults.sample_period_ns);
     ck_assert_uint_eq(check.config.rapl_total_kinds, defaults.rapl_total_kinds);
+    /* Each option stands in one of them, but those for tests and those that
+     * mean nothing. */
     for (const struct joule_option *o = joule_config_options; o->key; o++)
-        ck_assert_ptr_nonnull(strstr(gather, o->key));
+        ck_assert_msg(o->type == JOULE_OPTION_IGNORED || o->secret ||
+                          strcmp(o->key, "JouleIPMIReader") == 0 ||
+                          strstr(gather, o->key) || strstr(inband, o->key) ||
+                          strstr(lan, o->key),
+                      "%s", o->key);
     free(conf);
     free(gather);
+    free(inband);
+    free(lan);
 }
 END_TEST
 
@@ -946,12 +986,14 @@ START_TEST(man_page_lists_the_options)
         end = strstr(begin + 1, item);
         if (!end)
             end = page + strlen(page);
+        options++;
+        if (o->type == JOULE_OPTION_IGNORED)
+            continue;
         joule_option_range(o, range, sizeof(range));
         snprintf(line, sizeof(line), "\nAllowed: %s.\nDefault: %s.\n", range,
-                 o->default_text);
+                 o->default_text[0] ? o->default_text : "none");
         ck_assert_msg(strstr(begin, line) && strstr(begin, line) < end,
                       "%s: the page does not say%s", o->key, line);
-        options++;
     }
     for (char *p = page; (p = strstr(p, item)); p++)
         items++;
@@ -983,6 +1025,7 @@ static Suite *suite(void)
     tcase_add_test(t, slurmconf_many_settings);
     tcase_add_loop_test(t, conf_checks, 0, COUNT(confs));
     tcase_add_test(t, conf_values_are_used);
+    tcase_add_test(t, conf_two_keys_of_the_period);
     tcase_add_test(t, conf_plugin_not_installed);
     tcase_add_test(t, conf_hostile);
     suite_add_tcase(s, t);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/meter/tally.h"
 #include "tests/unit/fake.h"
+#include "tests/unit/fake_power.h"
 
 #define S JOULE_NS_PER_S
 
 static struct fake fake;
+static struct fake_power bmc;
 static struct joule_tally tally;
 
 static void setup(void)
@@ -378,11 +381,158 @@ START_TEST(late_clock_reads_again)
 }
 END_TEST
 
+static void setup_power(void)
+{
+    fake_power_init(&bmc);
+    memset(&tally, 0xFF, sizeof(tally));
+}
+
+static void start_power(uint64_t base_uj)
+{
+    joule_tally_start(&tally, bmc.domain, bmc.source.domain_count, base_uj);
+}
+
+static void integrate_edge(int64_t ns, int64_t edge_ns)
+{
+    struct joule_power power[FAKE_LABELS_MAX];
+
+    bmc.now_ns += ns;
+    ck_assert_int_eq(bmc.source.ops->read_power(&bmc.source, power, NULL), 0);
+    joule_tally_integrate(&tally, bmc.domain, power, edge_ns, 3 * S);
+}
+
+static void integrate(int64_t ns)
+{
+    integrate_edge(ns, 0);
+}
+
+START_TEST(power_never_known)
+{
+    start_power(7);
+    ck_assert_uint_eq(tally.is_power, 1);
+    for (int i = 1; i < JOULE_POWER_STATUS_COUNT; i++) {
+        bmc.status[0] = i;
+        integrate(S);
+        ck_assert_uint_eq(tally.valid, 0);
+        ck_assert_uint_eq(tally.node_uj, 7);
+        ck_assert_int_eq(tally.mono_ns, 0);
+        ck_assert(joule_tally_overdue(&tally, bmc.now_ns, INT64_MAX));
+    }
+    ck_assert_uint_eq(tally.integrator[0].errors, JOULE_POWER_STATUS_COUNT - 1);
+}
+END_TEST
+
+/* What a source has let pass. */
+START_TEST(power_makes_no_sense)
+{
+    const double watts[] = {NAN, INFINITY, -INFINITY,
+                            -1,  -1e-9,    JOULE_POWER_MAX_W * 1.01};
+
+    start_power(0);
+    integrate(S);
+    bmc.watts[0] = watts[_i];
+    integrate(S);
+    ck_assert_uint_eq(tally.node_uj, 0);
+    ck_assert_uint_eq(tally.integrator[0].errors, 1);
+    bmc.watts[0] = 100;
+    integrate(S);
+    ck_assert_uint_eq(tally.node_uj, 200000000);
+}
+END_TEST
+
+START_TEST(power_of_the_node_fails)
+{
+    int64_t measured_ns;
+
+    fake_power_add(&bmc, "Socket0", 40);
+    start_power(0);
+    integrate(S);
+    integrate(S);
+    ck_assert_uint_eq(tally.node_uj, 100000000);
+    measured_ns = bmc.now_ns;
+    bmc.status[0] = JOULE_POWER_UNAVAILABLE;
+    for (int i = 0; i < 4; i++) {
+        integrate(S);
+        ck_assert_uint_eq(tally.node_uj, 100000000);
+        ck_assert_int_eq(tally.mono_ns, measured_ns);
+        ck_assert_uint_eq(tally.valid, 1);
+        ck_assert(joule_tally_overdue(&tally, bmc.now_ns, 3 * S) == (i == 3));
+    }
+    ck_assert_uint_eq(tally.integrator[1].uj, 200000000);
+    bmc.status[0] = JOULE_POWER_OK;
+    integrate(S);
+    ck_assert_uint_eq(tally.node_uj, 600000000);
+    ck_assert_int_eq(tally.gap_ns, 5 * S);
+    ck_assert(!joule_tally_overdue(&tally, bmc.now_ns, 3 * S));
+}
+END_TEST
+
+START_TEST(power_of_a_label_fails)
+{
+    fake_power_add(&bmc, "Socket0", 40);
+    bmc.status[1] = JOULE_POWER_REFUSED;
+    start_power(0);
+    for (int i = 0; i <= 10; i++)
+        integrate(S);
+    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_uint_eq(tally.node_uj, 1000000000);
+    ck_assert_uint_eq(tally.integrator[1].errors, 11);
+    bmc.status[1] = JOULE_POWER_OK;
+    integrate(10 * S);
+    /* Only the node's gaps are those of the total. */
+    ck_assert_int_eq(tally.gap_ns, 10 * S);
+    ck_assert_uint_eq(tally.integrator[1].uj, 0);
+}
+END_TEST
+
+START_TEST(power_adds_up)
+{
+    fake_power_add(&bmc, "Socket0", 40);
+    start_power(5000000);
+    ck_assert_uint_eq(tally.node_uj, 5000000);
+    integrate(S);
+    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_uint_eq(tally.node_uj, 5000000);
+    bmc.watts[0] = 300;
+    integrate(S);
+    ck_assert_uint_eq(tally.node_uj, 205000000);
+    ck_assert_uint_eq(tally.integrator[1].uj, 40000000);
+    ck_assert_int_eq(tally.mono_ns, bmc.now_ns);
+    bmc.watts[0] = 100;
+    integrate_edge(S, bmc.now_ns + S / 4);
+    ck_assert_uint_eq(tally.node_uj, 205000000 + 150000000);
+    ck_assert_int_eq(tally.gap_ns, 0);
+}
+END_TEST
+
+START_TEST(power_key)
+{
+    uint64_t one, two;
+
+    fake_power_add(&bmc, "Socket0", 40);
+    one = joule_domains_key(bmc.domain, 2);
+    bmc.domain[1].name[6] = '1';
+    two = joule_domains_key(bmc.domain, 2);
+    ck_assert_uint_ne(one, two);
+    bmc.domain[1].name[6] = '0';
+    ck_assert_uint_eq(joule_domains_key(bmc.domain, 2), one);
+}
+END_TEST
+
+START_TEST(power_gap)
+{
+    ck_assert_int_eq(joule_power_gap_ns(10 * JOULE_NS_PER_MS), 3 * S);
+    ck_assert_int_eq(joule_power_gap_ns(S), 3 * S);
+    ck_assert_int_eq(joule_power_gap_ns(60 * S), 180 * S);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tally");
     TCase *bad = tcase_create("bad counters");
     TCase *good = tcase_create("counters");
+    TCase *power = tcase_create("power");
     SRunner *runner;
     int failed;
 
@@ -409,6 +559,16 @@ int main(void)
     tcase_add_test(good, key_of_the_same);
     tcase_add_test(good, late_clock_reads_again);
     suite_add_tcase(suite, good);
+
+    tcase_add_checked_fixture(power, setup_power, NULL);
+    tcase_add_test(power, power_never_known);
+    tcase_add_loop_test(power, power_makes_no_sense, 0, 6);
+    tcase_add_test(power, power_of_the_node_fails);
+    tcase_add_test(power, power_of_a_label_fails);
+    tcase_add_test(power, power_adds_up);
+    tcase_add_test(power, power_key);
+    tcase_add_test(power, power_gap);
+    suite_add_tcase(suite, power);
 
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -56,6 +56,32 @@ static bool names_plugin(const char *types, const char *plugin)
     return false;
 }
 
+/* Whether an energy plugin of ours is configured. */
+static bool is_ours(const struct joule_gathercheck *g)
+{
+    return names_plugin(g->energy_type, "joule_rapl") ||
+           names_plugin(g->energy_type, "joule_ipmi");
+}
+
+static void unknown_option(const struct joule_slurmconf_setting *s,
+                           struct joule_findings *findings)
+{
+    char known[256] = "";
+
+    for (const struct joule_option *row = joule_config_options; row->key;
+         row++) {
+        if (strncmp(row->key, "Joule", 5) != 0)
+            continue;
+        if (known[0])
+            strncat(known, ", ", sizeof(known) - strlen(known) - 1);
+        strncat(known, row->key, sizeof(known) - strlen(known) - 1);
+    }
+    joule_finding_add(findings, JOULE_FAULT, "unknown-option", &s->place, NULL,
+                      "%s is no option of slurm-joule (there are %s): "
+                      "slurmctld and slurmd do not start with it",
+                      s->key, known);
+}
+
 static void check_joule(const struct joule_gathercheck *g,
                         const struct joule_slurmconf_setting *s,
                         struct joule_config *config,
@@ -65,28 +91,24 @@ static void check_joule(const struct joule_gathercheck *g,
     const struct joule_option *row =
         joule_option_find(joule_config_options, s->key);
     struct joule_error err;
-    char value[128], advice[256], known[256] = "";
+    char value[JOULE_OPTION_TEXT_MAX + 1];
+    char advice[sizeof(value) + 64];
 
     if (!row) {
-        for (row = joule_config_options; row->key; row++) {
-            if (known[0])
-                strncat(known, ", ", sizeof(known) - strlen(known) - 1);
-            strncat(known, row->key, sizeof(known) - strlen(known) - 1);
-        }
-        joule_finding_add(findings, JOULE_FAULT, "unknown-option", &s->place,
-                          NULL,
-                          "%s is no option of slurm-joule (there are %s): "
-                          "slurmctld and slurmd do not start with it",
-                          s->key, known);
+        unknown_option(s, findings);
         return;
     }
-    if (!names_plugin(g->energy_type, "joule_rapl"))
+    if (!is_ours(g))
         joule_finding_add(findings, JOULE_FAULT, "option-without-plugin",
                           &s->place, NULL,
                           "%s is set, but AcctGatherEnergyType is no plugin "
                           "of slurm-joule: slurmctld and slurmd do not start "
                           "with it",
                           s->key);
+    if (row->notice)
+        joule_finding_add(findings, row->secret ? JOULE_WARNING : JOULE_NOTE,
+                          "notice", &s->place, NULL, "%s %s", row->key,
+                          row->notice);
     if (joule_option_set(row, config, s->value, &err) < 0) {
         joule_option_format(row, config, value, sizeof(value));
         snprintf(advice, sizeof(advice), "%s=%s", row->key, value);
@@ -94,7 +116,9 @@ static void check_joule(const struct joule_gathercheck *g,
                           advice, "%s; the plugin uses %s", err.text, value);
         return;
     }
-    if (row->offset == offsetof(struct joule_config, sample_period_ns))
+    if (row->type == JOULE_OPTION_DURATION &&
+        row->offset == offsetof(struct joule_config, sample_period_ns) &&
+        !(row->yields && config->sample_period_given))
         *period_place = s->place;
 }
 
@@ -147,7 +171,8 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
     for (size_t i = 0; i < conf.count; i++) {
         const struct joule_slurmconf_setting *s = &conf.settings[i];
 
-        if (strncasecmp(s->key, "Joule", 5) == 0)
+        if (strncasecmp(s->key, "Joule", 5) == 0 ||
+            (is_ours(g) && joule_option_find(joule_config_options, s->key)))
             check_joule(g, s, config, period_place, findings);
         else
             check_other(g, s, findings);

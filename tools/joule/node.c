@@ -128,6 +128,10 @@ void joule_node_collect(struct joule_node *n, int root_fd,
     n->age_ns = joule_clock_mono_ns(clock) - s->tally.mono_ns;
     n->fresh = n->age_ns <= 3 * s->period_ns;
     for (uint32_t i = 0; i < s->tally.count; i++) {
+        if (s->tally.is_power) {
+            n->errors += s->tally.integrator[i].errors;
+            continue;
+        }
         n->wraps += s->tally.counter[i].wraps;
         n->errors += s->tally.counter[i].errors;
     }

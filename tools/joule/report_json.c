@@ -140,7 +140,7 @@ static void put_board(struct joule_json *j, const struct joule_node *n)
 
 static void put_conf(struct joule_json *j, const struct joule_probe *p)
 {
-    char value[256];
+    char value[JOULE_OPTION_TEXT_MAX + 1];
 
     joule_json_object(j, "configuration");
     joule_json_bool(j, "checked", p->conf_checked);
@@ -150,6 +150,8 @@ static void put_conf(struct joule_json *j, const struct joule_probe *p)
     joule_json_object(j, "options");
     for (const struct joule_option *row = joule_config_options; row->key;
          row++) {
+        if (row->type == JOULE_OPTION_IGNORED)
+            continue;
         joule_option_format(row, &p->conf.config, value, sizeof(value));
         joule_json_string(j, row->key, value);
     }

@@ -152,7 +152,7 @@ static void print_board(FILE *out, const struct joule_node *n)
 static void print_conf(FILE *out, const struct joule_probe *p)
 {
     const struct joule_confcheck *c = &p->conf;
-    char value[256];
+    char value[JOULE_OPTION_TEXT_MAX + 1];
 
     fputs("\nConfiguration\n", out);
     if (!p->conf_checked) {
@@ -164,6 +164,8 @@ static void print_conf(FILE *out, const struct joule_probe *p)
         c->acct_gather_conf[0] ? c->acct_gather_conf : "none");
     row(out, "plugin", "%s", c->plugin[0] ? c->plugin : "not found");
     for (const struct joule_option *o = joule_config_options; o->key; o++) {
+        if (o->type == JOULE_OPTION_IGNORED)
+            continue;
         joule_option_format(o, &c->config, value, sizeof(value));
         row(out, o->key, "%s", value);
     }

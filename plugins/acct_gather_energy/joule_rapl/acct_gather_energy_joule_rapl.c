@@ -17,14 +17,17 @@ const char plugin_name[] = "slurm-joule: energy from RAPL counters";
 const char plugin_type[] = "acct_gather_energy/joule_rapl";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
-static struct joule_source *rapl_open(int root_fd,
-                                      const struct joule_config *config,
-                                      struct joule_error *err)
+static struct joule_source *
+rapl_open(int root_fd, const struct joule_config *config, const char *node,
+          enum joule_energy_role role, struct joule_error *err)
 {
     struct joule_rapl_options opt = {
         .total_kinds = config->rapl_total_kinds,
     };
 
+    /* Whoever they are, the counters are the host's. */
+    (void)node;
+    (void)role;
     return joule_rapl_create(root_fd, &opt, err);
 }
 

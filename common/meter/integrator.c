@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/meter/integrator.h"
+
+/* W * ns = nJ */
+#define NJ_PER_UJ 1000.0
+
+/* Energy between two measurements: see the header. */
+static double interval_uj(double before_w, double now_w, int64_t before_ns,
+                          int64_t now_ns, int64_t edge_ns)
+{
+    double ns = (double)(now_ns - before_ns);
+
+    if (edge_ns >= before_ns && edge_ns <= now_ns)
+        return (before_w * (double)(edge_ns - before_ns) +
+                now_w * (double)(now_ns - edge_ns)) /
+               NJ_PER_UJ;
+    return (before_w + now_w) / 2 * ns / NJ_PER_UJ;
+}
+
+/* Whole microjoules and the rest apart: a double alone would lose the rest
+ * after some gigajoules, and with it a power of milliwatts. */
+static void add_uj(struct joule_integrator *g, double uj)
+{
+    double sum = g->rest_uj + uj;
+    uint64_t whole = (uint64_t)sum;
+
+    g->uj += whole;
+    g->rest_uj = sum - (double)whole;
+}
+
+int64_t joule_integrator_update(struct joule_integrator *g, double watts,
+                                int64_t at_ns, int64_t edge_ns, int64_t gap_ns)
+{
+    int64_t ns = at_ns - g->read_ns;
+    int64_t lost_ns = 0;
+
+    if (g->readings == 0) {
+        g->changed_ns = at_ns;
+    } else if (ns <= 0) {
+        return 0;
+    } else {
+        if (ns > gap_ns || ns > JOULE_POWER_BRIDGE_NS) {
+            g->gaps++;
+            lost_ns = ns;
+        }
+        if (ns > JOULE_POWER_BRIDGE_NS)
+            g->lost++;
+        else
+            add_uj(g,
+                   interval_uj(g->power_w, watts, g->read_ns, at_ns, edge_ns));
+        if (watts != g->power_w)
+            g->changed_ns = at_ns;
+    }
+    g->power_w = watts;
+    g->read_ns = at_ns;
+    if (g->readings != UINT32_MAX)
+        g->readings++;
+    return lost_ns;
+}
+
+void joule_integrator_error(struct joule_integrator *g)
+{
+    if (g->errors != UINT32_MAX)
+        g->errors++;
+}
+
+uint64_t joule_integrator_extend(const struct joule_integrator *g,
+                                 int64_t now_ns)
+{
+    int64_t ns = now_ns - g->read_ns;
+
+    if (g->readings == 0 || ns <= 0)
+        return g->uj;
+    if (ns > JOULE_POWER_BRIDGE_NS)
+        ns = JOULE_POWER_BRIDGE_NS;
+    return g->uj + (uint64_t)(g->rest_uj + g->power_w * (double)ns / NJ_PER_UJ);
+}

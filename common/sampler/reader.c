@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sampler/reader.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/sampler/child.h"
+
+#define GRACE_NS      JOULE_NS_PER_S /* beyond what the BMC is given */
+#define BACKOFF_MAX_S 60
+
+/* Head of both kinds of sources here. */
+struct labels {
+    struct joule_source source; /* first: a source is cast to it */
+    struct joule_domain domains[JOULE_IPMI_LABELS_MAX];
+};
+
+struct reader {
+    struct labels labels; /* first */
+    const struct joule_clock *clock;
+    char *program;
+    struct joule_ipmi_config config;
+    struct joule_child child;
+    bool open; /* the process has answered JOULE_WIRE_OPEN */
+    uint64_t seq;
+    int interrupt_fd;
+    atomic_bool interrupted;
+    /* back-off */
+    unsigned failures; /* in a row */
+    int64_t retry_ns;  /* of the clock: not before */
+    /* what the last connection found */
+    bool has_found;
+    struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+    /* for the log, in this order */
+    bool say_found;
+    struct joule_error remark; /* empty: none */
+};
+
+union reply {
+    struct joule_wire_head head;
+    struct joule_wire_opened opened;
+    struct joule_wire_values values;
+};
+
+_Static_assert(sizeof(((struct joule_domain *)0)->name) ==
+                   JOULE_IPMI_LABEL_SIZE,
+               "labels are the names of domains");
+
+static const char *const driver_names[] = {
+    [JOULE_IPMI_DRIVER_ANY] = "in-band",
+    [JOULE_IPMI_DRIVER_OPENIPMI] = "OPENIPMI",
+    [JOULE_IPMI_DRIVER_KCS] = "KCS",
+    [JOULE_IPMI_DRIVER_SSIF] = "SSIF",
+    [JOULE_IPMI_DRIVER_LAN] = "LAN",
+    [JOULE_IPMI_DRIVER_LAN_2_0] = "LAN_2_0",
+};
+
+/* The process is of no more use. */
+static int protocol_error(struct reader *r, const char *what,
+                          struct joule_error *err)
+{
+    joule_child_kill(&r->child);
+    return joule_error_set(err, EPROTO,
+                           "the reader process does not speak as %s should "
+                           "(%s): is it of another version?",
+                           r->program, what);
+}
+
+static int late(struct reader *r, int64_t wait_ns, struct joule_error *err)
+{
+    joule_child_kill(&r->child);
+    return joule_error_set(err, ETIMEDOUT,
+                           "the BMC and the process that reads it gave no "
+                           "answer in %.3g s",
+                           (double)wait_ns / (double)JOULE_NS_PER_S);
+}
+
+static int send_request(struct reader *r, struct joule_wire_head *head,
+                        uint32_t type, uint32_t size, int64_t wait_ns,
+                        struct joule_error *err)
+{
+    head->version = JOULE_WIRE_VERSION;
+    head->type = type;
+    head->size = size;
+    head->seq = ++r->seq;
+    if (send(r->child.fd, head, size, MSG_NOSIGNAL) == (ssize_t)size)
+        return 0;
+    if (errno == EPIPE || errno == ECONNRESET)
+        return joule_child_explain(&r->child, err);
+    if (errno == EAGAIN)
+        return late(r, wait_ns, err);
+    joule_child_kill(&r->child);
+    return joule_error_set(err, errno, "cannot ask the reader process: %m");
+}
+
+/* A packet, whatever it is: its size; 0 if there is none yet; -1 and the
+ * process is gone. */
+static ssize_t receive(struct reader *r, union reply *reply,
+                       struct joule_error *err)
+{
+    ssize_t n = recv(r->child.fd, reply, sizeof(*reply), MSG_TRUNC);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0) /* an empty packet is none of ours: as good as the end */
+        return joule_child_explain(&r->child, err);
+    if ((size_t)n < sizeof(reply->head) || (size_t)n > sizeof(*reply) ||
+        reply->head.size != (uint32_t)n)
+        return protocol_error(r, "a packet of the wrong size", err);
+    if (reply->head.version != JOULE_WIRE_VERSION)
+        return protocol_error(r, "another version of the protocol", err);
+    return n;
+}
+
+/* Errors that have a meaning of their own for the caller of read_power are
+ * not those of a BMC. */
+static int refused(union reply *reply, struct joule_error *err)
+{
+    int errnum = reply->head.error;
+
+    if (errnum < 0 || errnum == EAGAIN || errnum == ECANCELED)
+        errnum = EIO;
+    reply->head.text[sizeof(reply->head.text) - 1] = '\0';
+    errno = errnum;
+    if (reply->head.text[0] == '\0')
+        return joule_error_set(err, errnum, "the BMC cannot be read: %m");
+    return joule_error_set(err, errnum, "%s", reply->head.text);
+}
+
+/* Wait for the answer to the last request; a reply to an earlier one is
+ * dropped.  -1: the reader process has been ended, or (r->child.pid is not 0)
+ * it is well and what it was asked for has failed. */
+static int wait_reply(struct reader *r, uint32_t type, size_t size,
+                      int64_t wait_ns, union reply *reply,
+                      struct joule_error *err)
+{
+    int64_t deadline_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
+    ssize_t n;
+
+    do {
+        if (joule_child_wait(&r->child, r->interrupt_fd, deadline_ns) < 0) {
+            if (errno == ETIMEDOUT)
+                return late(r, wait_ns, err);
+            if (errno == ECANCELED)
+                return -1;
+            joule_child_kill(&r->child);
+            return joule_error_set(err, errno,
+                                   "cannot wait for the reader process: %m");
+        }
+        n = receive(r, reply, err);
+        if (n < 0)
+            return -1;
+    } while (n == 0 || reply->head.seq != r->seq);
+    if (reply->head.type != type)
+        return protocol_error(r, "an answer to something else", err);
+    if (reply->head.error != 0)
+        return refused(reply, err);
+    if ((size_t)n != size)
+        return protocol_error(r, "an answer of the wrong size", err);
+    return 0;
+}
+
+static bool same_sensor(const struct joule_wire_found *a,
+                        const struct joule_wire_found *b)
+{
+    return a->kind == b->kind && a->record_id == b->record_id &&
+           a->number == b->number && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->unit, b->unit) == 0 && a->step_w == b->step_w &&
+           a->max_w == b->max_w;
+}
+
+static void take_found(struct reader *r, struct joule_wire_opened *opened)
+{
+    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+        struct joule_wire_found *found = &opened->found[i];
+        struct joule_ipmi_sensor *sensor = &r->config.sensor[i];
+
+        found->name[sizeof(found->name) - 1] = '\0';
+        found->unit[sizeof(found->unit) - 1] = '\0';
+        if (!r->has_found || !same_sensor(found, &r->found[i]))
+            r->say_found = true;
+        r->found[i] = *found;
+        if (sensor->kind <= JOULE_IPMI_SENSOR_NAME)
+            memcpy(sensor->found_name, found->name, sizeof(found->name));
+    }
+    r->has_found = true;
+    opened->head.text[sizeof(opened->head.text) - 1] = '\0';
+    if (opened->head.text[0])
+        joule_error_set(&r->remark, 0, "%s", opened->head.text);
+}
+
+static int connect_bmc(struct reader *r, struct joule_error *err)
+{
+    struct joule_wire_open request;
+    union reply reply;
+    int64_t wait_ns = r->config.connect_ns + GRACE_NS;
+    int rc, errnum;
+
+    /* One that has given up its rights ends after a failure. */
+    if (!joule_child_is_there(&r->child))
+        joule_child_kill(&r->child);
+    if (r->child.pid == 0 && joule_child_start(&r->child, r->program, err) < 0)
+        return -1;
+    memset(&request, 0, sizeof(request));
+    request.config = r->config;
+    rc = send_request(r, &request.head, JOULE_WIRE_OPEN, sizeof(request),
+                      wait_ns, err);
+    errnum = errno;
+    explicit_bzero(&request, sizeof(request)); /* the password */
+    errno = errnum;
+    if (rc < 0)
+        return -1;
+    rc = wait_reply(r, JOULE_WIRE_OPEN, sizeof(reply.opened), wait_ns, &reply,
+                    err);
+    if (rc == 0 && reply.opened.count != r->config.sensor_count)
+        rc = protocol_error(r, "another number of sensors", err);
+    if (rc < 0) {
+        /* What failed attempts leave behind in it is not gathered; it has no
+         * session with the BMC that it could close. */
+        if (errno != ECANCELED)
+            joule_child_kill(&r->child);
+        return -1;
+    }
+    take_found(r, &reply.opened);
+    r->open = true;
+    return 0;
+}
+
+/* The sum of a label's sensors.  One that reads 0 W may be one of several: a
+ * power supply that only stands by. */
+static void sum_label(const struct reader *r, uint32_t label,
+                      const struct joule_wire_value *value,
+                      struct joule_power *out)
+{
+    int64_t first_ns = 0, since_first_ns = 0, n = 0;
+    enum joule_power_status worst = JOULE_POWER_OK;
+    double watts = 0;
+
+    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+        const struct joule_wire_value *v = &value[i];
+        int64_t middle_ns = v->begin_ns + (v->end_ns - v->begin_ns) / 2;
+
+        if (r->config.sensor[i].label != label)
+            continue;
+        if (n++ == 0)
+            first_ns = middle_ns;
+        since_first_ns += middle_ns - first_ns;
+        if (v->status == JOULE_POWER_OK)
+            watts += v->watts;
+        else if (v->status != JOULE_POWER_ZERO && v->status > worst)
+            worst = v->status;
+    }
+    if (worst == JOULE_POWER_OK) {
+        if (!(watts <= JOULE_POWER_MAX_W)) /* nor is NaN */
+            worst = JOULE_POWER_ABSURD;
+        else if (watts < 0)
+            worst = JOULE_POWER_NEGATIVE;
+        else if (watts == 0 && label == 0)
+            worst = JOULE_POWER_ZERO;
+    }
+    out->watts = worst == JOULE_POWER_OK ? watts : 0;
+    out->status = worst;
+    out->mono_ns = first_ns + since_first_ns / n;
+}
+
+/* What arithmetic relies on; anything else in a value is judged as power. */
+static bool is_sound(const struct joule_wire_value *v)
+{
+    return (unsigned)v->status < JOULE_POWER_STATUS_COUNT && v->begin_ns >= 0 &&
+           v->end_ns >= v->begin_ns && v->end_ns <= INT64_MAX / 128;
+}
+
+static int read_values(struct reader *r, struct joule_power *out,
+                       struct joule_error *err)
+{
+    struct joule_wire_read request;
+    union reply reply;
+    int64_t wait_ns = r->config.answer_ns + GRACE_NS;
+
+    memset(&request, 0, sizeof(request));
+    if (send_request(r, &request.head, JOULE_WIRE_READ, sizeof(request),
+                     wait_ns, err) < 0 ||
+        wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), wait_ns, &reply,
+                   err) < 0)
+        return -1;
+    if (reply.values.count != r->config.sensor_count)
+        return protocol_error(r, "another number of values", err);
+    for (uint32_t i = 0; i < r->config.sensor_count; i++)
+        if (!is_sound(&reply.values.value[i]))
+            return protocol_error(r, "a value that cannot be", err);
+    for (uint32_t i = 0; i < r->config.label_count; i++)
+        sum_label(r, i, reply.values.value, &out[i]);
+    return 0;
+}
+
+static void back_off(struct reader *r)
+{
+    int64_t s = r->failures < 6 ? INT64_C(1) << r->failures : BACKOFF_MAX_S;
+
+    r->failures++;
+    if (r->failures > 6)
+        r->failures = 6;
+    r->retry_ns = joule_clock_mono_ns(r->clock) + s * JOULE_NS_PER_S;
+}
+
+static int reader_read_power(struct joule_source *source,
+                             struct joule_power *out, struct joule_error *err)
+{
+    struct reader *r = (struct reader *)source;
+    int errnum;
+
+    if (atomic_load(&r->interrupted)) {
+        joule_child_destroy(&r->child);
+        errno = ECANCELED;
+        return -1;
+    }
+    joule_child_reap(&r->child);
+    if (!r->open && r->failures > 0 &&
+        joule_clock_mono_ns(r->clock) < r->retry_ns) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if ((r->open || connect_bmc(r, err) == 0) &&
+        read_values(r, out, err) == 0) {
+        r->failures = 0;
+        return 0;
+    }
+    errnum = errno;
+    /* A process that is well but could not read connects again: the session
+     * may be gone. */
+    r->open = false;
+    back_off(r);
+    errno = errnum;
+    return -1;
+}
+
+static void reader_interrupt(struct joule_source *source)
+{
+    struct reader *r = (struct reader *)source;
+    const uint64_t one = 1;
+
+    atomic_store(&r->interrupted, true);
+    /* Never reset; can fail only when it has been written 2^64 - 2 times. */
+    if (write(r->interrupt_fd, &one, sizeof(one)) < 0)
+        return;
+}
+
+static void describe_sensor(const struct reader *r, uint32_t i, char *buf,
+                            size_t size)
+{
+    const struct joule_wire_found *f = &r->found[i];
+    const char *label = r->config.label[r->config.sensor[i].label];
+    size_t len;
+
+    snprintf(buf, size, "%s%s", r->config.label_count > 1 ? label : "",
+             r->config.label_count > 1 ? "=" : "");
+    len = strlen(buf);
+    if (f->kind == JOULE_IPMI_SENSOR_DCMI_ENHANCED)
+        snprintf(buf + len, size - len, "DCMI mean power");
+    else if (f->kind == JOULE_IPMI_SENSOR_DCMI)
+        snprintf(buf + len, size - len, "DCMI power");
+    else if (f->step_w > 0 && f->max_w > 0)
+        snprintf(buf + len, size - len,
+                 "%s (record %u, 0-%g W in steps of %g W)", f->name,
+                 (unsigned)f->record_id, f->max_w, f->step_w);
+    else
+        snprintf(buf + len, size - len, "%s (record %u)", f->name,
+                 (unsigned)f->record_id);
+}
+
+static void describe_found(const struct reader *r, struct joule_error *out)
+{
+    const struct joule_ipmi_config *c = &r->config;
+    bool lan = c->driver == JOULE_IPMI_DRIVER_LAN ||
+               c->driver == JOULE_IPMI_DRIVER_LAN_2_0;
+    char text[4 * JOULE_ERROR_MAX] = "";
+    size_t len = 0;
+
+    for (uint32_t i = 0; i < c->sensor_count && len + 1 < sizeof(text); i++) {
+        if (i > 0)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, ", ");
+        if (len + 1 >= sizeof(text))
+            break;
+        describe_sensor(r, i, text + len, sizeof(text) - len);
+        len += strlen(text + len);
+    }
+    joule_error_set(
+        out, 0, "reads sensor%s %s of %s, %s", c->sensor_count > 1 ? "s" : "",
+        text, lan ? c->host : "this machine's BMC", driver_names[c->driver]);
+}
+
+static int reader_remark(struct joule_source *source,
+                         struct joule_error *ret_remark)
+{
+    struct reader *r = (struct reader *)source;
+
+    if (r->say_found) {
+        r->say_found = false;
+        describe_found(r, ret_remark);
+        return 1;
+    }
+    if (r->remark.text[0]) {
+        *ret_remark = r->remark;
+        r->remark.text[0] = '\0';
+        return 1;
+    }
+    return 0;
+}
+
+static void reader_destroy(struct joule_source *source)
+{
+    struct reader *r = (struct reader *)source;
+
+    joule_child_destroy(&r->child);
+    if (r->interrupt_fd >= 0)
+        close(r->interrupt_fd);
+    free(r->program);
+    explicit_bzero(&r->config, sizeof(r->config));
+    free(r);
+}
+
+static const struct joule_source_ops reader_ops = {
+    .type = "ipmi",
+    .read_power = reader_read_power,
+    .remark = reader_remark,
+    .interrupt = reader_interrupt,
+    .destroy = reader_destroy,
+};
+
+static int labels_read_power(struct joule_source *source,
+                             struct joule_power *out, struct joule_error *err)
+{
+    (void)source;
+    (void)out;
+    return joule_error_set(err, ENOSYS, "the BMC is read in slurmd only");
+}
+
+static void labels_interrupt(struct joule_source *source)
+{
+    (void)source;
+}
+
+static void labels_destroy(struct joule_source *source)
+{
+    free(source);
+}
+
+static const struct joule_source_ops labels_ops = {
+    .type = "ipmi",
+    .read_power = labels_read_power,
+    .interrupt = labels_interrupt,
+    .destroy = labels_destroy,
+};
+
+static void fill_labels(struct labels *labels,
+                        const struct joule_source_ops *ops,
+                        const struct joule_ipmi_config *config)
+{
+    labels->source.ops = ops;
+    labels->source.domains = labels->domains;
+    labels->source.domain_count = config->label_count;
+    for (uint32_t i = 0; i < config->label_count; i++) {
+        struct joule_domain *d = &labels->domains[i];
+
+        d->kind = JOULE_DOMAIN_POWER;
+        d->unit.num = 1;
+        d->width_bits = 64;
+        d->in_total = i == 0;
+        memcpy(d->name, config->label[i], sizeof(d->name));
+        d->name[sizeof(d->name) - 1] = '\0';
+    }
+}
+
+struct joule_source *
+joule_reader_labels_create(const struct joule_ipmi_config *config)
+{
+    struct labels *labels = calloc(1, sizeof(*labels));
+
+    if (!labels) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    fill_labels(labels, &labels_ops, config);
+    return &labels->source;
+}
+
+static bool is_usable(const struct joule_ipmi_config *config)
+{
+    bool has_sensor[JOULE_IPMI_LABELS_MAX] = {false};
+
+    if (config->label_count < 1 ||
+        config->label_count > JOULE_IPMI_LABELS_MAX ||
+        config->sensor_count > JOULE_IPMI_SENSORS_MAX ||
+        (unsigned)config->driver > JOULE_IPMI_DRIVER_LAN_2_0 ||
+        config->answer_ns <= 0 || config->connect_ns <= 0)
+        return false;
+    for (uint32_t i = 0; i < config->sensor_count; i++) {
+        if (config->sensor[i].label >= config->label_count)
+            return false;
+        has_sensor[config->sensor[i].label] = true;
+    }
+    for (uint32_t i = 0; i < config->label_count; i++)
+        if (!has_sensor[i])
+            return false;
+    return true;
+}
+
+struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
+                                         struct joule_error *err)
+{
+    struct reader *r;
+    int errnum;
+
+    if (opt->program[0] != '/' || !is_usable(opt->config)) {
+        joule_error_set(err, EINVAL,
+                        "no absolute path of a program, or a configuration "
+                        "without sensors");
+        return NULL;
+    }
+    r = calloc(1, sizeof(*r));
+    if (!r) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    r->clock = opt->clock;
+    r->config = *opt->config;
+    joule_child_init(&r->child);
+    fill_labels(&r->labels, &reader_ops, &r->config);
+    r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    r->program = strdup(opt->program);
+    if (r->interrupt_fd >= 0 && r->program)
+        return &r->labels.source;
+    errnum = errno;
+    reader_destroy(&r->labels.source);
+    errno = errnum;
+    joule_error_set(err, errnum, "cannot prepare to read the BMC: %m");
+    return NULL;
+}
+
+const struct joule_wire_found *
+joule_reader_found(const struct joule_source *source)
+{
+    const struct reader *r = (const struct reader *)source;
+
+    return source->ops == &reader_ops && r->has_found ? r->found : NULL;
+}

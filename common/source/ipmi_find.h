@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ipmi_find.h - which of a BMC's sensors those of the configuration are, and
+ * whether they still are the same.
+ */
+#ifndef JOULE_SOURCE_IPMI_FIND_H
+#define JOULE_SOURCE_IPMI_FIND_H
+
+#include "common/source/ipmi_repo.h"
+#include "common/source/ipmi_wire.h"
+
+/* found_name of a FIRST sensor that turned out to be DCMI. */
+#define JOULE_IPMI_DCMI_NAME "DCMI"
+
+/* A sensor of the configuration, found. */
+struct joule_ipmi_slot {
+    enum joule_ipmi_sensor_kind kind; /* RECORD, DCMI or DCMI_ENHANCED */
+    uint8_t attribute;                /* DCMI_ENHANCED: averaging period */
+    bool changed;                     /* not what found_name or *before said */
+    struct joule_sdr sdr;             /* RECORD */
+};
+
+/*
+ * Find every sensor of the configuration: slots[sensor_count].  [before] are
+ * those of an earlier connection, or NULL.  *ret_remark says what the admin
+ * may want to know, or is empty.
+ * -1 with a sentence and errno
+ *   ENOENT    there is no such record or name, or nothing in watts at all;
+ *             the records are others than found_name says
+ *   ENOTUNIQ  a name that several records have
+ *   EINVAL    a record that is not in watts
+ *   ENOTSUP   a conversion that is not supported; no DCMI
+ *   others    of joule_ipmi_repo_read
+ */
+int joule_ipmi_find(struct joule_ipmi_repo *repo,
+                    const struct joule_ipmi_config *config,
+                    const struct joule_ipmi_slot *before, int64_t deadline_ns,
+                    struct joule_ipmi_slot *slots,
+                    struct joule_error *ret_remark, struct joule_error *err);
+
+/* Whether the slot's record still says what it said.  0, or -1 with a sentence
+ * and errno: ESTALE if it does not, else of joule_ipmi_repo_read. */
+int joule_ipmi_verify(struct joule_ipmi_repo *repo,
+                      const struct joule_ipmi_slot *slot, int64_t deadline_ns,
+                      struct joule_error *err);
+
+/* Ask for the slot's power, one message.  -1: of joule_ipmi_link_ask. */
+int joule_ipmi_ask_power(struct joule_ipmi_link *link,
+                         const struct joule_ipmi_slot *slot,
+                         int64_t deadline_ns, struct joule_wire_value *out,
+                         struct joule_error *err);
+
+#endif

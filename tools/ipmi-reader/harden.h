@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * harden.h - what the reader process gives up before it talks to a BMC.
+ */
+#ifndef JOULE_TOOLS_IPMI_READER_HARDEN_H
+#define JOULE_TOOLS_IPMI_READER_HARDEN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/base/error.h"
+
+/*
+ * At the start, before anything is read: no descriptor but 0, 1 and 2 (which
+ * become /dev/null where they are closed), no environment, no core file, not
+ * to be traced, no new privileges, a bound on memory, all signals blocked.
+ * The process is killed with [parent].  -1 with errno and a sentence.
+ */
+int joule_harden_start(pid_t parent, struct joule_error *err);
+
+/*
+ * Before packets of the LAN are parsed, and once a device is open: be nobody,
+ * without capabilities; [keep_ipc] keeps CAP_IPC_OWNER.  Nothing is done for
+ * who is not root.  Cannot be undone; -1 with errno and a sentence: go on in
+ * no case.
+ */
+int joule_harden_drop(pid_t parent, bool keep_ipc, struct joule_error *err);
+
+#endif
