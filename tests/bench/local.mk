@@ -17,3 +17,11 @@ tests_bench_bench_ipmi_SOURCES = tests/bench/bench_ipmi.c \
 	tests/bench/bench.c tests/bench/bench.h $(bmc_sources)
 tests_bench_bench_ipmi_CFLAGS = $(AM_CFLAGS) $(IPMIMONITORING_CFLAGS)
 tests_bench_bench_ipmi_LDADD = libjoule.la $(IPMIMONITORING_LIBS) -lm
+
+# Takes no time that could be measured: a test as well.
+check_PROGRAMS += tests/bench/bench_replay
+TESTS += tests/bench/bench_replay
+tests_bench_bench_replay_SOURCES = tests/bench/bench_replay.c \
+	tests/bench/bench.c tests/bench/bench.h
+tests_bench_bench_replay_LDADD = tests/sim/bmcsim/libbmc.la libjoule.la -lm
+EXTRA_DIST += tests/fixtures/georgiou2014-precision.csv
