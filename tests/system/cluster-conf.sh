@@ -140,7 +140,13 @@ END
 
 # Private copies of the files through which names are resolved.
 write_names() {
-    echo "127.0.0.1 localhost node0 node1 node2 node3 node4" > "$WORK/etc/hosts"
+    local i
+    {
+        echo "127.0.0.1 localhost node0 node1 node2 node3 node4"
+        for ((i = 1; i <= 4; i++)); do
+            echo "127.0.1.$i bmc-node$i"
+        done
+    } > "$WORK/etc/hosts"
     { grep -v "^$TEST_USER:" /etc/passwd
       echo "$TEST_USER:x:$TEST_UID:$TEST_UID::$WORK/home/$TEST_USER:/bin/bash"
     } > "$WORK/etc/passwd"

@@ -12,6 +12,13 @@ endif
 tests_system_rpcping_SOURCES = tests/system/rpcping.c
 tests_system_rpcping_LDADD = $(SLURM_LIBS)
 
+if HAVE_FREEIPMI
+check_PROGRAMS += tests/system/hogsessions
+endif
+tests_system_hogsessions_SOURCES = tests/system/hogsessions.c
+tests_system_hogsessions_CPPFLAGS = $(AM_CPPFLAGS) $(FREEIPMI_CFLAGS)
+tests_system_hogsessions_LDADD = $(FREEIPMI_LIBS)
+
 dist_check_SCRIPTS += \
 	tests/packages.sh \
 	tests/run \
@@ -24,6 +31,8 @@ dist_check_SCRIPTS += \
 	tests/system/test_energy.sh \
 	tests/system/test_harness.sh \
 	tests/system/test_inband.sh \
+	tests/system/test_ipmi.sh \
+	tests/system/test_ipmi_faults.sh \
 	tests/system/test_ipmi_options.sh \
 	tests/system/test_jobs.sh \
 	tests/system/test_live.sh \
@@ -37,4 +46,5 @@ EXTRA_DIST += \
 	.ci/run \
 	tests/system/cluster-conf.sh \
 	tests/system/helgrind.supp \
+	tests/system/ipmi.sh \
 	tests/system/lib.sh

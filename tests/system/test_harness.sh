@@ -205,6 +205,82 @@ harness5 running" cluster list
     check "both leave nothing" clean
 }
 
+# bmc_reads CLUSTER NODE SENSOR - what FreeIPMI reads in the cluster
+bmc_reads() {
+    cluster run --timeout 20 "$1" sh -c '
+        dir=$(mktemp -d) && ipmi-sensors -h "bmc-$0" -u mon -p monpw -l USER \
+            -D LAN_2_0 -W opensesspriv --sdr-cache-directory="$dir" -Q \
+            --no-header-output --comma-separated-output |
+            awk -F, -v name="$1" "\$2 == name { print \$4 }"
+        rm -rf "$dir"' "$2" "$3"
+}
+
+test_bmc() {
+    local dir
+    if ! command -v ipmi_sim > /dev/null || ! command -v ipmi-sensors > /dev/null; then
+        skip "a simulated BMC for each node" "openipmi or freeipmi-tools is not installed"
+        return
+    fi
+    check "a BMC with unknown options is refused" \
+        says "--frob" cluster up harness-bmc "${STOCK[@]}" --bmc '--frob'
+    up harness-bmc "${STOCK[@]}" --nodes 4 --sim '--load const:80' \
+        --sim2 '--load const:240' --bmc '' --bmc2 '--update 100ms --relay' \
+        --bmc4 none || {
+        not_ok "four nodes with BMCs come up"
+        return
+    }
+    check "four nodes with BMCs are up within 5 s ($(milliseconds) ms)" \
+        within_5_s "$(milliseconds)"
+    dir=$(cluster dir harness-bmc)
+    check "the BMC shows its node's power" output_is 80.00 \
+        bmc_reads harness-bmc node1 Node
+    check "each node has its own" output_is 240.00 \
+        bmc_reads harness-bmc node2 PSU1
+    check "a node without one says so" \
+        says "has no BMC" cluster bmc harness-bmc node4 count
+    check "an unknown action is named" \
+        says "bmc takes" cluster bmc harness-bmc node1 frob
+    cluster sim harness-bmc node1 'load const:100' > /dev/null
+    check "it follows its node" output_is 100.00 \
+        bmc_reads harness-bmc node1 Node
+    check "faults of one are set" output_is ok \
+        cluster bmc harness-bmc node1 faults 'sens_cc=0xC0'
+    check "a fault that is not known is refused" \
+        says "frob" cluster bmc harness-bmc node1 faults 'frob=1'
+    check "they show" output_is N/A bmc_reads harness-bmc node1 Node
+    check "and not in the other" output_is 240.00 \
+        bmc_reads harness-bmc node2 Node
+    cluster bmc harness-bmc node1 faults > /dev/null
+    cluster bmc harness-bmc node1 count-reset > /dev/null
+    check "readings are counted" eval '
+        bmc_reads harness-bmc node1 Node > /dev/null
+        cluster bmc harness-bmc node1 count | grep " 04:2d=7\>"'
+    check "the relay works" eval '
+        cluster bmc harness-bmc node2 relay "delay_ms=5" > /dev/null
+        bmc_reads harness-bmc node2 Node | grep -qx 240.00 &&
+            cluster bmc harness-bmc node2 relay-count | grep -v " held=0 "'
+    check "a BMC is stopped" cluster bmc harness-bmc node3 stop
+    check "it does not answer" output_is "" bmc_silent
+    check "it goes on" cluster bmc harness-bmc node3 cont
+    check "and answers" output_is 80.00 bmc_reads harness-bmc node3 Node
+    check "a BMC is killed" cluster bmc harness-bmc node3 kill
+    check_not "it is dead" cluster bmc harness-bmc node3 cont
+    check "it is restarted at its address" output_is "ready 127.0.1.3:623" \
+        cluster bmc harness-bmc node3 restart rescaled
+    check "it shows power again" output_is 80.00 bmc_reads harness-bmc node3 Node
+    cluster bmc harness-bmc node1 stop
+    check "down with a stopped BMC" cluster down harness-bmc
+    check "down leaves nothing of BMCs" clean
+    check "not even a directory" [ ! -e "$dir" ]
+}
+
+# What is printed by a client of a BMC that hangs: nothing but its complaint.
+bmc_silent() {
+    cluster run --timeout 20 harness-bmc ipmi-sensors -h bmc-node3 -u mon \
+        -p monpw -l USER -D LAN_2_0 -W opensesspriv --session-timeout=500 \
+        --retransmission-timeout=100 2> /dev/null
+}
+
 # The CPU time of a node's jobs, and of nothing else, is what its load is.
 test_cgroup_load() {
     if ! up harness "${STOCK[@]}" --cgroup \
@@ -256,6 +332,7 @@ test_energy
 test_slurmd
 test_down
 test_four_nodes
+test_bmc
 test_cgroup_load
 test_interrupted
 check "the machine is as before" output_is "$BEFORE" machine_state

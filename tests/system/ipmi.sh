@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# ipmi.sh - clusters whose nodes are measured by their BMC; source it after
+# lib.sh.
+
+# The password is in a file that only root reads, as the manual asks for.
+BMC_CREDENTIALS=$SCRATCH/bmc.credentials
+(umask 077 && printf 'username admin\npassword secret\n' > "$BMC_CREDENTIALS")
+
+# ipmi_sim wants the workaround: it repeats the privilege that it was asked for.
+BMC_CONF="EnergyIPMIDriverType=LAN_2_0
+JouleIPMIHost=bmc-%n
+JouleIPMICredentialsFile=$BMC_CREDENTIALS
+EnergyIPMIWorkaroundFlags=opensesspriv
+JouleIPMIReader=$JOULE_BUILD/joule-ipmi-reader"
+
+# up_bmc NAME BMC-OPTIONS 'ACCT-GATHER-LINES' [CLUSTER-OPTION...]
+up_bmc() {
+    local name=$1 bmc=$2 lines=$3
+    shift 3
+    up "$name" --energy acct_gather_energy/joule_ipmi --bmc "$bmc" \
+        --gather "$BMC_CONF${lines:+
+$lines}" "$@" || return 1
+    wait_for 10 is_measured "$name" node1 || {
+        note <<< "node1 of '$name' is not measured:"
+        cluster log "$name" node1 | grep joule_ipmi | tail -n 5 | note
+        return 1
+    }
+}
+
+node_field() { # CLUSTER NODE FIELD
+    cluster run --timeout 10 "$1" scontrol show node "$2" |
+        sed -n "s/.*\b$3=\([^ ]*\).*/\1/p"
+}
+
+# Whether the power of a node is known.
+is_measured() {
+    [[ $(node_field "$1" "$2" CurrentWatts) =~ ^[1-9][0-9]*$ ]]
+}
+
+# The lines of slurmd about the BMC.
+bmc_log() { # CLUSTER [NODE]
+    cluster log "$1" "${2:-node1}" | grep joule_ipmi
+}

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The energy of steps by the BMC: what sacct says against the wattmeter, 0.5 %
+# for a minute at one reading a second, with a BMC that does not lag.
+#
+# A reading a second sees only what is slower than that.  The square wave has
+# halves of whole seconds, and the step has whole waves: what a trapezoid adds
+# at a rising edge, it takes away at the next falling one.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+. "$LIB/ipmi.sh"
+
+# energy_is_right NAME CLUSTER PERCENT J USER SRUN-OPTION... -- TASK...
+energy_is_right() {
+    local name=$1 cluster=$2 percent=$3 joules=$4
+    shift 4
+    if ! measure_step "$cluster" "$@" 2> "$SCRATCH/step.$cluster"; then
+        not_ok "$name" "$(cat "$SCRATCH/step.$cluster")"
+        return
+    fi
+    echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
+    check "$name" within "$STEP_J" "$STEP_TRUE_J" "$percent" "$joules"
+}
+
+up_bmc const '' 'EnergyIPMIPowerSensors=Node=DCMI' --nodes 4 \
+    --sim '--load const:200' || exit 1
+up_bmc square '' 'EnergyIPMIPowerSensors=Node=DCMI' \
+    --sim '--load square:100:300:20' || exit 1
+up_bmc ramp '' 'EnergyIPMIPowerSensors=Node=DCMI' \
+    --sim '--load ramp:200:260:30' || exit 1
+
+minute() {
+    case $1 in
+    four) energy_is_right "four nodes, constant load, 60 s" const 0.5 0 \
+        user -N4 -n4 -- --sleep 60 ;;
+    *) energy_is_right "$1 load, 60 s" "$1" 0.5 0 user -- --sleep 60 ;;
+    esac
+}
+for load in four square ramp; do
+    minute "$load" > "$SCRATCH/minute.$load" 2>&1 &
+done
+wait
+cat "$SCRATCH"/minute.*
+TESTS_FAILED=$((TESTS_FAILED + $(cat "$SCRATCH"/minute.* | grep -c '^not ok')))
+
+for seconds in 0.3 2 10; do
+    energy_is_right "constant load, one node, $seconds s" const 0.5 2 \
+        user -w node1 -- --sleep $seconds
+done
+check "CurrentWatts within 2 %" within "$(node_field const node1 CurrentWatts)" 200 2
+check "AveWatts within 2 %" within "$(node_field const node1 AveWatts)" 200 2
+check "one message for each reading" bash -c '
+    before=$("$0" bmc const node1 count) && sleep 5 &&
+        after=$("$0" bmc const node1 count) || exit 1
+    echo "before: $before"; echo "after: $after"
+    # Once a minute the record is looked at again.
+    awk -v a="${before##*total=}" -v b="${after##*total=}" \
+        "BEGIN { n = b - a; print n; exit !(n >= 4 && n <= 11) }"' "$LIB/cluster"
+
+# The load begins and ends with the step: its edges are where the error is.
+# Between two readings the plugin takes the power to change when the step
+# begins, not bit by bit.
+cluster down square
+cluster down ramp
+up_bmc edges '' 'EnergyIPMIPowerSensors=Node=DCMI' --sim '--load const:100' ||
+    exit 1
+ASK="$JOULE_BUILD/tests/sim/nodesim --ask $(cluster dir edges)/sim/node1"
+for seconds in 3 3.3 3.6 10; do
+    energy_is_right "load with the step, $seconds s" edges 0.5 5 run -- \
+        sh -c "$ASK 'load const:400' && sleep $seconds; $ASK 'load const:100'"
+done
+cluster down edges
+
+# Sensors by record, by name, several of them, and none named.
+up_bmc sensors '' 'EnergyIPMIPowerSensors="Node=PSU1,PSU2;Mem=DRAM;Cpus=CPU0,CPU1"
+JouleSamplePeriod=200ms' --sim '--load const:240' --profile || exit 1
+check "named sensors: the power of the node" \
+    within "$(node_field sensors node1 CurrentWatts)" 240 2
+check "the log names the sensors" bash -c \
+    '"$0" log sensors node1 | grep joule_ipmi | grep -q PSU1' "$LIB/cluster"
+cluster down sensors
+up_bmc first '' '' --sim '--load const:240' || exit 1
+check "the first sensor in watts" \
+    within "$(node_field first node1 CurrentWatts)" 240 2
+
+# What nobody may see.
+check "the password is in no log" bash -c \
+    '! grep -rqs secret "$(dirname "$1")"' - \
+    "$(cluster dir first)/log/slurmd-node1.log"
+check_not "nor in scontrol show config" bash -c \
+    '"$0" run first scontrol show config | grep -i secret' "$LIB/cluster"
+finish
