@@ -109,10 +109,16 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
     if (rc == 0)
         rc = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY,
                                               0);
+        /* Where the C library cannot, the reader does so itself, first of all.
+         */
+#if __GLIBC_PREREQ(2, 34)
     if (rc == 0)
         rc = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#endif
+#if __GLIBC_PREREQ(2, 29)
     if (rc == 0)
         rc = posix_spawn_file_actions_addchdir_np(actions, "/");
+#endif
     if (rc == 0)
         rc = posix_spawnattr_setsigdefault(attr, &all);
     if (rc == 0)

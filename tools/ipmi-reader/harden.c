@@ -34,7 +34,7 @@ static int close_others(void)
     if (!dir)
         return -1;
     while ((entry = readdir(dir))) {
-        int fd = atoi(entry->d_name);
+        int fd = (int)strtol(entry->d_name, NULL, 10);
 
         if (fd > 2 && fd != dirfd(dir))
             close(fd);
@@ -86,7 +86,8 @@ int joule_harden_start(pid_t parent, struct joule_error *err)
     sigset_t all;
 
     sigfillset(&all);
-    if (close_others() < 0 || fill_standard() < 0 || clearenv() != 0)
+    if (close_others() < 0 || fill_standard() < 0 || clearenv() != 0 ||
+        chdir("/") < 0)
         return joule_error_set(err, errno,
                                "cannot close what was inherited: %m");
     if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 ||
