@@ -22,26 +22,26 @@ energy_is_right() {
     check "$name" within "$STEP_J" "$STEP_TRUE_J" "$percent" "$joules"
 }
 
-up_bmc const '' 'EnergyIPMIPowerSensors=Node=DCMI' --nodes 4 \
-    --sim '--load const:200' || exit 1
-up_bmc square '' 'EnergyIPMIPowerSensors=Node=DCMI' \
-    --sim '--load square:100:300:20' || exit 1
-up_bmc ramp '' 'EnergyIPMIPowerSensors=Node=DCMI' \
-    --sim '--load ramp:200:260:30' || exit 1
-
-minute() {
-    case $1 in
-    four) energy_is_right "four nodes, constant load, 60 s" const 0.5 0 \
-        user -N4 -n4 -- --sleep 60 ;;
-    *) energy_is_right "$1 load, 60 s" "$1" 0.5 0 user -- --sleep 60 ;;
-    esac
-}
-for load in four square ramp; do
-    minute "$load" > "$SCRATCH/minute.$load" 2>&1 &
+LOADS='const:200 square:100:300:20 ramp:200:260:30'
+for load in $LOADS; do
+    up_bmc "${load%%:*}" '' 'EnergyIPMIPowerSensors=Node=DCMI' --nodes 4 \
+        --sim "--load $load" || exit 1
 done
-wait
-cat "$SCRATCH"/minute.*
-TESTS_FAILED=$((TESTS_FAILED + $(cat "$SCRATCH"/minute.* | grep -c '^not ok')))
+
+# minute NODES - a step on so many nodes of each cluster, beside one another
+minute() {
+    local load name
+    for load in $LOADS; do
+        name=${load%%:*}
+        energy_is_right "$name load, $1 node(s), 60 s" "$name" 0.5 0 \
+            user -N "$1" -n "$1" -- --sleep 60 > "$SCRATCH/minute.$name" 2>&1 &
+    done
+    wait
+    cat "$SCRATCH"/minute.*
+    TESTS_FAILED=$((TESTS_FAILED + $(cat "$SCRATCH"/minute.* | grep -c '^not ok')))
+}
+minute 1
+minute 4
 
 for seconds in 0.3 2 10; do
     energy_is_right "constant load, one node, $seconds s" const 0.5 2 \

@@ -107,6 +107,10 @@ fault() {
     check "$name: the power is known again" wait_for 70 is_measured faults node1
 }
 
+watts_are() {
+    within "$(node_field faults node1 CurrentWatts)" "$1" 2
+}
+
 nothing() { :; }
 
 ping_slurmd 5
@@ -213,8 +217,7 @@ for sensors in 'Node=3' 'Node="Node"'; do
         read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/step")
         check "$sensors, records $records: ($STEP_J J, $STEP_TRUE_J J)" \
             within "$STEP_J" "$STEP_TRUE_J" 1 2
-        check "$sensors, records $records: the power" wait_for 5 \
-            within "$(node_field faults node1 CurrentWatts)" 240 2
+        check "$sensors, records $records: the power" wait_for 10 watts_are 240
     done
     cluster down faults
 done

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# slurmd and slurmstepd under memcheck and helgrind with the plugin loaded:
-# no finding may have a frame of ours in it.
+# slurmd and slurmstepd under memcheck and helgrind with each plugin loaded: no
+# finding may have a frame of ours in it.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
+. "$LIB/ipmi.sh"
 
 command -v valgrind > /dev/null || {
     skip "valgrind" "valgrind is not installed"
@@ -25,11 +26,10 @@ findings() {
         END { exit n > 0 }'
 }
 
-# under TOOL
+# under NAME VALGRIND-OPTIONS CLUSTER-OPTION...
 under() {
-    local tool=${1%% *} logs
-    up valgrind --valgrind "$1" --sim '--load const:70' --profile \
-        --gather 'JouleSamplePeriod=100ms' || {
+    local tool=$1 logs
+    up valgrind --valgrind "$2" --sim '--load const:70' --profile "${@:3}" || {
         not_ok "$tool: the cluster starts"
         return
     }
@@ -57,6 +57,13 @@ cat > "$SCRATCH/report" <<'END'
 END
 check_not "a finding of ours would be seen" findings "$SCRATCH/report"
 
-under 'memcheck --leak-check=full --show-leak-kinds=definite'
-under "helgrind --suppressions=$LIB/helgrind.supp"
+MEMCHECK='memcheck --leak-check=full --show-leak-kinds=definite'
+HELGRIND="helgrind --suppressions=$LIB/helgrind.supp"
+RAPL=(--gather JouleSamplePeriod=100ms)
+IPMI=(--energy acct_gather_energy/joule_ipmi --bmc '' --gather "$BMC_CONF
+JouleSamplePeriod=100ms")
+under 'rapl, memcheck' "$MEMCHECK" "${RAPL[@]}"
+under 'rapl, helgrind' "$HELGRIND" "${RAPL[@]}"
+under 'ipmi, memcheck' "$MEMCHECK" "${IPMI[@]}"
+under 'ipmi, helgrind' "$HELGRIND" "${IPMI[@]}"
 finish
