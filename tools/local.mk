@@ -3,6 +3,8 @@
 bin_PROGRAMS += tools/joule/joule
 
 joule_sources = \
+	tools/joule/bmc.c tools/joule/bmc.h \
+	tools/joule/bmc_judge.c \
 	tools/joule/confcheck.c tools/joule/confcheck.h \
 	tools/joule/finding.c tools/joule/finding.h \
 	tools/joule/gathercheck.c tools/joule/gathercheck.h \
@@ -10,6 +12,7 @@ joule_sources = \
 	tools/joule/node.c tools/joule/node.h \
 	tools/joule/probe.c tools/joule/probe.h \
 	tools/joule/report.c tools/joule/report.h \
+	tools/joule/report_bmc.c \
 	tools/joule/report_json.c \
 	tools/joule/report_text.c \
 	tools/joule/sensor.c tools/joule/sensor.h \

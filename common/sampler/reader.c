@@ -47,6 +47,7 @@ union reply {
     struct joule_wire_head head;
     struct joule_wire_opened opened;
     struct joule_wire_values values;
+    struct joule_wire_listed listed;
 };
 
 _Static_assert(sizeof(((struct joule_domain *)0)->name) ==
@@ -196,10 +197,12 @@ static void take_found(struct reader *r, struct joule_wire_opened *opened)
         joule_error_set(&r->remark, 0, "%s", opened->head.text);
 }
 
-static int connect_bmc(struct reader *r, struct joule_error *err)
+/* Start a process where there is none, and send it the configuration with a
+ * request of [type], whose answer has [size]. */
+static int ask_with_config(struct reader *r, uint32_t type, size_t size,
+                           union reply *reply, struct joule_error *err)
 {
     struct joule_wire_open request;
-    union reply reply;
     int64_t wait_ns = r->config.connect_ns + GRACE_NS;
     int rc, errnum;
 
@@ -210,15 +213,21 @@ static int connect_bmc(struct reader *r, struct joule_error *err)
         return -1;
     memset(&request, 0, sizeof(request));
     request.config = r->config;
-    rc = send_request(r, &request.head, JOULE_WIRE_OPEN, sizeof(request),
-                      wait_ns, err);
+    rc = send_request(r, &request.head, type, sizeof(request), wait_ns, err);
     errnum = errno;
     explicit_bzero(&request, sizeof(request)); /* the password */
     errno = errnum;
     if (rc < 0)
         return -1;
-    rc = wait_reply(r, JOULE_WIRE_OPEN, sizeof(reply.opened), wait_ns, &reply,
-                    err);
+    return wait_reply(r, type, size, wait_ns, reply, err);
+}
+
+static int connect_bmc(struct reader *r, struct joule_error *err)
+{
+    union reply reply;
+    int rc =
+        ask_with_config(r, JOULE_WIRE_OPEN, sizeof(reply.opened), &reply, err);
+
     if (rc == 0 && reply.opened.count != r->config.sensor_count)
         rc = protocol_error(r, "another number of sensors", err);
     if (rc < 0) {
@@ -445,6 +454,34 @@ static int labels_read_power(struct joule_source *source,
 static void labels_interrupt(struct joule_source *source)
 {
     (void)source;
+}
+
+int joule_reader_list(struct joule_source *source,
+                      struct joule_wire_listed *ret, struct joule_error *err)
+{
+    struct reader *r = (struct reader *)source;
+    union reply reply;
+    int rc, errnum;
+
+    joule_child_destroy(&r->child);
+    r->open = false;
+    rc = ask_with_config(r, JOULE_WIRE_LIST, sizeof(reply.listed), &reply, err);
+    if (rc == 0 && reply.listed.count > JOULE_IPMI_SENSORS_MAX)
+        rc = protocol_error(r, "too many sensors", err);
+    memset(ret, 0, sizeof(*ret));
+    if (rc == 0) {
+        for (uint32_t i = 0; i < reply.listed.count; i++) {
+            struct joule_wire_found *f = &reply.listed.found[i];
+
+            f->name[sizeof(f->name) - 1] = '\0';
+            f->unit[sizeof(f->unit) - 1] = '\0';
+        }
+        *ret = reply.listed;
+    }
+    errnum = errno;
+    joule_child_destroy(&r->child);
+    errno = errnum;
+    return rc;
 }
 
 static void labels_destroy(struct joule_source *source)

@@ -41,6 +41,16 @@ struct joule_reader_options {
 struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
                                          struct joule_error *err);
 
+/*
+ * Ask for every sensor in watts that the BMC has, used or not, each with one
+ * reading; takes config->connect_ns and 1 s at most.  The reader process that
+ * there may be is ended before, and the one that answers afterwards, so the
+ * next read_power connects anew.  For diagnosis: the sampler has no use for
+ * it.  -1 with errno and a sentence, then ret->count is 0.
+ */
+int joule_reader_list(struct joule_source *source,
+                      struct joule_wire_listed *ret, struct joule_error *err);
+
 /* A power source that has the domains only, for processes that follow the
  * board: read_power fails with ENOSYS.  NULL with ENOMEM. */
 struct joule_source *

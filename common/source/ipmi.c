@@ -162,6 +162,76 @@ int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
     return rc;
 }
 
+/* ---- list ---- */
+
+struct list {
+    uint32_t count, more;
+    struct joule_ipmi_slot slots[JOULE_IPMI_SENSORS_MAX];
+};
+
+static int visit(void *arg, const struct joule_ipmi_record *record)
+{
+    struct list *list = arg;
+    struct joule_sdr sdr;
+
+    if (joule_sdr_parse(record->bytes, record->size, &sdr, NULL) < 0)
+        return -1;
+    if (joule_ipmi_check_sdr(&sdr, NULL) < 0)
+        return 0;
+    if (list->count == JOULE_IPMI_SENSORS_MAX - 1) { /* DCMI needs the last */
+        list->more++;
+        return 0;
+    }
+    list->slots[list->count].kind = JOULE_IPMI_SENSOR_RECORD;
+    list->slots[list->count++].sdr = sdr;
+    return 0;
+}
+
+/* One reading of each, without those of the BMC's own that say nothing. */
+static int list_power(struct joule_ipmi *ipmi, struct list *list,
+                      int64_t deadline_ns, struct joule_wire_found *found,
+                      struct joule_wire_value *value, struct joule_error *err)
+{
+    list->slots[list->count++].kind = JOULE_IPMI_SENSOR_DCMI;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (joule_ipmi_ask_power(ipmi->link, &list->slots[i], deadline_ns,
+                                 &value[i], err) < 0)
+            return -1;
+        describe(&list->slots[i], &found[i]);
+    }
+    if (value[list->count - 1].status != JOULE_POWER_OK)
+        list->count--;
+    return 0;
+}
+
+int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
+                    struct joule_wire_value *value, uint32_t *ret_count,
+                    uint32_t *ret_more, struct joule_error *err)
+{
+    int64_t deadline_ns = now_ns() + ipmi->config->connect_ns;
+    struct list *list = calloc(1, sizeof(*list));
+    struct joule_ipmi_skipped skipped;
+    int rc, saved;
+
+    if (!list)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    ipmi->current = ipmi->found = false;
+    joule_error_set(&ipmi->stale, 0, "not connected");
+    rc = open_link(ipmi, deadline_ns, true, err);
+    if (rc == 0)
+        rc = joule_ipmi_repo_walk(&ipmi->repo, deadline_ns, visit, list,
+                                  &skipped, err);
+    if (rc == 0)
+        rc = list_power(ipmi, list, deadline_ns, found, value, err);
+    saved = errno;
+    *ret_count = rc == 0 ? list->count : 0;
+    *ret_more = list->more;
+    joule_ipmi_link_close(ipmi->link);
+    free(list);
+    errno = saved;
+    return rc;
+}
+
 /* ---- the records are what they were ---- */
 
 /* 0, or -1; ESTALE: they are not, and readings stop until somebody connects. */

@@ -32,6 +32,17 @@ int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
                        struct joule_error *ret_remark, struct joule_error *err);
 
 /*
+ * Connect (again) and name every sensor whose power can be read, the BMC's own
+ * (DCMI) last and only if it measures, each with one reading, within config->
+ * connect_ns.  found and value have JOULE_IPMI_SENSORS_MAX entries.  Nothing
+ * is connected afterwards.  -1 with a sentence and errno of
+ * joule_ipmi_link_open, joule_ipmi_repo_walk or joule_ipmi_link_ask.
+ */
+int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
+                    struct joule_wire_value *value, uint32_t *ret_count,
+                    uint32_t *ret_more, struct joule_error *err);
+
+/*
  * Read every sensor, one message each, within config->answer_ns; out has
  * sensor_count entries.  A session that is gone, or that FreeIPMI thinks is
  * (it counts in wall time), is replaced by a new one once, if time is left and

@@ -27,9 +27,6 @@
 #define CC_PRIVILEGE       0xD4
 #define CC_DISABLED        0xD6
 
-/* A repository whose records go round in a circle ends here. */
-#define RECORDS_MAX 4096
-
 /* What a walk has seen for one sensor of the configuration. */
 struct hunt {
     const char *name;     /* wanted; NULL: not by name */
@@ -50,8 +47,7 @@ struct search {
     bool walk;              /* some sensor needs one */
     struct joule_sdr first; /* the first record in watts, if have_first */
     bool have_first;
-    unsigned unreadable; /* records */
-    unsigned unreadable_id;
+    struct joule_ipmi_skipped skipped;
     struct hunt hunts[JOULE_IPMI_SENSORS_MAX];
 };
 
@@ -171,8 +167,7 @@ static bool same_sdr(const struct joule_sdr *a, const struct joule_sdr *b)
            a->b == b->b && a->b_exp == b->b_exp && a->r_exp == b->r_exp;
 }
 
-/* Whether the record can be used as it is. */
-static int check_sdr(const struct joule_sdr *sdr, struct joule_error *err)
+int joule_ipmi_check_sdr(const struct joule_sdr *sdr, struct joule_error *err)
 {
     double value;
 
@@ -249,40 +244,15 @@ static void match(struct search *s, const struct joule_sdr *sdr)
     }
 }
 
-static int walk(struct search *s)
+static int visit(void *arg, const struct joule_ipmi_record *record)
 {
-    struct joule_ipmi_record record;
-    uint16_t id = JOULE_IPMI_RECORD_FIRST;
+    struct search *s = arg;
+    struct joule_sdr sdr;
 
-    for (unsigned n = 0; n < RECORDS_MAX; n++) {
-        struct joule_sdr sdr;
-
-        record.next = JOULE_IPMI_RECORD_END;
-        if (joule_ipmi_repo_read(s->repo, id, s->deadline_ns, &record, s->err) <
-            0) {
-            if (errno == ENOENT && id == JOULE_IPMI_RECORD_FIRST)
-                return 0; /* an empty repository */
-            if (errno != ENOENT && errno != EBADMSG)
-                return -1;
-            if (record.next == id || record.next == JOULE_IPMI_RECORD_END)
-                return -1; /* no way on */
-            s->unreadable++;
-            s->unreadable_id = id;
-        } else if (joule_sdr_parse(record.bytes, record.size, &sdr, s->err) ==
-                   0) {
-            match(s, &sdr);
-        } else if (errno == EBADMSG) {
-            s->unreadable++;
-            s->unreadable_id = id;
-        }
-        if (record.next == JOULE_IPMI_RECORD_END)
-            return 0;
-        if (record.next == id)
-            break;
-        id = record.next;
-    }
-    return joule_error_set(s->err, EBADMSG,
-                           "the BMC's sensor records have no end");
+    if (joule_sdr_parse(record->bytes, record->size, &sdr, s->err) < 0)
+        return -1;
+    match(s, &sdr);
+    return 0;
 }
 
 /* ---- sensors of the configuration ---- */
@@ -308,7 +278,7 @@ static int find_record(struct search *s, uint32_t i)
     } else if (!sensor->found_name[0] ||
                strcmp(sensor->found_name, sdr.name) == 0) {
         take(&s->slots[i], &sdr);
-        return check_sdr(&sdr, s->err);
+        return joule_ipmi_check_sdr(&sdr, s->err);
     }
     s->hunts[i].name = sensor->found_name;
     s->slots[i].changed = true;
@@ -349,7 +319,7 @@ static int settle_first(struct search *s, uint32_t i)
 
     if (s->have_first) {
         take(&s->slots[i], &s->first);
-        return check_sdr(&s->first, s->err);
+        return joule_ipmi_check_sdr(&s->first, s->err);
     }
     if (find_dcmi(s, JOULE_IPMI_SENSOR_DCMI, &s->slots[i], &active) == 0) {
         if (active)
@@ -372,7 +342,7 @@ static int settle(struct search *s, uint32_t i)
         return h->first ? settle_first(s, i) : 0;
     if (h->hits == 1 || (h->hits > 1 && h->first)) {
         take(&s->slots[i], &h->sdr);
-        return check_sdr(&h->sdr, s->err);
+        return joule_ipmi_check_sdr(&h->sdr, s->err);
     }
     if (h->hits > 1)
         return joule_error_set(s->err, ENOTUNIQ,
@@ -381,7 +351,7 @@ static int settle(struct search *s, uint32_t i)
                                h->name, h->ids[0], h->ids[1],
                                h->hits > 2 ? " and others" : "");
     if (h->other)
-        return check_sdr(&h->odd, s->err);
+        return joule_ipmi_check_sdr(&h->odd, s->err);
     if (sensor->kind == JOULE_IPMI_SENSOR_NAME)
         return joule_error_set(s->err, ENOENT, "the BMC has no sensor \"%s\"",
                                h->name);
@@ -433,14 +403,15 @@ int joule_ipmi_find(struct joule_ipmi_repo *repo,
     for (uint32_t i = 0; i < config->sensor_count && rc == 0; i++)
         rc = prepare(s, i, &active);
     if (rc == 0 && s->walk)
-        rc = walk(s);
+        rc =
+            joule_ipmi_repo_walk(repo, deadline_ns, visit, s, &s->skipped, err);
     for (uint32_t i = 0; i < config->sensor_count && rc == 0; i++)
         rc = settle(s, i);
-    if (rc == 0 && s->unreadable)
+    if (rc == 0 && s->skipped.count)
         joule_error_set(ret_remark, 0,
                         "%u of the BMC's sensor records cannot be read "
                         "(record %u)",
-                        s->unreadable, s->unreadable_id);
+                        s->skipped.count, s->skipped.last_id);
     if (rc == 0 && !active)
         joule_error_set(ret_remark, 0,
                         "the BMC's DCMI power measurement is not active");

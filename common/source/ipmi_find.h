@@ -44,6 +44,10 @@ int joule_ipmi_verify(struct joule_ipmi_repo *repo,
                       const struct joule_ipmi_slot *slot, int64_t deadline_ns,
                       struct joule_error *err);
 
+/* Whether power can be read from what the record describes.  -1 with a
+ * sentence and EINVAL or ENOTSUP, as above. */
+int joule_ipmi_check_sdr(const struct joule_sdr *sdr, struct joule_error *err);
+
 /* Ask for the slot's power, one message.  -1: of joule_ipmi_link_ask. */
 int joule_ipmi_ask_power(struct joule_ipmi_link *link,
                          const struct joule_ipmi_slot *slot,

@@ -28,6 +28,9 @@
 /* A reservation is lost when anybody else reserves or the records change. */
 #define RESERVE_TRIES 5
 
+/* A repository whose records go round in a circle ends here. */
+#define RECORDS_MAX 4096
+
 static unsigned word(const uint8_t *p)
 {
     return p[0] | (unsigned)p[1] << 8;
@@ -204,4 +207,39 @@ int joule_ipmi_repo_read(struct joule_ipmi_repo *repo, uint16_t id,
                                "(completion code %02Xh)",
                                id, (unsigned)code);
     }
+}
+
+int joule_ipmi_repo_walk(struct joule_ipmi_repo *repo, int64_t deadline_ns,
+                         int (*visit)(void *arg,
+                                      const struct joule_ipmi_record *record),
+                         void *arg, struct joule_ipmi_skipped *ret_skipped,
+                         struct joule_error *err)
+{
+    struct joule_ipmi_record record;
+    uint16_t id = JOULE_IPMI_RECORD_FIRST;
+
+    memset(ret_skipped, 0, sizeof(*ret_skipped));
+    for (unsigned n = 0; n < RECORDS_MAX; n++) {
+        record.next = JOULE_IPMI_RECORD_END;
+        if (joule_ipmi_repo_read(repo, id, deadline_ns, &record, err) < 0) {
+            if (errno == ENOENT && id == JOULE_IPMI_RECORD_FIRST)
+                return 0; /* an empty repository */
+            if (errno != ENOENT && errno != EBADMSG)
+                return -1;
+            if (record.next == id || record.next == JOULE_IPMI_RECORD_END)
+                return -1; /* no way on */
+            ret_skipped->count++;
+            ret_skipped->last_id = id;
+        } else if (visit(arg, &record) < 0 && errno == EBADMSG) {
+            ret_skipped->count++;
+            ret_skipped->last_id = id;
+        }
+        if (record.next == JOULE_IPMI_RECORD_END)
+            return 0;
+        if (record.next == id)
+            break;
+        id = record.next;
+    }
+    return joule_error_set(err, EBADMSG,
+                           "the BMC's sensor records have no end");
 }

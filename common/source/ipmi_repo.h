@@ -54,4 +54,22 @@ int joule_ipmi_repo_read(struct joule_ipmi_repo *repo, uint16_t id,
                          int64_t deadline_ns, struct joule_ipmi_record *ret,
                          struct joule_error *err);
 
+/* What a walk could not make sense of. */
+struct joule_ipmi_skipped {
+    unsigned count;   /* records */
+    unsigned last_id; /* of the last of them */
+};
+
+/*
+ * Call [visit] for every record in the repository's order.  A record that
+ * cannot be read, or for which it returns -1 with EBADMSG, is skipped and
+ * counted; other failures of [visit] mean nothing.  0 also for an empty
+ * repository; EBADMSG if there is no way on, or no end.
+ */
+int joule_ipmi_repo_walk(struct joule_ipmi_repo *repo, int64_t deadline_ns,
+                         int (*visit)(void *arg,
+                                      const struct joule_ipmi_record *record),
+                         void *arg, struct joule_ipmi_skipped *ret_skipped,
+                         struct joule_error *err);
+
 #endif

@@ -112,6 +112,7 @@ int joule_wire_request_check(const void *packet, size_t size,
                                head->version, JOULE_WIRE_VERSION);
     switch (head->type) {
     case JOULE_WIRE_OPEN:
+    case JOULE_WIRE_LIST:
         need = sizeof(struct joule_wire_open);
         break;
     case JOULE_WIRE_READ:

@@ -33,6 +33,10 @@
 enum joule_wire_type {
     JOULE_WIRE_OPEN = 1, /* connect (again) with this configuration */
     JOULE_WIRE_READ = 2, /* one reading of every sensor */
+    JOULE_WIRE_LIST = 3, /* connect with this configuration, and name every
+                            sensor in watts that the BMC has, whatever sensors
+                            the configuration asks for; the next READ fails
+                            with ENOTCONN */
 };
 
 struct joule_wire_head {
@@ -45,6 +49,7 @@ struct joule_wire_head {
                                    of an OPEN that went well */
 };
 
+/* OPEN and LIST */
 struct joule_wire_open {
     struct joule_wire_head head;
     struct joule_ipmi_config config;
@@ -83,6 +88,14 @@ struct joule_wire_values {
     struct joule_wire_head head;
     uint32_t count;
     struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
+};
+
+struct joule_wire_listed {
+    struct joule_wire_head head;
+    uint32_t count;
+    uint32_t more; /* sensors for which there was no room */
+    struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+    struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX]; /* one reading */
 };
 
 /* The longest request. */

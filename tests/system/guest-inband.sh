@@ -17,10 +17,12 @@ output_is() { # TEXT COMMAND...
     [ "$out" = "$text" ]
 }
 
-sensor() { # NAME
+sensor() { # NAME... - the sum of these
     ipmi-sensors -D OPENIPMI --sdr-cache-directory="$SCRATCH" -Q \
         --no-header-output --comma-separated-output |
-        awk -F, -v name="$1" '$2 == name { print $4 }'
+        awk -F, -v names=" $* " '
+            index(names, " " $2 " ") { sum += $4 }
+            END { printf "%.2f\n", sum }'
 }
 
 dcmi() {
@@ -39,10 +41,86 @@ echo 400 > /t/watts
 check "they follow at once" output_is 400.00 sensor Node
 check "DCMI is read in-band" output_is "400 Watts" dcmi
 
+# What the plugin would read, by the process that it would start.
+
+PROBE_BMC=("$JOULE" probe --ipmi
+    --set "JouleIPMIReader=$JOULE_BUILD/joule-ipmi-reader"
+    --set 'EnergyIPMIPowerSensors=Node=DCMI;Board=Node;Sockets=CPU0,CPU1')
+
+# probe_bmc [OPTION...] - the report is in $SCRATCH/bmc
+probe_bmc() {
+    "${PROBE_BMC[@]}" "$@" > "$SCRATCH/bmc" 2>&1
+}
+
+# label NAME COLUMN - of the report: last, mean, lowest, highest (W), readings
+label() {
+    awk -v label="$1" -v column="$2" '
+        BEGIN { split("last mean lowest highest readings", names)
+            for (i in names) if (names[i] == column) at = 2 * i }
+        $1 == label && $3 == "W" { print at ? $at : ""; exit }' "$SCRATCH/bmc"
+}
+
+row() { # NAME
+    sed -n "s/^  $1  *//p" "$SCRATCH/bmc" | head -n 1
+}
+
+# order SIGNAL - for the BMC, by the host
+order() {
+    echo "$1" > /t/order.new && mv /t/order.new /t/order
+    wait_for 5 [ ! -e /t/order ]
+}
+
+started() {
+    READER=$(pgrep -P "$PROBE" joule-ipmi-read)
+}
+
+check "joule probe --ipmi: OPENIPMI" probe_bmc --set EnergyIPMIDriverType=OPENIPMI \
+    --seconds 1
+note < "$SCRATCH/bmc"
+check "it names the driver" [ "$(row 'asked through')" = 'in-band, OPENIPMI' ]
+check "it may open the device" [ "$(row device)" = '/dev/ipmi0: can be opened' ]
+check "the power that DCMI gives" within "$(label Node last)" 400 0
+check "the power of a named sensor" within "$(label Board last)" 400 0
+check "the sum of two sensors" within "$(label Sockets last)" \
+    "$(sensor CPU0 CPU1)" 0
+check "it says that there is no RAPL" grep -E \
+    'note .*RAPL, which is not used: .*unit register 0x606 of .* reads 0' \
+    "$SCRATCH/bmc"
+
+# The driver that is found; a change; the reader killed; the BMC stopped, and
+# running again.  In-band, a request to a BMC that does not answer takes 4 s.
+"${PROBE_BMC[@]}" --seconds 12 > "$SCRATCH/bmc" 2>&1 &
+PROBE=$! READER=none
+wait_for 5 started
+check "the reader runs" [ -n "$READER" ]
+sleep 1
+echo 300 > /t/watts
+sleep 1
+kill -KILL "$READER"
+sleep 1.5
+order STOP
+sleep 5
+order CONT
+wait $PROBE
+check "joule probe --ipmi over all that: the driver that is found" [ $? = 0 ]
+note < "$SCRATCH/bmc"
+check "a change is followed: before" within "$(label Node highest)" 400 0
+check "and after" within "$(label Node lowest)" 300 0
+check "the named sensor follows, too" within "$(label Board lowest)" 300 0
+check "a reading has failed with the reader" \
+    grep -E 'warning .*[12] of [0-9]+ readings failed: ' "$SCRATCH/bmc"
+# The interface of the machine refuses, or, if the reading has taken too long by
+# then, the reader gives up.
+check "what the BMC did not answer is no measurement" grep -E \
+    'warning .*(no measurement: [1-9][0-9]* refused|2 of [0-9]+ readings failed)' \
+    "$SCRATCH/bmc"
+check "and there are readings afterwards" within "$(label Node last)" 300 0
+
 check "there is an MSR device" [ -c /dev/cpu/0/msr ]
 check "its power unit register reads 0" output_is 0 register 0x606
 check "its energy register reads 0" output_is 0 register 0x611
-"$JOULE" probe > "$SCRATCH/probe" 2>&1
+"$JOULE" probe --no-conf > "$SCRATCH/probe" 2>&1
+check "joule probe: RAPL would measure no job" [ $? = 1 ]
 note < "$SCRATCH/probe"
 check "joule probe finds no energy counters" grep -x 'Energy counters: none' \
     "$SCRATCH/probe"

@@ -28,12 +28,28 @@ trap '"$BMCSIM" stop "$SCRATCH/bmc" 2> /dev/null; lib_cleanup' EXIT
 check "a BMC for the guest" "$BMCSIM" start --watts "$SCRATCH/share/watts" \
     --vm-port 0 "$SCRATCH/bmc"
 
+# The guest's orders for its BMC: a signal in /t/order.
+orders() {
+    local order=$SCRATCH/share/order
+    while sleep 0.05; do
+        [ -e "$order" ] || continue
+        "$BMCSIM" signal "$(cat "$order")" "$SCRATCH/bmc"
+        rm -f "$order"
+    done
+}
+orders &
+ORDERS=$!
+trap 'kill $ORDERS 2> /dev/null
+    "$BMCSIM" stop "$SCRATCH/bmc" 2> /dev/null; lib_cleanup' EXIT
+
 begin=${EPOCHREALTIME/./}
 "$LIB/guest" run --timeout 120 --share "$SCRATCH/share" \
     --ipmi "$(cat "$SCRATCH/bmc/vm-port")" "$LIB/guest-inband.sh" \
     > "$SCRATCH/guest.out" 2>&1
 status=$?
-note <<< "the guest took $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
+took_ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
+note <<< "the guest took $took_ms ms"
+check "the guest took less than a minute" [ "$took_ms" -lt 60000 ]
 
 while IFS= read -r line; do
     echo "$line"

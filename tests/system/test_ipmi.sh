@@ -78,10 +78,51 @@ check "named sensors: the power of the node" \
     within "$(node_field sensors node1 CurrentWatts)" 240 2
 check "the log names the sensors" bash -c \
     '"$0" log sensors node1 | grep joule_ipmi | grep -q PSU1' "$LIB/cluster"
+
+# The energy series of a step, as Slurm's own sh5util reads it.
+# series JOB FILE - least, greatest and mean of each column of step 0
+# shellcheck disable=SC2317  # called through check
+series() {
+    cluster user sensors sh -c '
+        cd "$HOME" && sh5util -j "$1" -o merged.h5 &&
+            sh5util -j "$1" -E -s Energy -i merged.h5 -o series.csv' - "$1" \
+        > "$SCRATCH/sh5util" 2>&1 &&
+        cp "$(cluster dir sensors)/home/alice/series.csv" "$2"
+}
+
+column() { # FILE NAME
+    awk -F, -v name="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+        NR == 2 && at { print $at }' "$1"
+}
+
+check "a profiled step" cluster user sensors \
+    srun --profile=energy --acctg-freq=energy=1 sleep 8
+check "sh5util reads its series" series "$(last_job sensors)" "$SCRATCH/series.csv"
+note < "$SCRATCH/sh5util"
+# The memory has 15 % of what nodesim's load says, the sockets have the rest.
+for wanted in NodePower:240 MemPower:36 CpusPower:204 Node_mW:240000 \
+    Mem_mW:36000 Cpus_mW:204000; do
+    for of in Min Avg Max; do
+        check "column ${wanted%:*}: $of" within \
+            "$(column "$SCRATCH/series.csv" "${of}_${wanted%:*}")" "${wanted#*:}" 2
+    done
+done
+joules_a_second() {
+    local name
+    for name in Min_node_uJ Max_node_uJ Min_EpochTime Max_EpochTime; do
+        column "$1" $name
+    done | xargs | awk '{ printf "%.3f\n", ($2 - $1) / ($4 - $3) / 1e6 }'
+}
+check "column node_uJ: the joules of a second" \
+    within "$(joules_a_second "$SCRATCH/series.csv")" 240 2
 cluster down sensors
 up_bmc first '' '' --sim '--load const:240' || exit 1
 check "the first sensor in watts" \
     within "$(node_field first node1 CurrentWatts)" 240 2
+check "joule probe, by the cluster's configuration" cluster run first \
+    "$JOULE_BUILD/tools/joule/joule" probe --seconds 1 --node node1 \
+    --conf "$(cluster dir first)/etc"
 
 # What nobody may see.
 check "the password is in no log" bash -c \

@@ -47,6 +47,20 @@ tests_unit_test_ipmi_LDADD = libjoule.la $(CHECK_LIBS)
 tests_unit_test_ipmi_DEPENDENCIES = libjoule.la joule-ipmi-reader \
 	tests/unit/shim_clock.la
 
+# From the command's options to its reports; the simulator's module is needed.
+check_PROGRAMS += tests/unit/test_probe_bmc
+TESTS += tests/unit/test_probe_bmc
+tests_unit_test_probe_bmc_SOURCES = $(joule_sources) \
+	tests/unit/test_probe_bmc.c \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_probe_bmc_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DJOULE_PLUGIN_DIR=\"/opt/slurm-joule\" \
+	-DJOULE_BUILD_DIR=\"$(abs_top_builddir)\" \
+	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
+tests_unit_test_probe_bmc_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_probe_bmc_LDADD = libjoule.la $(CHECK_LIBS) -lm
+tests_unit_test_probe_bmc_DEPENDENCIES = libjoule.la joule-ipmi-reader
+
 check_PROGRAMS += tests/unit/test_ipmi_faults
 TESTS += tests/unit/test_ipmi_faults
 tests_unit_test_ipmi_faults_SOURCES = tests/unit/test_ipmi_faults.c \

@@ -54,6 +54,9 @@ START_TEST(sizes)
     ck_assert_int_eq(check(sizeof(request) - 1), -1);
     good();
     ck_assert_int_eq(check(sizeof(request)), 0);
+    request.head.type = JOULE_WIRE_LIST;
+    ck_assert_int_eq(check(sizeof(request)), 0);
+    ck_assert_int_eq(check(sizeof(request) - 1), -1);
     request.head.type = JOULE_WIRE_READ;
     ck_assert_int_eq(check(sizeof(request)), -1);
     request.head.size = sizeof(struct joule_wire_read);
@@ -69,7 +72,7 @@ START_TEST(head)
     good();
     request.head.type = 0;
     ck_assert_int_eq(check(sizeof(request)), -1);
-    request.head.type = 3;
+    request.head.type = JOULE_WIRE_LIST + 1;
     ck_assert_int_eq(check(sizeof(request)), -1);
 }
 END_TEST

@@ -28,7 +28,8 @@
 #define PKG  0x611
 #define DRAM 0x619
 
-#define PLUGIN "acct_gather_energy_joule_rapl.so"
+#define PLUGIN      "acct_gather_energy_joule_rapl.so"
+#define IPMI_PLUGIN "acct_gather_energy_joule_ipmi.so"
 
 /* A configuration that has nothing to be said of. */
 #define GOOD_PLUGIN_DIR "PluginDir=/opt/slurm-joule:/usr/lib/slurm\n"
@@ -39,6 +40,7 @@
     "PrologFlags=Alloc,contain\n"                                              \
     "AccountingStorageType=accounting_storage/slurmdbd\n"
 #define GOOD_TYPE "AcctGatherEnergyType=acct_gather_energy/joule_rapl\n"
+#define IPMI_TYPE "AcctGatherEnergyType=acct_gather_energy/joule_ipmi\n"
 #define GOOD      GOOD_PLUGIN_DIR GOOD_TYPE GOOD_REST
 
 static struct tree tree;
@@ -436,6 +438,7 @@ static void check_conf(const char *slurm_conf, const char *gather)
     if (gather)
         tree_write(&tree, "etc/slurm/acct_gather.conf", gather);
     tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    tree_write(&tree, "opt/slurm-joule/" IPMI_PLUGIN, "");
     memset(&findings, 0, sizeof(findings));
     joule_confcheck_init(&check);
     joule_confcheck_run(&check, tree.fd, paths, &findings);
@@ -542,6 +545,15 @@ static const struct {
      "JouleIPMICredentialsFile"},
     {GOOD, "EnergyIPMIPassword=geheimgeheimgeheimgeheim\n", "bad-value",
      JOULE_WARNING, 1, "EnergyIPMIPassword=", "EnergyIPMIPassword=*** is not"},
+    {GOOD_PLUGIN_DIR IPMI_TYPE GOOD_REST, "EnergyIPMIPowerSensors=Node=DCMI\n",
+     NULL, 0, 0, NULL, NULL},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=joule_ipmi\n", NULL, NULL,
+     0, 0, NULL, NULL},
+    {IPMI_TYPE GOOD_REST, NULL, "plugin-dir", JOULE_FAULT, 0, NULL,
+     IPMI_PLUGIN},
+    {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/ipmi\n",
+     NULL, "energy-type", JOULE_FAULT, 7,
+     "AcctGatherEnergyType=acct_gather_energy/joule_ipmi", NULL},
     {GOOD, "ProfileHDF5Dir=/x\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
      "hdf5"},
     {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5x\n",
@@ -901,6 +913,175 @@ START_TEST(probe_board_old)
 }
 END_TEST
 
+/* ---- the BMC, as it might be ---- */
+
+static void add_candidate(const char *name, uint16_t id, double w)
+{
+    struct joule_wire_listed *list = &probe->bmc.list;
+    struct joule_wire_found *f = &list->found[list->count];
+
+    f->kind = JOULE_IPMI_SENSOR_RECORD;
+    f->record_id = id;
+    snprintf(f->name, sizeof(f->name), "%s", name);
+    list->value[list->count].status = w > 0 ? JOULE_POWER_OK : JOULE_POWER_ZERO;
+    list->value[list->count++].watts = w;
+}
+
+/* Two labels that read their sensors, and a list with more. */
+static void fake_bmc(void)
+{
+    struct joule_bmc *b = &probe->bmc;
+
+    probe->ipmi = true;
+    joule_confcheck_init(&probe->conf);
+    b->in_order = b->connected = b->listed = b->measures = true;
+    b->driver = JOULE_IPMI_DRIVER_OPENIPMI;
+    strcpy(b->device, "/dev/ipmi0");
+    b->label_count = b->sensor_count = 2;
+    strcpy(b->labels[0].name, "Node");
+    strcpy(b->labels[1].name, "CPU");
+    add_candidate("PSU1 PIN", 7, 120);
+    add_candidate("CPU", 8, 30);
+    for (uint32_t i = 0; i < 2; i++) {
+        b->labels[i].readings[JOULE_POWER_OK] = 9;
+        b->sensors[i].label = i;
+        b->sensors[i].found = b->list.found[i];
+    }
+    b->readings = 9;
+    b->latency_ns = JOULE_NS_PER_MS;
+    b->measured_ns = 5 * JOULE_NS_PER_S;
+}
+
+static const struct joule_finding *judge_bmc(const char *id)
+{
+    memset(&probe->findings, 0, sizeof(probe->findings));
+    joule_bmc_judge(&probe->bmc, &probe->conf.config, &probe->findings);
+    return finding(&probe->findings, id);
+}
+
+/* The line can be read by Slurm and by us, and keeps what there was. */
+START_TEST(bmc_candidates)
+{
+    static const char key[] = "EnergyIPMIPowerSensors=";
+    static struct joule_ipmi_config config;
+    const struct joule_finding *f;
+    char value[JOULE_ERROR_MAX];
+    size_t len;
+
+    fake_bmc();
+    ck_assert_ptr_null(judge_bmc("bmc-candidates"));
+    add_candidate("17", 9, 1);     /* looks like a record id */
+    add_candidate("a;b=c", 10, 1); /* has what separates */
+    add_candidate("a'b\"", 11, 1); /* cannot be quoted */
+    add_candidate("FAN", 12, 1);   /* there are two */
+    add_candidate("FAN", 13, 1);
+    add_candidate("", 14, 1);
+    add_candidate("dcmi", 15, 1);
+    add_candidate("node", 16, 1); /* the label is taken */
+    f = judge_bmc("bmc-candidates");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->level, JOULE_NOTE);
+    ck_assert_str_eq(
+        f->advice.text,
+        "EnergyIPMIPowerSensors=\"Node=PSU1 PIN;CPU=CPU;17='17';"
+        "abc='a;b=c';ab=11;FAN=12;record-13=13;record-14=14;dcmi='dcmi';"
+        "record-16=node\"");
+    len = strlen(f->advice.text) - sizeof(key) - 1;
+    memcpy(value, f->advice.text + sizeof(key), len);
+    value[len] = '\0';
+    ck_assert_msg(joule_ipmi_sensors_parse(value, &config, &err) == 0, "%s",
+                  err.text);
+    ck_assert_uint_eq(config.label_count, 10);
+}
+END_TEST
+
+/* A line that is cut would be a wrong one. */
+START_TEST(bmc_many_candidates)
+{
+    const struct joule_finding *f;
+    char name[JOULE_IPMI_NAME_SIZE];
+
+    fake_bmc();
+    for (uint16_t i = 0; i < 60; i++) {
+        snprintf(name, sizeof(name), "a sensor with a long name, no. %02u", i);
+        add_candidate(name, (uint16_t)(100 + i), 1);
+    }
+    f = judge_bmc("bmc-candidates");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->advice.text[strlen(f->advice.text) - 1], '"');
+    ck_assert_ptr_null(strstr(f->advice.text, "..."));
+}
+END_TEST
+
+START_TEST(bmc_period)
+{
+    const struct joule_finding *f;
+
+    fake_bmc();
+    probe->bmc.changes = 5;
+    probe->bmc.refresh_ns = JOULE_NS_PER_S + JOULE_NS_PER_S / 10;
+    ck_assert_ptr_null(judge_bmc("bmc-refresh"));
+    probe->bmc.refresh_ns = 10 * JOULE_NS_PER_S;
+    f = judge_bmc("bmc-refresh");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_str_eq(f->advice.text, "JouleSamplePeriod=10s");
+    probe->bmc.changes = 2; /* by chance */
+    ck_assert_ptr_null(judge_bmc("bmc-refresh"));
+    probe->bmc.latency_ns = 2 * JOULE_NS_PER_S;
+    f = judge_bmc("bmc-slow");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->level, JOULE_WARNING);
+    ck_assert_str_eq(f->advice.text, "JouleSamplePeriod=4s");
+}
+END_TEST
+
+START_TEST(bmc_not_there)
+{
+    const struct joule_finding *f;
+
+    fake_bmc();
+    probe->bmc.connected = probe->bmc.measures = false;
+    probe->bmc.list.count = 0;
+    f = judge_bmc("bmc-no-power");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->level, JOULE_FAULT);
+    probe->bmc.listed = false;
+    probe->bmc.device_error = ENOENT;
+    strcpy(probe->bmc.error.text, "no device");
+    f = judge_bmc("bmc-device");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_msg(strstr(f->advice.text, "modprobe ipmi_devintf"), "%s",
+                  f->advice.text);
+    probe->bmc.lan = true;
+    probe->bmc.has_credentials = true;
+    ck_assert_ptr_nonnull(judge_bmc("bmc"));
+    ck_assert(!joule_probe_good(probe));
+    reports();
+    must_say("\"connected\": false");
+    free(memory);
+}
+END_TEST
+
+START_TEST(bmc_reports)
+{
+    fake_bmc();
+    probe->bmc.labels[0].readings[JOULE_POWER_SATURATED] = 3;
+    probe->bmc.labels[1].readings[JOULE_POWER_OK] = 0;
+    probe->bmc.labels[1].readings[JOULE_POWER_NOT_SCANNED] = 3;
+    add_candidate("\x1b[2J", 9, 0);
+    strcpy(probe->conf.config.ipmi_password, "hush-hush");
+    ck_assert_ptr_nonnull(judge_bmc("bmc-no-measurement"));
+    ck_assert(joule_probe_good(probe));
+    reports();
+    must_say("\"not scanned\": 3");
+    must_say("\"last_power_mw\": null");
+    must_say("\"driver\": \"in-band, OPENIPMI\"");
+    must_say("\"EnergyIPMIPassword\": \"***\"");
+    ck_assert_ptr_null(strstr(memory, "hush"));
+    free(memory);
+}
+END_TEST
+
 static const struct {
     const char *argv[4];
     int status;
@@ -913,6 +1094,13 @@ static const struct {
     {{"probe", "--root=/no/such/directory", NULL}, 2},
     {{"probe", "--no-conf", "--conf=x", NULL}, 2},
     {{"probe", "--conf=", NULL}, 2},
+    {{"probe", "--ipmi", "--conf=x", NULL}, 2},
+    {{"probe", "--set=JouleSamplePeriod", NULL}, 2},
+    {{"probe", "--set==1s", NULL}, 2},
+    {{"probe", "--set=JouleSamplePerod=1s", NULL}, 2},
+    {{"probe", "--set=JouleSamplePeriod=1h", NULL}, 2},
+    {{"probe", "--ipmi", "--set=EnergyIPMIPassword=hush", NULL}, 2},
+    {{"probe", "--ipmi", "--set=JouleIPMIReader=/no/such/file", NULL}, 1},
     {{"probe", "--conf=/no/such/file", "--seconds=0.1", NULL}, 1},
 };
 
@@ -1041,6 +1229,11 @@ static Suite *suite(void)
     tcase_add_test(t, probe_long_period);
     tcase_add_test(t, probe_board);
     tcase_add_test(t, probe_board_old);
+    tcase_add_test(t, bmc_candidates);
+    tcase_add_test(t, bmc_many_candidates);
+    tcase_add_test(t, bmc_period);
+    tcase_add_test(t, bmc_not_there);
+    tcase_add_test(t, bmc_reports);
     tcase_add_loop_test(t, probe_commands, 0, COUNT(commands));
     suite_add_tcase(s, t);
 

@@ -18,6 +18,7 @@ union reply {
     struct joule_wire_head head;
     struct joule_wire_opened opened;
     struct joule_wire_values values;
+    struct joule_wire_listed listed;
 };
 
 struct loop {
@@ -74,6 +75,17 @@ static int drop(struct loop *l, bool keep_ipc, struct joule_error *err)
     return 0;
 }
 
+static int connect_bmc(struct loop *l, struct joule_error *remark,
+                       struct joule_error *err)
+{
+    struct joule_wire_listed *listed = &l->reply.listed;
+
+    if (l->request.head.type == JOULE_WIRE_LIST)
+        return joule_ipmi_list(l->ipmi, listed->found, listed->value,
+                               &listed->count, &listed->more, err);
+    return joule_ipmi_connect(l->ipmi, l->reply.opened.found, remark, err);
+}
+
 /* LAN: rights go before the first packet.  In-band: once the device is open. */
 static int connect_with_rights(struct loop *l, struct joule_error *remark,
                                struct joule_error *err)
@@ -89,8 +101,7 @@ static int connect_with_rights(struct loop *l, struct joule_error *remark,
         return -1;
     if (!l->ipmi)
         l->ipmi = joule_ipmi_create(&l->request.config, err);
-    if (!l->ipmi ||
-        joule_ipmi_connect(l->ipmi, l->reply.opened.found, remark, err) < 0)
+    if (!l->ipmi || connect_bmc(l, remark, err) < 0)
         return -1;
     return lan ? 0 : drop(l, joule_ipmi_wants_ipc(l->ipmi), err);
 }
@@ -101,6 +112,10 @@ static void do_open(struct loop *l)
 
     if (connect_with_rights(l, &remark, &err) < 0) {
         refuse(l, errno, &err);
+        return;
+    }
+    if (l->request.head.type == JOULE_WIRE_LIST) {
+        l->reply.head.size = sizeof(l->reply.listed);
         return;
     }
     l->reply.head.size = sizeof(l->reply.opened);
@@ -141,7 +156,7 @@ static int serve(struct loop *l, void *buf)
     begin_reply(l, head);
     if (joule_wire_request_check(buf, (size_t)n, &err) < 0) {
         refuse(l, EPROTO, &err);
-    } else if (head->type == JOULE_WIRE_OPEN) {
+    } else if (head->type != JOULE_WIRE_READ) {
         memcpy(&l->request, buf, sizeof(l->request));
         explicit_bzero(buf, JOULE_WIRE_REQUEST_MAX);
         do_open(l);

@@ -14,10 +14,18 @@
 #include "tools/joule/gathercheck.h"
 #include "tools/joule/slurmconf.h"
 
-#define ENERGY_TYPE "acct_gather_energy/joule_rapl"
-#define PLUGIN_FILE "acct_gather_energy_joule_rapl.so"
-
 #define ITEM_MAX 256
+
+static const struct plugin {
+    const char *type; /* what is behind the '/' is enough for Slurm */
+    const char *file;
+} plugins[] = {
+    {"acct_gather_energy/joule_rapl", "acct_gather_energy_joule_rapl.so"},
+    {"acct_gather_energy/joule_ipmi", "acct_gather_energy_joule_ipmi.so"},
+};
+
+#define RAPL (&plugins[0])
+#define IPMI (&plugins[1])
 
 /* What is looked at in slurm.conf. */
 static const char *const keys[] = {
@@ -39,6 +47,7 @@ struct check {
     int root_fd;
     struct joule_slurmconf conf;
     struct joule_findings *findings;
+    const struct plugin *plugin; /* that is configured, or would be */
 };
 
 /* The value of [key], "" if it is not set, and where it stands: without a
@@ -131,7 +140,8 @@ static void check_plugin_dir(struct check *c)
 {
     struct joule_place place;
     const char *dirs = value_of(c, "PluginDir", &place), *rest = dirs;
-    char dir[64], path[ITEM_MAX + sizeof(PLUGIN_FILE) + 1];
+    const char *file = c->plugin->file;
+    char dir[64], path[ITEM_MAX + 64];
     char item[ITEM_MAX], advice[PATH_MAX];
     bool ours = false, others = false, hidden = false;
 
@@ -140,7 +150,7 @@ static void check_plugin_dir(struct check *c)
             ours = true;
         else
             others = true;
-        snprintf(path, sizeof(path), "%s/%s", item, PLUGIN_FILE);
+        snprintf(path, sizeof(path), "%s/%s", item, file);
         if (item[0] != '/' || c->result->plugin[0])
             continue;
         if (faccessat(c->root_fd, path + strspn(path, "/"), R_OK, 0) == 0)
@@ -161,41 +171,65 @@ static void check_plugin_dir(struct check *c)
     else if (hidden)
         joule_finding_add(c->findings, JOULE_WARNING, "plugin-hidden", &place,
                           NULL,
-                          "this user may not see whether " PLUGIN_FILE
-                          " is in PluginDir: run as root");
+                          "this user may not see whether %s is in PluginDir: "
+                          "run as root",
+                          file);
     else if (ours)
         joule_finding_add(c->findings, JOULE_FAULT, "plugin-missing", &place,
                           NULL,
-                          PLUGIN_FILE " is not in " JOULE_PLUGIN_DIR
-                                      ": install slurm-joule on this machine");
+                          "%s is not in " JOULE_PLUGIN_DIR
+                          ": install slurm-joule on this machine",
+                          file);
     else
         joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir", &place,
                           advice,
-                          "%s, so Slurm does not find " PLUGIN_FILE
-                          " (use the directory of Slurm's own plugins as the "
-                          "last one)",
+                          "%s, so Slurm does not find %s (use the directory "
+                          "of Slurm's own plugins as the last one)",
                           *dirs ? "PluginDir does not name " JOULE_PLUGIN_DIR
-                                : "PluginDir is not set");
+                                : "PluginDir is not set",
+                          file);
 }
 
-static bool is_our_type(const char *type)
+/* The plugin of ours that one item of AcctGatherEnergyType names, or NULL. */
+static const struct plugin *our_plugin(const char *item)
 {
-    const char *name = strchr(ENERGY_TYPE, '/') + 1;
+    for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++)
+        if (strcmp(item, plugins[i].type) == 0 ||
+            strcmp(item, strchr(plugins[i].type, '/') + 1) == 0)
+            return &plugins[i];
+    return NULL;
+}
 
-    return strcmp(type, ENERGY_TYPE) == 0 || strcmp(type, name) == 0;
+/* Whoever has Slurm's plugins for a BMC wants ours for a BMC. */
+static void choose_plugin(struct check *c)
+{
+    struct joule_place ignored;
+    const char *type = value_of(c, "AcctGatherEnergyType", &ignored);
+    const char *rest = type;
+    char item[ITEM_MAX];
+
+    c->plugin = contains(type, "ipmi") || contains(type, "xcc") ? IPMI : RAPL;
+    while ((rest = next_item(rest, ',', item))) {
+        if (!our_plugin(item))
+            continue;
+        c->plugin = our_plugin(item);
+        c->result->ipmi = c->plugin == IPMI;
+        return;
+    }
 }
 
 static void check_energy_type(struct check *c)
 {
-    static const char advice[] = "AcctGatherEnergyType=" ENERGY_TYPE;
     struct joule_place place;
     const char *type = value_of(c, "AcctGatherEnergyType", &place);
     const char *rest = type;
-    char item[ITEM_MAX];
+    char item[ITEM_MAX], advice[64 + sizeof("AcctGatherEnergyType=")];
     bool ours = false;
 
+    snprintf(advice, sizeof(advice), "AcctGatherEnergyType=%.64s",
+             c->plugin->type);
     while ((rest = next_item(rest, ',', item)))
-        ours = ours || is_our_type(item);
+        ours = ours || our_plugin(item);
     if (!*type)
         joule_finding_add(c->findings, JOULE_FAULT, "energy-type", &place,
                           advice,
@@ -398,6 +432,7 @@ void joule_confcheck_run(struct joule_confcheck *result, int root_fd,
 
     if (load(&c, paths) < 0)
         return;
+    choose_plugin(&c);
     check_plugin_dir(&c);
     check_energy_type(&c);
     check_job_gather(&c);

@@ -17,6 +17,7 @@ struct joule_confcheck {
     char slurm_conf[JOULE_PLACE_MAX];       /* that was read; empty: none */
     char acct_gather_conf[JOULE_PLACE_MAX]; /* likewise */
     char plugin[JOULE_PLACE_MAX];    /* the energy plugin's file, or empty */
+    bool ipmi;                       /* it is joule_ipmi */
     struct joule_config config;      /* what the plugin will use */
     struct joule_place period_place; /* of JouleSamplePeriod, if it is set */
 };

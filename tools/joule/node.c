@@ -58,6 +58,7 @@ static void find_name(struct joule_node *n, int root_fd, unsigned *ret_boards)
 static void judge(const struct joule_node *n, struct joule_findings *findings)
 {
     const struct joule_snapshot *s = &n->snapshot;
+    bool power = s->tally.is_power;
 
     if (!n->fresh)
         joule_finding_add(findings, JOULE_WARNING, "board-old", NULL, NULL,
@@ -65,17 +66,25 @@ static void judge(const struct joule_node *n, struct joule_findings *findings)
                           "with this plugin does not run now",
                           (double)n->age_ns / 1e9);
     else if (!s->tally.valid)
-        joule_finding_add(findings, JOULE_WARNING, "board-unknown", NULL, NULL,
-                          "slurmd reads the counters, but they have not moved: "
-                          "the node's energy is unknown to it");
+        joule_finding_add(
+            findings, JOULE_WARNING, "board-unknown", NULL, NULL,
+            "slurmd %s: the node's energy is unknown to it",
+            power ? "asks the BMC, but has no measurement of the power yet"
+                  : "reads the counters, but they have not moved");
     else if (s->stale)
         joule_finding_add(findings, JOULE_WARNING, "board-stale", NULL, NULL,
-                          "slurmd reads the counters, but they have stopped");
+                          "slurmd %s",
+                          power ? "asks the BMC, but its last measurement of "
+                                  "the power is too old"
+                                : "reads the counters, but they have stopped");
     if (s->tally.gap_ns > 0)
         joule_finding_add(findings, JOULE_WARNING, "board-gap", NULL, NULL,
-                          "over %.0f s since the node's total began, counters "
-                          "may have wrapped unseen: the total may lack energy",
-                          (double)s->tally.gap_ns / 1e9);
+                          "over %.0f s since the node's total began, %s",
+                          (double)s->tally.gap_ns / 1e9,
+                          power ? "the power was not measured: the total is "
+                                  "joined over that time, or lacks energy"
+                                : "counters may have wrapped unseen: the total "
+                                  "may lack energy");
 }
 
 static int read_board(struct joule_node *n, int root_fd)

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,15 @@
 
 #define MEASURE_MIN_NS (100 * JOULE_NS_PER_MS)
 #define MEASURE_MAX_NS (3600 * JOULE_NS_PER_S)
+
+/* Without --seconds.  A BMC may take a second or two for a new value. */
+#define MEASURE_NS     JOULE_NS_PER_S
+#define MEASURE_BMC_NS (5 * JOULE_NS_PER_S)
+
+/* Of the counters, where they are shown beside a BMC only. */
+#define GLANCE_NS (200 * JOULE_NS_PER_MS)
+
+#define SETTINGS_MAX 64
 
 /* Where slurmd and the commands look: the second is the configuration that
  * they fetched from slurmctld. */
@@ -33,8 +44,11 @@ static const char usage[] =
     "  --conf FILE|DIR  slurm.conf, or the directory it is in (default:\n"
     "                   $SLURM_CONF, else /etc/slurm)\n"
     "  --no-conf        check the sensors only\n"
+    "  --ipmi           ask the BMC, without Slurm's configuration\n"
+    "  --set KEY=VALUE  an option as in acct_gather.conf; counts more than\n"
+    "                   what stands there, can be given several times\n"
     "  --node NAME      the NodeName (default: the host name)\n"
-    "  --seconds S      how long to measure (default 1)\n"
+    "  --seconds S      how long to measure (default 1; a BMC: 5)\n"
     "  --root DIR       look at the /proc, /sys, /dev, /run and /etc of DIR\n"
     "  --json           print a JSON document\n"
     "  --help           print this\n"
@@ -66,7 +80,7 @@ static int conf_path(const char *conf, char path[JOULE_PLACE_MAX],
  * paths in it; the standard one below the root. */
 static int check_conf(struct joule_probe *p,
                       const struct joule_probe_options *opt, int root_fd,
-                      struct joule_error *err)
+                      bool *ret_named, struct joule_error *err)
 {
     const char *conf = opt->conf;
     char path[JOULE_PLACE_MAX];
@@ -87,8 +101,55 @@ static int check_conf(struct joule_probe *p,
         return joule_error_set(err, errno, "cannot open /: %m");
     joule_confcheck_run(&p->conf, fd, paths, &p->findings);
     close(fd);
+    *ret_named = true;
     return 0;
 }
+
+/* ---- options of acct_gather.conf that were given here ---- */
+
+/* A command line can be read by everybody on the machine. */
+static int set_one(struct joule_probe *p, const char *setting,
+                   struct joule_error *err)
+{
+    const char *value = strchr(setting, '=');
+    const struct joule_option *row;
+    char key[64];
+
+    if (!value || value == setting)
+        return joule_error_set(err, EINVAL, "--set takes KEY=VALUE");
+    snprintf(key, sizeof(key), "%.*s", (int)(value - setting), setting);
+    row = joule_option_find(joule_config_options, key);
+    if (!row)
+        return joule_error_set(err, EINVAL, "--set: there is no option %s",
+                               key);
+    if (row->secret)
+        return joule_error_set(err, EINVAL,
+                               "--set does not take %s: put it into a file "
+                               "for --set JouleIPMICredentialsFile=FILE",
+                               row->key);
+    /* The place in the file is no longer that of the value. */
+    if (row->offset == offsetof(struct joule_config, sample_period_ns) &&
+        row->type == JOULE_OPTION_DURATION)
+        p->conf.period_place.file[0] = '\0';
+    return joule_option_set(row, &p->conf.config, value + 1, err);
+}
+
+static int apply_settings(struct joule_probe *p,
+                          const struct joule_probe_options *opt,
+                          bool *ret_reader, struct joule_error *err)
+{
+    static const char reader[] = "JouleIPMIReader=";
+
+    for (size_t i = 0; i < opt->setting_count; i++) {
+        if (set_one(p, opt->settings[i], err) < 0)
+            return -1;
+        if (strncasecmp(opt->settings[i], reader, sizeof(reader) - 1) == 0)
+            *ret_reader = true;
+    }
+    return 0;
+}
+
+/* ---- sensors ---- */
 
 static void check_period(struct joule_probe *p)
 {
@@ -115,6 +176,67 @@ static void check_period(struct joule_probe *p)
         (double)ns / 1e9);
 }
 
+/* Where a BMC measures the node, the counters are worth a remark. */
+static void glance_at_counters(struct joule_probe *p, int root_fd,
+                               const struct joule_clock *clock)
+{
+    struct joule_findings *scratch = calloc(1, sizeof(*scratch));
+
+    if (!scratch)
+        return;
+    joule_sensor_collect(&p->sensor, root_fd, clock,
+                         p->conf.config.rapl_total_kinds, GLANCE_NS, scratch);
+    for (size_t i = 0; i < scratch->count; i++)
+        joule_finding_add(&p->findings, JOULE_NOTE, scratch->list[i].id, NULL,
+                          NULL, "RAPL, which is not used: %s",
+                          scratch->list[i].text.text);
+    free(scratch);
+}
+
+/* The paths in a file that was named are those of this machine. */
+static int probe_bmc(struct joule_probe *p,
+                     const struct joule_probe_options *opt, int root_fd,
+                     bool named, bool trust_reader,
+                     const struct joule_clock *clock, struct joule_error *err)
+{
+    int fd = named ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (named && fd < 0)
+        return joule_error_set(err, errno, "cannot open /: %m");
+    joule_bmc_collect(&p->bmc, named ? fd : root_fd, clock, &p->conf.config,
+                      p->node.name, trust_reader,
+                      opt->measure_ns ? opt->measure_ns : MEASURE_BMC_NS);
+    if (fd >= 0)
+        close(fd);
+    joule_bmc_judge(&p->bmc, &p->conf.config, &p->findings);
+    return 0;
+}
+
+static int probe_sensors(struct joule_probe *p,
+                         const struct joule_probe_options *opt, int root_fd,
+                         const struct joule_clock *clock,
+                         struct joule_error *err)
+{
+    bool named = false, trust_reader = false;
+
+    if (!opt->no_conf && !opt->ipmi &&
+        check_conf(p, opt, root_fd, &named, err) < 0)
+        return -1;
+    if (apply_settings(p, opt, &trust_reader, err) < 0)
+        return -1;
+    p->ipmi = opt->ipmi || p->conf.ipmi;
+    joule_node_collect(&p->node, root_fd, clock, opt->node, &p->findings);
+    if (p->ipmi) {
+        glance_at_counters(p, root_fd, clock);
+        return probe_bmc(p, opt, root_fd, named, trust_reader, clock, err);
+    }
+    joule_sensor_collect(
+        &p->sensor, root_fd, clock, p->conf.config.rapl_total_kinds,
+        opt->measure_ns ? opt->measure_ns : MEASURE_NS, &p->findings);
+    check_period(p);
+    return 0;
+}
+
 int joule_probe_collect(struct joule_probe *p,
                         const struct joule_probe_options *opt,
                         const struct joule_clock *clock,
@@ -122,32 +244,36 @@ int joule_probe_collect(struct joule_probe *p,
 {
     const char *root = opt->root ? opt->root : "/";
     int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int rc = 0;
+    int rc;
 
     memset(p, 0, sizeof(*p));
     if (root_fd < 0)
         return joule_error_set(err, errno, "cannot open %s: %m", root);
     joule_confcheck_init(&p->conf);
     joule_access_collect(&p->access, root_fd);
-    if (!opt->no_conf)
-        rc = check_conf(p, opt, root_fd, err);
-    if (rc == 0) {
-        joule_sensor_collect(&p->sensor, root_fd, clock,
-                             p->conf.config.rapl_total_kinds, opt->measure_ns,
-                             &p->findings);
-        check_period(p);
-        joule_node_collect(&p->node, root_fd, clock, opt->node, &p->findings);
-    }
+    rc = probe_sensors(p, opt, root_fd, clock, err);
     close(root_fd);
     return rc;
 }
 
 bool joule_probe_good(const struct joule_probe *p)
 {
-    return p->sensor.moves && p->findings.total[JOULE_FAULT] == 0;
+    return (p->ipmi ? p->bmc.measures : p->sensor.moves) &&
+           p->findings.total[JOULE_FAULT] == 0;
 }
 
-enum { OPT_CONF = 256, OPT_NO_CONF, OPT_NODE, OPT_SECONDS, OPT_ROOT, OPT_JSON };
+/* ---- the command ---- */
+
+enum {
+    OPT_CONF = 256,
+    OPT_NO_CONF,
+    OPT_NODE,
+    OPT_SECONDS,
+    OPT_ROOT,
+    OPT_JSON,
+    OPT_IPMI,
+    OPT_SET
+};
 
 static const struct option long_options[] = {
     {"conf", required_argument, NULL, OPT_CONF},
@@ -156,6 +282,8 @@ static const struct option long_options[] = {
     {"seconds", required_argument, NULL, OPT_SECONDS},
     {"root", required_argument, NULL, OPT_ROOT},
     {"json", no_argument, NULL, OPT_JSON},
+    {"ipmi", no_argument, NULL, OPT_IPMI},
+    {"set", required_argument, NULL, OPT_SET},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -166,10 +294,27 @@ static int usage_error(const char *text)
     return 2;
 }
 
+/* As parse_options. */
+static int check_options(int argc, const struct joule_probe_options *opt)
+{
+    if (optind < argc)
+        return usage_error("there are no arguments beside the options");
+    if (opt->no_conf && opt->conf)
+        return usage_error("--conf and --no-conf exclude each other");
+    if (opt->ipmi && opt->conf)
+        return usage_error("--conf and --ipmi exclude each other");
+    if (opt->conf && !*opt->conf)
+        return usage_error("--conf needs a name");
+    return -1;
+}
+
 /* -1: go on; otherwise the exit status. */
-static int parse_options(int argc, char **argv, struct joule_probe_options *opt)
+static int parse_options(int argc, char **argv, struct joule_probe_options *opt,
+                         const char *settings[SETTINGS_MAX])
 {
     int c;
+
+    opt->settings = settings;
 
     optind = 1;
     while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
@@ -194,6 +339,14 @@ static int parse_options(int argc, char **argv, struct joule_probe_options *opt)
         case OPT_JSON:
             opt->json = true;
             break;
+        case OPT_IPMI:
+            opt->ipmi = true;
+            break;
+        case OPT_SET:
+            if (opt->setting_count == SETTINGS_MAX)
+                return usage_error("--set is given too often");
+            settings[opt->setting_count++] = optarg;
+            break;
         case 'h':
             fputs(usage, stdout);
             return 0;
@@ -202,21 +355,16 @@ static int parse_options(int argc, char **argv, struct joule_probe_options *opt)
             return 2;
         }
     }
-    if (optind < argc)
-        return usage_error("there are no arguments beside the options");
-    if (opt->no_conf && opt->conf)
-        return usage_error("--conf and --no-conf exclude each other");
-    if (opt->conf && !*opt->conf)
-        return usage_error("--conf needs a name");
-    return -1;
+    return check_options(argc, opt);
 }
 
 int joule_probe_main(int argc, char **argv)
 {
-    struct joule_probe_options opt = {.measure_ns = JOULE_NS_PER_S};
+    const char *settings[SETTINGS_MAX];
+    struct joule_probe_options opt = {0};
     struct joule_probe *probe;
     struct joule_error err;
-    int status = parse_options(argc, argv, &opt);
+    int status = parse_options(argc, argv, &opt, settings);
 
     if (status >= 0)
         return status;
@@ -232,6 +380,7 @@ int joule_probe_main(int argc, char **argv)
             joule_probe_print_text(stdout, probe);
         status = joule_probe_good(probe) ? 0 : 1;
     }
+    explicit_bzero(probe, sizeof(*probe));
     free(probe);
     return status;
 }

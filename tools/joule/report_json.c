@@ -196,6 +196,10 @@ void joule_probe_print_json(FILE *out, const struct joule_probe *p)
     put_cpu(&j, &p->sensor.info);
     put_access(&j, &p->access);
     put_sensor(&j, &p->sensor);
+    if (p->ipmi)
+        joule_report_bmc_json(&j, &p->bmc, &p->conf.config);
+    else
+        joule_json_null(&j, "bmc");
     put_board(&j, &p->node);
     put_conf(&j, p);
     put_findings(&j, &p->findings);

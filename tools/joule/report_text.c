@@ -1,53 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "config.h"
 #include "tools/joule/report.h"
 #include "tools/joule/text.h"
-
-static void put(FILE *out, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* All text goes through here: it may quote files. */
-static void put(FILE *out, const char *fmt, ...)
-{
-    char line[4096];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    joule_text_put(out, line);
-}
-
-static void row(FILE *out, const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void row(FILE *out, const char *name, const char *fmt, ...)
-{
-    char line[4096];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof(line), fmt, ap);
-    va_end(ap);
-    fprintf(out, "  %-18s ", name);
-    joule_text_put(out, line);
-    putc('\n', out);
-}
-
-/* "50.123 W", or "unknown". */
-static const char *watts(uint64_t mw, char buf[32])
-{
-    if (mw == JOULE_MW_UNKNOWN)
-        snprintf(buf, 32, "unknown");
-    else
-        snprintf(buf, 32, "%" PRIu64 ".%03u W", mw / 1000,
-                 (unsigned)(mw % 1000));
-    return buf;
-}
 
 static void print_cpu(FILE *out, const struct joule_probe *p)
 {
@@ -55,21 +12,27 @@ static void print_cpu(FILE *out, const struct joule_probe *p)
     const struct joule_access *a = &p->access;
 
     fputs("CPU\n", out);
-    row(out, "model", "%s", info->cpu_name[0] ? info->cpu_name : "unknown");
-    row(out, "vendor", "%s family %u model %u",
-        info->vendor[0] ? info->vendor : "unknown", info->family, info->model);
-    row(out, "RAPL known as", "%s", info->row ? info->row : "not known");
-    row(out, "packages, dies", "%u, %u", info->packages, info->dies);
-    row(out, "virtual machine", "%s", info->hypervisor ? "yes" : "no");
+    joule_report_row(out, "model", "%s",
+                     info->cpu_name[0] ? info->cpu_name : "unknown");
+    joule_report_row(out, "vendor", "%s family %u model %u",
+                     info->vendor[0] ? info->vendor : "unknown", info->family,
+                     info->model);
+    joule_report_row(out, "RAPL known as", "%s",
+                     info->row ? info->row : "not known");
+    joule_report_row(out, "packages, dies", "%u, %u", info->packages,
+                     info->dies);
+    joule_report_row(out, "virtual machine", "%s",
+                     info->hypervisor ? "yes" : "no");
     if (info->filtering_known)
-        row(out, "energy filtering", "%s", info->filtering ? "on" : "off");
+        joule_report_row(out, "energy filtering", "%s",
+                         info->filtering ? "on" : "off");
     fputs("\nAccess\n", out);
-    row(out, "running as", "%s (user %u)", a->euid == 0 ? "root" : "not root",
-        (unsigned)a->euid);
-    row(out, "MSR device", "%s: %s", a->msr,
-        a->msr_error ? strerror(a->msr_error) : "readable");
+    joule_report_row(out, "running as", "%s (user %u)",
+                     a->euid == 0 ? "root" : "not root", (unsigned)a->euid);
+    joule_report_row(out, "MSR device", "%s: %s", a->msr,
+                     a->msr_error ? strerror(a->msr_error) : "readable");
     if (a->lockdown[0])
-        row(out, "kernel lockdown", "%s", a->lockdown);
+        joule_report_row(out, "kernel lockdown", "%s", a->lockdown);
 }
 
 static void wrap_text(const struct joule_domain *domain, uint64_t mw,
@@ -91,7 +54,7 @@ static void print_domain(FILE *out, const struct joule_sensor_domain *d)
     wrap_text(&d->domain, JOULE_DOMAIN_POWER_MAX_W * 1000, wrap);
     wrap_text(&d->domain, d->power_mw, wrap_now);
     if (d->state >= JOULE_COUNTER_MOVING)
-        watts(d->power_mw, power);
+        joule_report_watts(d->power_mw, power);
     else
         snprintf(power, sizeof(power), "%s", joule_report_state(d->state));
     fprintf(out, "  %-18s %-5s %5u %14s %4u %12s %12s %14s\n", d->domain.name,
@@ -105,7 +68,7 @@ static void print_sensor(FILE *out, const struct joule_sensor *s)
 
     if (!s->opened) {
         fputs("\nEnergy counters: none\n", out);
-        row(out, "because", "%s", s->error.text);
+        joule_report_row(out, "because", "%s", s->error.text);
         return;
     }
     fprintf(out, "\nEnergy counters (RAPL), measured for %.3f s\n",
@@ -115,8 +78,9 @@ static void print_sensor(FILE *out, const struct joule_sensor *s)
             "power");
     for (size_t i = 0; i < s->count; i++)
         print_domain(out, &s->domains[i]);
-    row(out, "node", "%s",
-        watts(s->moves ? s->node_mw : JOULE_MW_UNKNOWN, power));
+    joule_report_row(
+        out, "node", "%s",
+        joule_report_watts(s->moves ? s->node_mw : JOULE_MW_UNKNOWN, power));
 }
 
 static void print_board(FILE *out, const struct joule_node *n)
@@ -125,28 +89,31 @@ static void print_board(FILE *out, const struct joule_node *n)
     char power[32], average[32];
 
     fputs("\nBoard of slurmd in /run/slurm-joule/", out);
-    put(out, "%s", n->name);
+    joule_report_put(out, "%s", n->name);
     putc('\n', out);
     if (!n->present) {
-        row(out, "none", "%s", n->error.text);
+        joule_report_row(out, "none", "%s", n->error.text);
         return;
     }
-    row(out, "last sample", "%.3f s ago, one every %.3f s: %s",
-        (double)n->age_ns / 1e9, (double)s->period_ns / 1e9,
-        n->fresh ? "slurmd measures" : "slurmd does not measure now");
+    joule_report_row(out, "last sample", "%.3f s ago, one every %.3f s: %s",
+                     (double)n->age_ns / 1e9, (double)s->period_ns / 1e9,
+                     n->fresh ? "slurmd measures"
+                              : "slurmd does not measure now");
     if (s->tally.valid)
-        row(out, "total", "%" PRIu64 ".%03u J in %.0f s",
-            s->tally.node_uj / 1000000,
-            (unsigned)(s->tally.node_uj / 1000 % 1000),
-            (double)(s->tally.mono_ns - s->since_ns) / 1e9);
+        joule_report_row(out, "total", "%" PRIu64 ".%03u J in %.0f s",
+                         s->tally.node_uj / 1000000,
+                         (unsigned)(s->tally.node_uj / 1000 % 1000),
+                         (double)(s->tally.mono_ns - s->since_ns) / 1e9);
     else
-        row(out, "total", "unknown");
-    row(out, "power", "%s, on average %s", watts(s->node_mw, power),
-        watts(s->average_mw, average));
-    row(out, "samples", "%" PRIu64, s->samples);
-    row(out, "wraps", "%" PRIu64, n->wraps);
-    row(out, "gaps", "%.3f s", (double)s->tally.gap_ns / 1e9);
-    row(out, "failed readings", "%" PRIu64, n->errors);
+        joule_report_row(out, "total", "unknown");
+    joule_report_row(out, "power", "%s, on average %s",
+                     joule_report_watts(s->node_mw, power),
+                     joule_report_watts(s->average_mw, average));
+    joule_report_row(out, "samples", "%" PRIu64, s->samples);
+    if (!s->tally.is_power)
+        joule_report_row(out, "wraps", "%" PRIu64, n->wraps);
+    joule_report_row(out, "gaps", "%.3f s", (double)s->tally.gap_ns / 1e9);
+    joule_report_row(out, "failed readings", "%" PRIu64, n->errors);
 }
 
 static void print_conf(FILE *out, const struct joule_probe *p)
@@ -156,18 +123,22 @@ static void print_conf(FILE *out, const struct joule_probe *p)
 
     fputs("\nConfiguration\n", out);
     if (!p->conf_checked) {
-        row(out, "not checked", "--no-conf");
+        joule_report_row(out, "not checked", "--no-conf or --ipmi");
         return;
     }
-    row(out, "slurm.conf", "%s", c->slurm_conf[0] ? c->slurm_conf : "none");
-    row(out, "acct_gather.conf", "%s",
-        c->acct_gather_conf[0] ? c->acct_gather_conf : "none");
-    row(out, "plugin", "%s", c->plugin[0] ? c->plugin : "not found");
+    joule_report_row(out, "slurm.conf", "%s",
+                     c->slurm_conf[0] ? c->slurm_conf : "none");
+    joule_report_row(out, "acct_gather.conf", "%s",
+                     c->acct_gather_conf[0] ? c->acct_gather_conf : "none");
+    joule_report_row(out, "plugin", "%s",
+                     c->plugin[0] ? c->plugin : "not found");
     for (const struct joule_option *o = joule_config_options; o->key; o++) {
         if (o->type == JOULE_OPTION_IGNORED)
             continue;
         joule_option_format(o, &c->config, value, sizeof(value));
-        row(out, o->key, "%s", value);
+        joule_report_put(out, "  %-32s %s", o->key,
+                         value[0] ? value : "not set");
+        putc('\n', out);
     }
 }
 
@@ -182,22 +153,27 @@ static void print_findings(FILE *out, const struct joule_findings *findings)
 
             if ((int)f->level != level)
                 continue;
-            row(out, joule_level_name(f->level), "%s", f->text.text);
+            joule_report_row(out, joule_level_name(f->level), "%s",
+                             f->text.text);
             if (f->place.file[0] && f->place.line)
-                row(out, "", "%s:%u", f->place.file, f->place.line);
+                joule_report_row(out, "", "%s:%u", f->place.file,
+                                 f->place.line);
             else if (f->place.file[0])
-                row(out, "", "%s", f->place.file);
+                joule_report_row(out, "", "%s", f->place.file);
             if (f->advice.text[0])
-                row(out, "", "write: %s", f->advice.text);
+                joule_report_row(out, "", "write: %s", f->advice.text);
         }
     }
 }
 
 void joule_probe_print_text(FILE *out, const struct joule_probe *p)
 {
-    put(out, "%s %s on node %s", PACKAGE_NAME, PACKAGE_VERSION, p->node.name);
+    joule_report_put(out, "%s %s on node %s", PACKAGE_NAME, PACKAGE_VERSION,
+                     p->node.name);
     fputs("\n\n", out);
     print_cpu(out, p);
+    if (p->ipmi)
+        joule_report_bmc_text(out, &p->bmc, &p->conf.config);
     print_sensor(out, &p->sensor);
     print_board(out, &p->node);
     print_conf(out, p);
