@@ -2,10 +2,12 @@
 dist_man_MANS += \
 	doc/joule-acct_gather.conf.5 \
 	doc/joule.1 \
+	doc/sh5util.1 \
 	doc/slurm-joule.7
 
 dist_doc_DATA = \
 	README.md \
 	NEWS.md \
 	doc/dataflow.md \
+	doc/hdf5-format.md \
 	doc/slurm-abi.md

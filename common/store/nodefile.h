@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nodefile.h - the file of one step on one node, as doc/hdf5-format.md says.
+ *
+ * Nothing is on disk before joule_nodefile_commit.  All functions belong to
+ * one thread, which is the only one of the process that uses HDF5.
+ */
+#ifndef JOULE_STORE_NODEFILE_H
+#define JOULE_STORE_NODEFILE_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/store/table.h"
+
+struct joule_nodefile;
+
+/* Attributes of the node's group.  Texts are borrowed for the call. */
+struct joule_nodefile_facts {
+    const char *node;   /* "Node Name" */
+    const char *writer; /* "slurm-joule 0.1.0" */
+    uint32_t node_index;
+    uint32_t tasks; /* of the step on this node */
+    uint32_t cpus_per_task;
+    uint32_t run; /* N of ".rN" in the file's name, else 0 */
+    int64_t start_wall_ns;
+    int64_t start_boot_ns;
+};
+
+/* What is missing. */
+struct joule_loss {
+    uint64_t rows;
+    uint64_t first_ns; /* since the step began */
+    uint64_t last_ns;
+    int error; /* errno, or 0 */
+};
+
+/*
+ * In the empty file [fd], which is borrowed.  NULL with a sentence and errno
+ *   ENOMEM
+ *   EINVAL  the node's name cannot be a group's
+ *   EIO     HDF5 refuses
+ */
+struct joule_nodefile *
+joule_nodefile_create(int fd, const struct joule_nodefile_facts *facts,
+                      struct joule_error *err);
+
+/* Without a word to the disk. */
+void joule_nodefile_destroy(struct joule_nodefile *file);
+
+/*
+ * A series "NAME" or "GROUP/NAME"; a group is made as needed.  The number of
+ * the table, from 0, or -1 with errno ENOMEM, EINVAL (not such a name, or it
+ * is taken), E2BIG (too many columns).
+ */
+int joule_nodefile_add_table(struct joule_nodefile *file, const char *name,
+                             const struct joule_table_options *opt);
+
+struct joule_table *joule_nodefile_table(struct joule_nodefile *file,
+                                         int table);
+
+/* Say what is missing; on disk with the next commit. */
+int joule_nodefile_set_loss(struct joule_nodefile *file,
+                            const struct joule_loss *loss);
+
+/*
+ * Bring everything to the file, as joule_image_commit does: safe from the end
+ * of this process now, and from a loss of power with the next commit.  -1 with
+ * errno: of the disk (the next commit tries again), EIO or ENOMEM.
+ */
+int joule_nodefile_commit(struct joule_nodefile *file);
+
+/* The file is whole: pack the last chunks, note when, commit and wait for the
+ * disk. */
+int joule_nodefile_finish(struct joule_nodefile *file, int64_t end_ns,
+                          int64_t end_wall_ns);
+
+/* When commits fail for want of room: set_loss, on disk, and nothing else.  No
+ * commit may follow.  -1 with errno. */
+int joule_nodefile_rescue(struct joule_nodefile *file,
+                          const struct joule_loss *loss);
+
+/* Whether a copy would save a tenth of it, or it is no more than a few pages.
+ */
+bool joule_nodefile_is_loose(const struct joule_nodefile *file);
+
+/* After finish: the same contents without holes into the empty file [fd].
+ * -1 with errno; what is in fd is then of no use. */
+int joule_nodefile_copy(struct joule_nodefile *file, int fd);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/store/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/hdferror.h"
+
+/* A file whose header says that there are chunks without end: after as many
+ * in a row that are not there, the rest is given up. */
+#define MISSES_MAX 4096
+
+/* Deflate makes 1 byte of at most 1032 (zlib's technical details). */
+#define GROWTH_MAX 1040
+
+/* Bytes at a time of a table that is not in chunks. */
+#define PIECE_SIZE ((size_t)64 << 10)
+
+struct joule_rows {
+    hid_t dataset, space, type;
+    struct joule_layout layout;
+    struct joule_unfilter *unfilter;
+    unsigned char *stored; /* a chunk with its filters */
+    unsigned char *chunk;  /* rows of the chunk that is being handed out */
+    uint64_t next;         /* row that is read next */
+    uint64_t lost;
+    uint64_t bytes_left; /* that may still come out of such a file */
+    uint64_t at, end;    /* rows of [chunk] not yet handed out */
+    uint64_t first;      /* row that [chunk] begins with */
+    unsigned misses;
+};
+
+static int read_filter(hid_t list, unsigned i, struct joule_pipeline *p)
+{
+    unsigned values[8] = {0}, flags = 0, info = 0;
+    size_t count = sizeof(values) / sizeof(values[0]);
+    struct joule_filter *filter = &p->filter[i];
+
+    switch (H5Pget_filter2(list, i, &flags, &count, values, 0, NULL, &info)) {
+    case H5Z_FILTER_DEFLATE:
+        filter->kind = JOULE_FILTER_DEFLATE;
+        filter->level = values[0] <= 9 ? (uint8_t)values[0] : 9;
+        return 0;
+    case H5Z_FILTER_SHUFFLE:
+        filter->kind = JOULE_FILTER_SHUFFLE;
+        filter->element = values[0];
+        return values[0] >= 1 && values[0] <= JOULE_ROW_MAX ? 0 : -1;
+    case H5Z_FILTER_FLETCHER32:
+        filter->kind = JOULE_FILTER_FLETCHER32;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int check_filters(hid_t list, struct joule_layout *layout,
+                         struct joule_error *err)
+{
+    int count = H5Pget_nfilters(list);
+
+    layout->is_known = count >= 0 && count <= JOULE_FILTERS_MAX;
+    for (int i = 0; i < count && layout->is_known; i++)
+        layout->is_known =
+            read_filter(list, (unsigned)i, &layout->pipeline) == 0;
+    if (layout->is_known) {
+        layout->pipeline.count = (uint32_t)count;
+        return 0;
+    }
+    if (count >= 0 && H5Pall_filters_avail(list) > 0)
+        return 0;
+    H5Eclear2(H5E_DEFAULT);
+    return joule_error_set(err, ENOTSUP, "its filters are not available here");
+}
+
+static int read_layout(struct joule_rows *r, hid_t list,
+                       struct joule_error *err)
+{
+    struct joule_layout *layout = &r->layout;
+    hsize_t rows = 0, chunk_rows = 0;
+
+    if (H5Sget_simple_extent_ndims(r->space) != 1 ||
+        H5Sget_simple_extent_dims(r->space, &rows, NULL) != 1)
+        return joule_error_set(err, ENOTSUP, "it has not one dimension");
+    layout->rows = rows;
+    if (joule_rowtype_read(r->type, &layout->type, err) < 0)
+        return -1;
+    switch (H5Pget_layout(list)) {
+    case H5D_CONTIGUOUS:
+    case H5D_COMPACT:
+        if (H5Pget_external_count(list) == 0)
+            return 0;
+        return joule_error_set(err, ENOTSUP, "its data is in another file");
+    case H5D_CHUNKED:
+        break;
+    default:
+        return joule_error_set(err, ENOTSUP, "its data is in other files");
+    }
+    if (H5Pget_chunk(list, 1, &chunk_rows) != 1 || chunk_rows == 0)
+        return joule_hdf_error(err, EBADMSG, "its chunks are damaged");
+    if (chunk_rows > JOULE_CHUNK_MAX / layout->type.size)
+        return joule_error_set(err, ENOTSUP,
+                               "a chunk of %llu rows is too large to be read",
+                               (unsigned long long)chunk_rows);
+    layout->chunk_rows = chunk_rows;
+    return check_filters(list, layout, err);
+}
+
+static bool has_pointers(hid_t type)
+{
+    return H5Tdetect_class(type, H5T_VLEN) != 0 ||
+           H5Tdetect_class(type, H5T_REFERENCE) != 0 ||
+           (H5Tdetect_class(type, H5T_STRING) != 0 &&
+            H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) != 0);
+}
+
+static int make_buffers(struct joule_rows *r, struct joule_error *err)
+{
+    const struct joule_layout *layout = &r->layout;
+    size_t raw = (size_t)layout->chunk_rows * layout->type.size;
+
+    if (layout->chunk_rows == 0)
+        raw = PIECE_SIZE > layout->type.size ? PIECE_SIZE : layout->type.size;
+    r->chunk = malloc(raw);
+    if (layout->is_known) {
+        r->stored = malloc(joule_unfilter_bound(raw));
+        r->unfilter = joule_unfilter_create(&layout->pipeline, raw);
+    }
+    if (r->chunk && (!layout->is_known || (r->stored && r->unfilter)))
+        return 0;
+    return joule_error_set(err, ENOMEM, "out of memory");
+}
+
+static void free_buffers(struct joule_rows *r)
+{
+    joule_unfilter_destroy(r->unfilter);
+    free(r->stored);
+    free(r->chunk);
+    r->unfilter = NULL;
+    r->stored = r->chunk = NULL;
+}
+
+struct joule_rows *joule_rows_open(hid_t parent, const char *name,
+                                   uint64_t file_size, struct joule_error *err)
+{
+    struct joule_rows *r = calloc(1, sizeof(*r));
+    hid_t list = -1;
+    int rc = -1;
+
+    if (!r) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    r->space = r->type = -1;
+    r->dataset = H5Dopen2(parent, name, H5P_DEFAULT);
+    if (r->dataset >= 0) {
+        list = H5Dget_create_plist(r->dataset);
+        r->space = H5Dget_space(r->dataset);
+        r->type = H5Dget_type(r->dataset);
+    }
+    if (list < 0 || r->space < 0 || r->type < 0)
+        joule_hdf_error(err, EBADMSG, "it cannot be opened");
+    else if (has_pointers(r->type))
+        joule_error_set(err, ENOTSUP, "its rows are of no fixed length");
+    else
+        rc = read_layout(r, list, err);
+    if (list >= 0)
+        H5Pclose(list);
+    if (rc < 0 || make_buffers(r, err) < 0) {
+        int saved = errno;
+
+        joule_rows_close(r);
+        errno = saved;
+        return NULL;
+    }
+    r->bytes_left = file_size > UINT64_MAX / GROWTH_MAX
+                        ? UINT64_MAX
+                        : file_size * GROWTH_MAX;
+    return r;
+}
+
+void joule_rows_close(struct joule_rows *r)
+{
+    if (!r)
+        return;
+    if (r->type >= 0)
+        H5Tclose(r->type);
+    if (r->space >= 0)
+        H5Sclose(r->space);
+    if (r->dataset >= 0)
+        H5Dclose(r->dataset);
+    H5Eclear2(H5E_DEFAULT);
+    free_buffers(r);
+    free(r);
+}
+
+const struct joule_layout *joule_rows_layout(const struct joule_rows *r)
+{
+    return &r->layout;
+}
+
+hid_t joule_rows_dataset(const struct joule_rows *r)
+{
+    return r->dataset;
+}
+
+uint64_t joule_rows_lost(const struct joule_rows *r)
+{
+    return r->lost;
+}
+
+void joule_rows_rewind(struct joule_rows *r)
+{
+    r->next = r->lost = r->at = r->end = 0;
+    r->misses = 0;
+}
+
+/* Rows first .. first + count - 1 by libhdf5, with its filters. */
+static int read_rows(struct joule_rows *r, uint64_t first, uint64_t count,
+                     void *out)
+{
+    hsize_t start = first, length = count;
+    hid_t memory = H5Screate_simple(1, &length, NULL);
+    herr_t rc = -1;
+
+    if (memory >= 0 && H5Sselect_hyperslab(r->space, H5S_SELECT_SET, &start,
+                                           NULL, &length, NULL) >= 0)
+        rc = H5Dread(r->dataset, r->type, memory, r->space, H5P_DEFAULT, out);
+    if (memory >= 0)
+        H5Sclose(memory);
+    if (rc < 0)
+        H5Eclear2(H5E_DEFAULT);
+    return rc < 0 ? -1 : 0;
+}
+
+/* The stored chunk at row [first] to buf; its size, 0 if there is none that
+ * could be read. */
+static size_t fetch(struct joule_rows *r, uint64_t first, void *buf,
+                    size_t room, uint32_t *ret_mask)
+{
+    hsize_t offset = first, size = 0;
+
+    if (H5Dget_chunk_storage_size(r->dataset, &offset, &size) >= 0 &&
+        size > 0 && size <= room &&
+        H5Dread_chunk(r->dataset, H5P_DEFAULT, &offset, ret_mask, buf) >= 0)
+        return (size_t)size;
+    H5Eclear2(H5E_DEFAULT);
+    return 0;
+}
+
+/* How many rows the next chunk has; 0 at the end of the table. */
+static uint64_t next_count(const struct joule_rows *r)
+{
+    const struct joule_layout *layout = &r->layout;
+    uint64_t left = layout->rows - r->next;
+    uint64_t step = layout->chunk_rows;
+
+    if (step == 0)
+        step =
+            PIECE_SIZE > layout->type.size ? PIECE_SIZE / layout->type.size : 1;
+    return left < step ? left : step;
+}
+
+static void miss(struct joule_rows *r, uint64_t count)
+{
+    r->lost += count;
+    r->next += count;
+    if (++r->misses < MISSES_MAX)
+        return;
+    r->lost += r->layout.rows - r->next;
+    r->next = r->layout.rows;
+}
+
+/* What a file of this size cannot hold is not believed. */
+static bool may_come(struct joule_rows *r, uint64_t bytes)
+{
+    if (bytes <= r->bytes_left) {
+        r->bytes_left -= bytes;
+        r->misses = 0;
+        return true;
+    }
+    r->lost += r->layout.rows - r->next;
+    r->next = r->layout.rows;
+    return false;
+}
+
+/* Whether there is data for the chunk at all: libhdf5 makes up rows where
+ * there is none. */
+static bool is_stored(struct joule_rows *r, uint64_t first)
+{
+    hsize_t offset = first, size = 0;
+
+    if (r->layout.chunk_rows == 0)
+        return H5Dget_storage_size(r->dataset) > 0;
+    if (H5Dget_chunk_storage_size(r->dataset, &offset, &size) >= 0)
+        return size > 0;
+    H5Eclear2(H5E_DEFAULT);
+    return false;
+}
+
+/* [count] rows from [first] on, which is where a chunk begins. */
+static int load(struct joule_rows *r, uint64_t first, uint64_t count, void *out)
+{
+    size_t raw = (size_t)r->layout.chunk_rows * r->layout.type.size;
+    uint32_t mask = 0;
+    size_t len;
+
+    if (r->layout.chunk_rows == 0 || !r->layout.is_known)
+        return is_stored(r, first) ? read_rows(r, first, count, out) : -1;
+    len = fetch(r, first, r->stored, joule_unfilter_bound(raw), &mask);
+    return len > 0 ? joule_unfilter(r->unfilter, mask, r->stored, len, out)
+                   : -1;
+}
+
+/* The next chunk that can be read to [out]; its rows, 0 at the end. */
+static uint64_t next_chunk(struct joule_rows *r, void *out)
+{
+    uint64_t count;
+
+    while ((count = next_count(r)) > 0) {
+        if (load(r, r->next, count, out) == 0) {
+            if (!may_come(r, count * r->layout.type.size))
+                return 0;
+            r->next += count;
+            return count;
+        }
+        miss(r, count);
+    }
+    return 0;
+}
+
+/* The chunk in memory, if there is one: after a release, read again. */
+static void ensure(struct joule_rows *r)
+{
+    if (r->chunk)
+        return;
+    if (make_buffers(r, NULL) < 0) {
+        free_buffers(r);
+        r->lost += r->layout.rows - r->next + (r->end - r->at);
+        r->next = r->layout.rows;
+        r->at = r->end = 0;
+    } else if (r->at < r->end && load(r, r->first, r->end, r->chunk) < 0) {
+        r->lost += r->end - r->at;
+        r->at = r->end = 0;
+    }
+}
+
+void joule_rows_release(struct joule_rows *r)
+{
+    free_buffers(r);
+}
+
+size_t joule_rows_read(struct joule_rows *r, void *buf, size_t room,
+                       const void **ret_rows)
+{
+    size_t row = r->layout.type.size, done = 0;
+    uint64_t step = r->layout.chunk_rows;
+
+    *ret_rows = buf;
+    ensure(r);
+    /* Whole chunks go where they are wanted, as long as there is room. */
+    while (r->chunk && r->at == r->end && step > 0 && done + step <= room) {
+        uint64_t count = next_chunk(r, (char *)buf + done * row);
+
+        if (count == 0)
+            return done;
+        done += count;
+    }
+    if (done > 0)
+        return done;
+    if (r->at == r->end) {
+        r->at = 0;
+        r->end = r->chunk ? next_chunk(r, r->chunk) : 0;
+        r->first = r->next - r->end;
+    }
+    if (r->at == r->end)
+        return 0;
+    done = r->end - r->at < room ? (size_t)(r->end - r->at) : room;
+    *ret_rows = r->chunk + r->at * row;
+    r->at += done;
+    return done;
+}
+
+size_t joule_rows_read_stored(struct joule_rows *r, void *buf, size_t room,
+                              uint64_t *ret_first, uint32_t *ret_mask)
+{
+    uint64_t count;
+
+    while ((count = next_count(r)) > 0) {
+        size_t len = fetch(r, r->next, buf, room, ret_mask);
+
+        if (len > 0 &&
+            joule_unfilter_check(r->unfilter, *ret_mask, buf, len) == 0) {
+            if (!may_come(r, len))
+                return 0;
+            *ret_first = r->next;
+            r->next += count;
+            return len;
+        }
+        miss(r, count);
+    }
+    return 0;
+}

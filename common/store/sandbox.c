@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/store/sandbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+#ifndef HAS_SANITIZER
+#define HAS_SANITIZER 0
+#endif
+
+#if defined(__x86_64__)
+#define AUDIT_ARCH_HERE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define AUDIT_ARCH_HERE AUDIT_ARCH_AARCH64
+#endif
+
+/* A chunk of 4 MB in three shapes, libhdf5's caches, four windows of 256 KB:
+ * what a whole file needs is below 20 MB. */
+#define DATA_MAX ((rlim_t)48 << 20)
+
+static bool is_kept(int fd, const int *keep, size_t count)
+{
+    if (fd == STDERR_FILENO)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        if (keep[i] == fd)
+            return true;
+    return false;
+}
+
+static int close_others(const int *keep, size_t count)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    if (!dir)
+        return -1;
+    while ((entry = readdir(dir))) {
+        int fd = atoi(entry->d_name);
+
+        if (entry->d_name[0] != '.' && fd != dirfd(dir) &&
+            !is_kept(fd, keep, count))
+            close(fd);
+    }
+    return closedir(dir);
+}
+
+static int bound_resources(void)
+{
+    const struct rlimit none = {0, 0}, data = {DATA_MAX, DATA_MAX};
+
+    if (setrlimit(RLIMIT_CORE, &none) < 0)
+        return -1;
+    return HAS_SANITIZER ? 0 : setrlimit(RLIMIT_DATA, &data);
+}
+
+#ifdef AUDIT_ARCH_HERE
+/* All that read their arguments from registers or write to our own memory.
+ * What others there are fails with EPERM. */
+static const int calls[] = {
+    SYS_read,         SYS_pread64,        SYS_readv,       SYS_lseek,
+    SYS_fstat,        SYS_close,          SYS_write,       SYS_sendmsg,
+    SYS_sendto,       SYS_recvmsg,        SYS_recvfrom,    SYS_mmap,
+    SYS_munmap,       SYS_mremap,         SYS_brk,         SYS_madvise,
+    SYS_futex,        SYS_exit,           SYS_exit_group,  SYS_rt_sigreturn,
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_setitimer,   SYS_getitimer,
+    SYS_getpid,       SYS_gettid,         SYS_tgkill,      SYS_clock_gettime,
+    SYS_gettimeofday, SYS_getrandom,      SYS_sched_yield, SYS_restart_syscall,
+    SYS_newfstatat,
+};
+
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
+
+static int filter_calls(void)
+{
+    struct sock_filter code[CALLS + 6];
+    struct sock_fprog program = {.len = CALLS + 6, .filter = code};
+    size_t n = 0;
+
+    code[n++] = (struct sock_filter)BPF_STMT(
+        BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                             AUDIT_ARCH_HERE, 0, CALLS + 2);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                             offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < CALLS; i++)
+        code[n++] = (struct sock_filter)BPF_JUMP(
+            BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i],
+            (unsigned char)(CALLS + 1 - i), 0);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+                                             SECCOMP_RET_ERRNO | EPERM);
+    code[n++] =
+        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    code[n++] =
+        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
+        return 0;
+    /* A kernel without it. */
+    return errno == EINVAL || errno == ENOSYS ? 0 : -1;
+}
+#else
+static int filter_calls(void)
+{
+    return 0;
+}
+#endif
+
+int joule_sandbox_enter(pid_t parent, const int *keep, size_t count,
+                        struct joule_error *err)
+{
+    if (close_others(keep, count) < 0)
+        return joule_error_set(err, errno, "cannot close what is open: %m");
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+        return joule_error_set(err, ESRCH, "who started this is gone");
+    signal(SIGPIPE, SIG_IGN);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0) < 0 || bound_resources() < 0)
+        return joule_error_set(err, errno, "cannot bound this process: %m");
+    if (!HAS_SANITIZER && filter_calls() < 0)
+        return joule_error_set(err, errno, "cannot bound its calls: %m");
+    return 0;
+}
+
+void joule_sandbox_watch(unsigned seconds)
+{
+    const struct itimerval timer = {.it_value.tv_sec = (time_t)seconds};
+
+    setitimer(ITIMER_PROF, &timer, NULL);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/store/unfilter.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+struct joule_unfilter {
+    struct joule_pipeline pipeline;
+    size_t raw;
+    bool has_stream;
+    z_stream stream;
+    unsigned char *spare; /* raw bytes and a checksum */
+};
+
+size_t joule_unfilter_bound(size_t raw)
+{
+    /* zlib's bound for data that does not shrink, and a checksum. */
+    return raw + raw / 1000 + 1024;
+}
+
+struct joule_unfilter *joule_unfilter_create(const struct joule_pipeline *p,
+                                             size_t raw)
+{
+    struct joule_unfilter *u = calloc(1, sizeof(*u));
+
+    if (!u)
+        return NULL;
+    u->pipeline = *p;
+    u->raw = raw;
+    u->spare = malloc(joule_unfilter_bound(raw));
+    if (!u->spare) {
+        free(u);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return u;
+}
+
+void joule_unfilter_destroy(struct joule_unfilter *u)
+{
+    if (!u)
+        return;
+    if (u->has_stream)
+        inflateEnd(&u->stream);
+    free(u->spare);
+    free(u);
+}
+
+/*
+ * Deflate at level 0, as Slurm's plugin has it: a zlib header, blocks that are
+ * stored as they are, Adler-32.  Ten times faster than inflate() on 240 bytes.
+ * false: it is something else, or damaged; inflate() shall decide.
+ */
+static bool take_stored(const unsigned char *in, size_t len, unsigned char *out,
+                        size_t room, size_t *ret_len)
+{
+    size_t at = 2, done = 0;
+    bool last = false;
+
+    if (len < 2 + 4 || in[0] != 0x78 || (in[0] << 8 | in[1]) % 31 != 0 ||
+        (in[1] & 0x20))
+        return false;
+    while (!last) {
+        size_t n;
+
+        if (len - at < 5 + 4 || (in[at] & ~1u) != 0)
+            return false;
+        last = in[at] & 1;
+        n = in[at + 1] | (size_t)in[at + 2] << 8;
+        if ((n ^ (in[at + 3] | (size_t)in[at + 4] << 8)) != 0xFFFF)
+            return false;
+        at += 5;
+        if (n > len - at - 4 || n > room - done)
+            return false;
+        memcpy(out + done, in + at, n);
+        at += n;
+        done += n;
+    }
+    if (adler32(adler32(0, NULL, 0), out, (uInt)done) !=
+        ((uLong)in[at] << 24 | (uLong)in[at + 1] << 16 |
+         (uLong)in[at + 2] << 8 | in[at + 3]))
+        return false;
+    *ret_len = done;
+    return true;
+}
+
+/* Up to [room] bytes of [out]; the length, or -1. */
+static ssize_t take_deflate(struct joule_unfilter *u, const void *in,
+                            size_t len, void *out, size_t room)
+{
+    size_t done;
+
+    if (take_stored(in, len, out, room, &done))
+        return (ssize_t)done;
+    if (!u->has_stream) {
+        if (inflateInit(&u->stream) != Z_OK)
+            return -1;
+        u->has_stream = true;
+    } else if (inflateReset(&u->stream) != Z_OK) {
+        return -1;
+    }
+    u->stream.next_in = (Bytef *)(uintptr_t)in;
+    u->stream.avail_in = (uInt)len;
+    u->stream.next_out = out;
+    u->stream.avail_out = (uInt)room;
+    if (inflate(&u->stream, Z_FINISH) != Z_STREAM_END)
+        return -1;
+    return (ssize_t)(room - u->stream.avail_out);
+}
+
+/* Byte i of all elements lies together; what is left over at the end was not
+ * moved. */
+static void take_shuffle(const unsigned char *in, size_t len, size_t element,
+                         unsigned char *out)
+{
+    size_t count = len / element;
+
+    if (element <= 1 || count <= 1) {
+        memcpy(out, in, len);
+        return;
+    }
+    for (size_t b = 0; b < element; b++) {
+        const unsigned char *from = in + b * count;
+        unsigned char *to = out + b;
+
+        for (size_t i = 0; i < count; i++, to += element)
+            *to = from[i];
+    }
+    memcpy(out + count * element, in + count * element, len - count * element);
+}
+
+/* The checksum that HDF5 appends: Fletcher's over 16-bit words, high byte
+ * first, the sums folded to 16 bits. */
+static uint32_t fletcher32(const unsigned char *data, size_t len)
+{
+    uint32_t sum1 = 0, sum2 = 0;
+    size_t words = len / 2;
+
+    while (words > 0) {
+        size_t n = words > 360 ? 360 : words;
+
+        words -= n;
+        for (; n > 0; n--, data += 2) {
+            sum1 += (uint32_t)data[0] << 8 | data[1];
+            sum2 += sum1;
+        }
+        sum1 = (sum1 & 0xFFFF) + (sum1 >> 16);
+        sum2 = (sum2 & 0xFFFF) + (sum2 >> 16);
+    }
+    if (len % 2) {
+        sum1 += (uint32_t)*data << 8;
+        sum2 += sum1;
+        sum1 = (sum1 & 0xFFFF) + (sum1 >> 16);
+        sum2 = (sum2 & 0xFFFF) + (sum2 >> 16);
+    }
+    sum1 = (sum1 & 0xFFFF) + (sum1 >> 16);
+    sum2 = (sum2 & 0xFFFF) + (sum2 >> 16);
+    return sum2 << 16 | sum1;
+}
+
+static ssize_t take_fletcher(const unsigned char *in, size_t len)
+{
+    uint32_t sum;
+
+    if (len < 4)
+        return -1;
+    len -= 4;
+    sum = (uint32_t)in[len] | (uint32_t)in[len + 1] << 8 |
+          (uint32_t)in[len + 2] << 16 | (uint32_t)in[len + 3] << 24;
+    return sum == fletcher32(in, len) ? (ssize_t)len : -1;
+}
+
+/* Take one filter off in[len]; the length of what is in [to] (or, for a
+ * checksum, still in [in]), or -1. */
+static ssize_t take_filter(struct joule_unfilter *u,
+                           const struct joule_filter *filter, const void *in,
+                           size_t len, void *to, size_t room)
+{
+    switch (filter->kind) {
+    case JOULE_FILTER_FLETCHER32:
+        return take_fletcher(in, len);
+    case JOULE_FILTER_SHUFFLE:
+        if (len > room)
+            return -1;
+        take_shuffle(in, len, filter->element, to);
+        return (ssize_t)len;
+    default:
+        return take_deflate(u, in, len, to, room);
+    }
+}
+
+/* The filter that is taken off last and moves bytes: it may write to where
+ * the chunk goes. */
+static uint32_t last_mover(const struct joule_pipeline *p, uint32_t mask)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!(mask >> i & 1) && p->filter[i].kind != JOULE_FILTER_FLETCHER32)
+            return i;
+    return p->count;
+}
+
+int joule_unfilter(struct joule_unfilter *u, uint32_t mask, void *stored,
+                   size_t len, void *out)
+{
+    uint32_t last = last_mover(&u->pipeline, mask);
+    unsigned char *in = stored, *to = u->spare;
+
+    for (uint32_t i = u->pipeline.count; i-- > 0;) {
+        const struct joule_filter *filter = &u->pipeline.filter[i];
+        size_t room = i == last ? u->raw : joule_unfilter_bound(u->raw);
+        ssize_t n;
+
+        if (mask >> i & 1)
+            continue;
+        n = take_filter(u, filter, in, len, i == last ? out : to, room);
+        if (n < 0) {
+            errno = EBADMSG;
+            return -1;
+        }
+        len = (size_t)n;
+        if (i == last) {
+            in = out;
+        } else if (filter->kind != JOULE_FILTER_FLETCHER32) {
+            unsigned char *was = in;
+
+            in = to; /* back and forth between the two */
+            to = was;
+        }
+    }
+    if (len != u->raw) {
+        errno = EBADMSG;
+        return -1;
+    }
+    if (in != out)
+        memcpy(out, in, len);
+    return 0;
+}
+
+int joule_unfilter_check(struct joule_unfilter *u, uint32_t mask,
+                         const void *stored, size_t len)
+{
+    for (uint32_t i = u->pipeline.count; i-- > 0;) {
+        const struct joule_filter *filter = &u->pipeline.filter[i];
+        ssize_t n;
+
+        if ((mask >> i & 1) || filter->kind == JOULE_FILTER_SHUFFLE)
+            continue;
+        n = take_filter(u, filter, stored, len, u->spare,
+                        joule_unfilter_bound(u->raw));
+        /* What is below a checksum over its bytes need not be looked at. */
+        if (n >= 0 &&
+            (filter->kind == JOULE_FILTER_FLETCHER32 || (size_t)n == u->raw))
+            return 0;
+        errno = EBADMSG;
+        return -1;
+    }
+    if (len == u->raw)
+        return 0;
+    errno = EBADMSG;
+    return -1;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unfilter.h - take the filters of HDF5 off a chunk: deflate, shuffle and
+ * fletcher32, in the order of a file's pipeline.
+ *
+ * libhdf5 can do this itself, at several microseconds a chunk; the chunks of
+ * Slurm's plugin hold ten rows.  The formats are in the HDF5 File Format
+ * Specification 3.0, IV.A.2.l, RFC 1950 and RFC 1951.
+ *
+ * One thread at a time.
+ */
+#ifndef JOULE_STORE_UNFILTER_H
+#define JOULE_STORE_UNFILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOULE_FILTERS_MAX 4
+
+enum joule_filter_kind {
+    JOULE_FILTER_DEFLATE,
+    JOULE_FILTER_SHUFFLE,
+    JOULE_FILTER_FLETCHER32,
+};
+
+struct joule_filter {
+    uint8_t kind;  /* enum joule_filter_kind */
+    uint8_t level; /* of deflate */
+    uint16_t spare;
+    uint32_t element; /* shuffle: bytes of what was shuffled */
+};
+
+/* What was written first stands first. */
+struct joule_pipeline {
+    uint32_t count;
+    struct joule_filter filter[JOULE_FILTERS_MAX];
+};
+
+struct joule_unfilter;
+
+/* For chunks of [raw] bytes when nothing is on them.  NULL: ENOMEM. */
+struct joule_unfilter *joule_unfilter_create(const struct joule_pipeline *p,
+                                             size_t raw);
+void joule_unfilter_destroy(struct joule_unfilter *u);
+
+/*
+ * Turn the [len] bytes of [stored], which has room for joule_unfilter_bound
+ * bytes and is used as work space, into the raw chunk [out].  Bit i of [mask]:
+ * filter i was left out.  0, or -1 with EBADMSG if it is not what the filters
+ * made, or does not come to [raw] bytes; [out] is then unspecified.
+ */
+int joule_unfilter(struct joule_unfilter *u, uint32_t mask, void *stored,
+                   size_t len, void *out);
+
+/*
+ * Whether the chunk is what was written, as far as its outermost checksum
+ * tells (fletcher32, which is quick, or that of deflate).  [stored] is left as
+ * it is.  -1 with EBADMSG.
+ */
+int joule_unfilter_check(struct joule_unfilter *u, uint32_t mask,
+                         const void *stored, size_t len);
+
+/* The most that a chunk of [raw] bytes may take when stored. */
+size_t joule_unfilter_bound(size_t raw);
+
+#endif

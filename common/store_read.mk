@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Reading profile files and writing job files: for tools and tests.  Not part
+# of libjoule, which the plugins link: slurmd needs no libhdf5 for it.
+if HAVE_HDF5
+noinst_LTLIBRARIES += libjoule_store_read.la
+endif
+
+libjoule_store_read_la_SOURCES = \
+	common/store/copy.c common/store/copy.h \
+	common/store/filedriver.c common/store/filedriver.h \
+	common/store/hdferror.c common/store/hdferror.h \
+	common/store/pool.c common/store/pool.h \
+	common/store/reader.c common/store/reader.h \
+	common/store/record.c common/store/record.h \
+	common/store/rows.c common/store/rows.h \
+	common/store/rowtype.c common/store/rowtype.h \
+	common/store/sandbox.c common/store/sandbox.h \
+	common/store/unfilter.c common/store/unfilter.h \
+	common/store/visitor.h
+libjoule_store_read_la_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+libjoule_store_read_la_LIBADD = libjoule.la $(HDF5_LIBS) -lz

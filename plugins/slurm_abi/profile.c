@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The lifetime of everything here is init() to fini(), and of a profile
+ * node_step_start() to node_step_end(), which Slurm leaves out when the launch
+ * of a step fails.
+ */
+#include "plugins/slurm_abi/profile.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/config.h"
+#include "common/store/energy.h"
+#include "common/store/writer.h"
+#include "plugins/slurm_abi/conf.h"
+#include "plugins/slurm_abi/host.h"
+#include "plugins/slurm_abi/meter.h"
+#include "plugins/slurm_abi/slurm_abi.h"
+#include "plugins/slurm_abi/step.h"
+
+/* The entry points, as libslurm looks them up. */
+JOULE_SLURM_EXPORT int init(void);
+JOULE_SLURM_EXPORT int fini(void);
+JOULE_SLURM_EXPORT void acct_gather_profile_p_child_forked(void);
+JOULE_SLURM_EXPORT void
+acct_gather_profile_p_conf_options(s_p_options_t **full_options,
+                                   int *full_options_cnt);
+JOULE_SLURM_EXPORT void acct_gather_profile_p_conf_set(s_p_hashtbl_t *table);
+JOULE_SLURM_EXPORT void
+acct_gather_profile_p_conf_values(joule_slurm_list *data);
+JOULE_SLURM_EXPORT void *
+acct_gather_profile_p_get(enum acct_gather_profile_info type, void *data);
+JOULE_SLURM_EXPORT int acct_gather_profile_p_node_step_start(void *record);
+JOULE_SLURM_EXPORT int acct_gather_profile_p_node_step_end(void);
+JOULE_SLURM_EXPORT int acct_gather_profile_p_task_start(uint32_t taskid);
+JOULE_SLURM_EXPORT int acct_gather_profile_p_task_end(pid_t pid);
+JOULE_SLURM_EXPORT int64_t acct_gather_profile_p_create_group(const char *name);
+JOULE_SLURM_EXPORT int
+acct_gather_profile_p_create_dataset(const char *name, int64_t parent,
+                                     acct_gather_profile_dataset_t *dataset);
+JOULE_SLURM_EXPORT int
+acct_gather_profile_p_add_sample_data(uint32_t dataset_id, void *data,
+                                      time_t sample_time);
+JOULE_SLURM_EXPORT bool acct_gather_profile_p_is_active(uint32_t type);
+
+_Static_assert(ACCT_GATHER_PROFILE_NONE == JOULE_PROFILE_NONE &&
+                   ACCT_GATHER_PROFILE_ENERGY == JOULE_PROFILE_ENERGY &&
+                   ACCT_GATHER_PROFILE_TASK == JOULE_PROFILE_TASK &&
+                   ACCT_GATHER_PROFILE_LUSTRE == JOULE_PROFILE_FILESYSTEM &&
+                   ACCT_GATHER_PROFILE_NETWORK == JOULE_PROFILE_NETWORK &&
+                   ACCT_GATHER_PROFILE_ALL == JOULE_PROFILE_ALL,
+               "the bits of what is profiled are not Slurm's");
+
+#define GROUPS_MAX 64
+
+/* Two buffers of this are the most that waits for the disk. */
+#define QUEUE_BYTES (1024 * 1024)
+
+/* How long the end of a step may wait for a disk that does not answer. */
+#define CLOSE_NS (10 * JOULE_NS_PER_S)
+
+/* Slurm's timer gives two samples when it begins; no other two are as near. */
+#define TWICE_NS (100 * JOULE_NS_PER_MS)
+
+/* A data set as Slurm knows it. */
+struct dataset {
+    int table;        /* of the writer; -1: its rows are not wanted */
+    bool in_group;    /* of a task: its rows come when they come */
+    unsigned rows;    /* 0, 1, more */
+    int64_t first_ns; /* when the first came */
+};
+
+extern slurm_conf_t slurm_conf __attribute__((weak));
+
+static struct {
+    enum joule_host host;
+    struct joule_profile_config config;
+    struct joule_meter *meter;
+    /* a profile */
+    pthread_mutex_t lock; /* of all below */
+    uint32_t running;     /* bits; 0: not decided yet */
+    struct joule_writer *writer;
+    struct joule_energy_series *energy;
+    char *groups[GROUPS_MAX];
+    int64_t group_count;
+    struct dataset *datasets;
+    uint32_t dataset_count;
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void say_problem(const char *text, void *arg)
+{
+    (void)arg;
+    slurm_error("%s: %s", joule_profile_name, text);
+}
+
+static bool is_profiled(uint32_t bits)
+{
+    return bits > ACCT_GATHER_PROFILE_NONE;
+}
+
+int init(void)
+{
+    struct joule_error err;
+
+    if (joule_host_check(&err) < 0) {
+        slurm_error("%s: %s", joule_profile_name, err.text);
+        return SLURM_ERROR;
+    }
+    self.host = joule_host_find();
+    joule_option_defaults(joule_profile_options, &self.config);
+    if (self.host == JOULE_HOST_SLURMSTEPD && !self.meter)
+        self.meter = joule_meter_create();
+    return SLURM_SUCCESS;
+}
+
+static void forget_datasets(void)
+{
+    int64_t i;
+
+    for (i = 0; i < self.group_count; i++)
+        free(self.groups[i]);
+    self.group_count = 0;
+    free(self.datasets);
+    self.datasets = NULL;
+    self.dataset_count = 0;
+}
+
+/* Samples that come after this find no writer.  The lock is not held while the
+ * file is written: the energy thread of Slurm may be about to add a row. */
+static void close_profile(void)
+{
+    struct joule_energy_series *energy;
+    struct joule_writer *writer;
+
+    pthread_mutex_lock(&self.lock);
+    energy = self.energy;
+    writer = self.writer;
+    self.energy = NULL;
+    self.writer = NULL;
+    forget_datasets();
+    pthread_mutex_unlock(&self.lock);
+    joule_energy_series_destroy(energy);
+    joule_writer_close(writer, CLOSE_NS);
+}
+
+int fini(void)
+{
+    close_profile();
+    joule_meter_destroy(self.meter);
+    self.meter = NULL;
+    self.running = ACCT_GATHER_PROFILE_NOT_SET;
+    return SLURM_SUCCESS;
+}
+
+/* The file is closed on exec, and nothing of HDF5 may run between fork and
+ * exec of a process with threads. */
+void acct_gather_profile_p_child_forked(void)
+{
+}
+
+void acct_gather_profile_p_conf_options(s_p_options_t **full_options,
+                                        int *full_options_cnt)
+{
+    joule_conf_register(joule_profile_options, full_options, full_options_cnt);
+}
+
+/* slurmstepd of 24.11 and later calls this twice: with its own reading of
+ * acct_gather.conf, then with slurmd's. */
+void acct_gather_profile_p_conf_set(s_p_hashtbl_t *table)
+{
+    bool quiet =
+        self.host != JOULE_HOST_SLURMD && self.host != JOULE_HOST_SLURMCTLD;
+
+    joule_conf_load(joule_profile_options, &self.config, table, quiet);
+    if (!self.config.dir[0] && !quiet)
+        slurm_error("%s: ProfileHDF5Dir is not set in acct_gather.conf: "
+                    "nothing is profiled",
+                    joule_profile_name);
+    if (self.meter)
+        joule_meter_configure(self.meter, table);
+}
+
+void acct_gather_profile_p_conf_values(joule_slurm_list *data)
+{
+    joule_conf_values(joule_profile_options, &self.config, *data);
+}
+
+void *acct_gather_profile_p_get(enum acct_gather_profile_info type, void *data)
+{
+    switch (type) {
+    case ACCT_GATHER_PROFILE_DIR:
+        *(char **)data = slurm_xstrdup(self.config.dir);
+        break;
+    case ACCT_GATHER_PROFILE_DEFAULT:
+        *(uint32_t *)data = self.config.default_bits;
+        break;
+    case ACCT_GATHER_PROFILE_RUNNING:
+        *(uint32_t *)data = self.running;
+        break;
+    default:
+        slurm_error("%s: Slurm asks for unknown profile data %d",
+                    joule_profile_name, (int)type);
+    }
+    return NULL;
+}
+
+/* ---- the step ---- */
+
+static uint32_t wanted(const struct joule_slurm_step *step)
+{
+    if (step->step_id == SLURM_EXTERN_CONT && !self.config.extern_step)
+        return ACCT_GATHER_PROFILE_NONE;
+    if (step->profile != ACCT_GATHER_PROFILE_NOT_SET)
+        return step->profile;
+    return self.config.default_bits;
+}
+
+static struct joule_writer *open_writer(const struct joule_slurm_step *step,
+                                        struct joule_error *err)
+{
+    char base[512];
+    struct joule_writer_options opt = {
+        .place = {.dir = self.config.dir,
+                  .user = step->user,
+                  .uid = step->uid,
+                  .gid = step->gid,
+                  .groups = step->groups,
+                  .group_count = step->group_count,
+                  .admin = &slurm_conf ? slurm_conf.slurm_user_id : 0},
+        .base = base,
+        .facts = {.node = step->node,
+                  .writer = PACKAGE_STRING,
+                  .node_index = step->node_index,
+                  .tasks = step->node_tasks,
+                  .cpus_per_task = step->cpus_per_task},
+        .clock = &joule_clock_system,
+        .flush_ns = self.config.flush_ns,
+        .chunk_rows = self.config.chunk_rows,
+        .pack = joule_profile_pack(&self.config),
+        .queue_bytes = QUEUE_BYTES,
+        .problem = say_problem,
+    };
+
+    if (joule_slurm_step_file(step, base, sizeof(base)) < 0) {
+        joule_error_set(err, ENAMETOOLONG, "the node's name is too long");
+        return NULL;
+    }
+    return joule_writer_create(&opt, err);
+}
+
+/*
+ * Slurm's timer of the energy series, as --acctg-freq set it: the first int of
+ * the first of four timers in libslurmfull.  It is set after node_step_start;
+ * a second later, when the series asks, it is there.
+ */
+static int64_t slurm_period_ns(void)
+{
+    const int *seconds = dlsym(RTLD_DEFAULT, "acct_gather_profile_timer");
+
+    if (!seconds || *seconds <= 0 || *seconds > 7 * 24 * 3600)
+        return 0;
+    return *seconds * JOULE_NS_PER_S;
+}
+
+/* With an energy plugin that is not ours, its series is Slurm's affair. */
+static struct joule_energy_series *
+open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
+{
+    struct joule_energy_series_options opt = {
+        .clock = &joule_clock_system,
+        .writer = writer,
+        .ask_period_ns = slurm_period_ns,
+    };
+    const char *wish = joule_slurm_step_getenv(step, "JOULE_PROFILE_PERIOD");
+    struct joule_error err;
+
+    if (joule_profile_period(&self.config, wish, &opt.period_ns, &err) < 0)
+        slurm_info("%s: %s", joule_profile_name, err.text);
+    if (!self.meter || joule_meter_open(self.meter, step->node, &err) < 0) {
+        slurm_debug("%s: %s", joule_profile_name,
+                    self.meter ? err.text : "out of memory");
+        return NULL;
+    }
+    opt.source = joule_meter_source(self.meter);
+    opt.account = joule_meter_account(self.meter);
+    return joule_energy_series_create(&opt);
+}
+
+/* What goes wrong here is said once, and the step runs without a profile. */
+int acct_gather_profile_p_node_step_start(void *record)
+{
+    struct joule_slurm_step step;
+    struct joule_writer *writer;
+    struct joule_error err;
+
+    close_profile();
+    self.running = ACCT_GATHER_PROFILE_NONE;
+    if (joule_slurm_step_read(record, &step, &err) < 0) {
+        slurm_error("%s: no profile: %s", joule_profile_name, err.text);
+        return SLURM_SUCCESS;
+    }
+    if (!is_profiled(wanted(&step)))
+        return SLURM_SUCCESS;
+    if (!self.config.dir[0]) {
+        slurm_error("%s: no profile: ProfileHDF5Dir is not set",
+                    joule_profile_name);
+        return SLURM_SUCCESS;
+    }
+    writer = open_writer(&step, &err);
+    if (!writer) {
+        slurm_error("%s: no profile: %s", joule_profile_name, err.text);
+        return SLURM_SUCCESS;
+    }
+    self.running = wanted(&step);
+    if (self.running & ACCT_GATHER_PROFILE_ENERGY)
+        self.energy = open_energy(&step, writer);
+    pthread_mutex_lock(&self.lock);
+    self.writer = writer;
+    pthread_mutex_unlock(&self.lock);
+    return SLURM_SUCCESS;
+}
+
+int acct_gather_profile_p_node_step_end(void)
+{
+    close_profile();
+    return SLURM_SUCCESS;
+}
+
+int acct_gather_profile_p_task_start(uint32_t taskid)
+{
+    (void)taskid;
+    return SLURM_SUCCESS;
+}
+
+int acct_gather_profile_p_task_end(pid_t pid)
+{
+    (void)pid;
+    return SLURM_SUCCESS;
+}
+
+bool acct_gather_profile_p_is_active(uint32_t type)
+{
+    if (!is_profiled(self.running))
+        return false;
+    return type == ACCT_GATHER_PROFILE_NOT_SET || (self.running & type);
+}
+
+/* ---- series that come through Slurm ---- */
+
+int64_t acct_gather_profile_p_create_group(const char *name)
+{
+    int64_t group = SLURM_ERROR;
+
+    pthread_mutex_lock(&self.lock);
+    if (self.group_count < GROUPS_MAX) {
+        self.groups[self.group_count] = strdup(name);
+        if (self.groups[self.group_count])
+            group = self.group_count++;
+    }
+    pthread_mutex_unlock(&self.lock);
+    return group;
+}
+
+static size_t count_fields(const acct_gather_profile_dataset_t *dataset)
+{
+    size_t count = 0;
+
+    while (dataset && dataset[count].type != JOULE_PROFILE_FIELD_END)
+        count++;
+    return count;
+}
+
+static int add_table(const char *name,
+                     const acct_gather_profile_dataset_t *dataset)
+{
+    size_t count = count_fields(dataset), i;
+    struct joule_field *fields;
+    int table;
+
+    if (count > JOULE_FIELDS_MAX)
+        return -1;
+    fields = calloc(count + 1, sizeof(*fields));
+    if (!fields)
+        return -1;
+    for (i = 0; i < count; i++) {
+        fields[i].name = dataset[i].name;
+        fields[i].type = dataset[i].type == JOULE_PROFILE_FIELD_DOUBLE
+                             ? JOULE_FIELD_DOUBLE
+                             : JOULE_FIELD_U64;
+    }
+    table = joule_writer_add_table(self.writer, name, fields, count, 0);
+    free(fields);
+    return table;
+}
+
+/* Under the lock. */
+static int add_dataset(const char *name, bool in_group,
+                       const acct_gather_profile_dataset_t *fields)
+{
+    bool ours = self.energy && !in_group && strcmp(name, "Energy") == 0;
+    struct dataset *list =
+        realloc(self.datasets, (self.dataset_count + 1) * sizeof(*list));
+
+    if (!list)
+        return SLURM_ERROR;
+    self.datasets = list;
+    list += self.dataset_count;
+    memset(list, 0, sizeof(*list));
+    list->in_group = in_group;
+    list->table = ours ? -1 : add_table(name, fields);
+    if (!ours && list->table < 0) {
+        slurm_error("%s: no table %s: %s", joule_profile_name, name,
+                    strerror(errno));
+        return SLURM_ERROR;
+    }
+    return (int)self.dataset_count++;
+}
+
+int acct_gather_profile_p_create_dataset(const char *name, int64_t parent,
+                                         acct_gather_profile_dataset_t *dataset)
+{
+    char path[512];
+    int id = SLURM_ERROR, length;
+
+    pthread_mutex_lock(&self.lock);
+    if (!self.writer || parent >= self.group_count) {
+        pthread_mutex_unlock(&self.lock);
+        return SLURM_ERROR;
+    }
+    length = parent < 0 ? snprintf(path, sizeof(path), "%s", name)
+                        : snprintf(path, sizeof(path), "%s/%s",
+                                   self.groups[parent], name);
+    if (length > 0 && (size_t)length < sizeof(path))
+        id = add_dataset(path, parent >= 0, dataset);
+    pthread_mutex_unlock(&self.lock);
+    return id;
+}
+
+/* The second of the two samples with which Slurm's timer begins. */
+static bool is_twice(struct dataset *dataset, int64_t now_ns)
+{
+    if (dataset->in_group || dataset->rows > 1)
+        return false;
+    if (dataset->rows == 1 && now_ns - dataset->first_ns < TWICE_NS)
+        return true;
+    if (dataset->rows == 0)
+        dataset->first_ns = now_ns;
+    dataset->rows++;
+    return false;
+}
+
+int acct_gather_profile_p_add_sample_data(uint32_t dataset_id, void *data,
+                                          time_t sample_time)
+{
+    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+    int rc = SLURM_SUCCESS;
+
+    pthread_mutex_lock(&self.lock);
+    /* Without a writer, the step has ended. */
+    if (self.writer && dataset_id >= self.dataset_count) {
+        rc = SLURM_ERROR;
+    } else if (self.writer) {
+        struct dataset *dataset = &self.datasets[dataset_id];
+
+        /* Rows that are dropped are counted, and said by the writer. */
+        if (dataset->table >= 0 && !is_twice(dataset, now_ns))
+            joule_writer_append(self.writer, dataset->table, data, sample_time,
+                                now_ns);
+    }
+    pthread_mutex_unlock(&self.lock);
+    return rc;
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The reader of profile files over its corpus and FUZZ_STORE_RUNS mutations of
+# it (each of them starts a process: there are fewer than of others).
+set -eu
+srcdir=${srcdir:-.}
+./tests/fuzz/fuzz_store -n "${FUZZ_STORE_RUNS:-1500}" -s "${FUZZ_SEED:-1}" \
+    "$srcdir/tests/fuzz/corpus/store"/*

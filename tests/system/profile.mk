@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+if HAVE_FUSE3
+check_PROGRAMS += tests/system/stuckfs
+endif
+tests_system_stuckfs_SOURCES = tests/system/stuckfs.c
+tests_system_stuckfs_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
+tests_system_stuckfs_LDADD = $(FUSE3_LIBS)
+
+dist_check_SCRIPTS += tests/system/test_profile.sh

@@ -1,0 +1,378 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Profiles of real steps: what is in the files, whether Slurm's own sh5util
+# takes them, and what is left when things go wrong.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+PROFILE=acct_gather_profile/joule_hdf5
+STUCKFS=$JOULE_BUILD/tests/system/stuckfs
+FREQ=task=1,energy=1,network=1,filesystem=1
+
+command -v h5dump > /dev/null || { skip profile "no h5dump (hdf5-tools)"; finish; }
+
+# rows FILE TABLE - its rows as lines of numbers, separated by commas
+rows() {
+    h5dump -y -w 0 -m %.6f -d "$2" "$1" | awk '
+        /^ *DATA \{/ { data = 1; next }
+        !data { next }
+        /^ *\{ *$/ { row = ""; next }
+        /^ *\},? *$/ { if (row != "") print row; row = ""; next }
+        /^ *ATTRIBUTE/ { exit }
+        { gsub(/[ ,]/, ""); row = row == "" ? $0 : row "," $0 }'
+}
+
+# attribute FILE OBJECT NAME
+attribute() {
+    h5dump -y -a "$2/$3" "$1" |
+        awk '/DATA \{/ { getline; gsub(/[ "]/, ""); print; exit }'
+}
+
+# Fails where there is no such cluster (any more): no path is built from that.
+profile_dir() {
+    local dir
+    dir=$(cluster dir "$1") && [ -n "$dir" ] || exit 1
+    echo "$dir/profile/alice"
+}
+
+# step CLUSTER SRUN-OPTION... - run a step as alice; sets JOB
+step() {
+    local name=$1 job_name
+    shift
+    job_name=p$RANDOM$RANDOM
+    cluster user "$name" srun -J "$job_name" "$@" || return 1
+    JOB=$(cluster run --timeout 10 "$name" squeue -a -h -t all -n "$job_name" -o %A)
+}
+
+# joules FILE NODE - sum over the energy series of power times time
+joules() {
+    rows "$1" "/$2/Energy" | awk -F, '
+        { sum += $3 * ($NF - before) / 1e9; before = $NF }
+        END { printf "%.3f\n", sum }'
+}
+
+# The series against what sacct says of the step, both over all nodes.
+series_is_right() {
+    local name=$1 cluster=$2 nodes=$3 sum=0 node file
+    for node in $nodes; do
+        file=$(profile_dir "$cluster")/${JOB}_0_$node.h5
+        sum=$(awk -v a="$sum" -v b="$(joules "$file" "$node")" \
+            'BEGIN { printf "%.3f\n", a + b }')
+    done
+    echo "# $name: series $sum J, sacct $(step_energy "$cluster" "$JOB.0") J"
+    check "$name: the series sums up to what sacct says" \
+        within "$sum" "$(step_energy "$cluster" "$JOB.0")" 0.5
+}
+
+# ascending FILE NODE TABLE SECONDS - one row a second, the time never falling
+ascending() {
+    rows "$1" "/$2/$3" | awk -F, -v seconds="$4" '
+        $NF < before { print "time falls in row " NR; bad = 1 }
+        $2 - $1 != base && NR > 1 { print "no fixed start in row " NR; bad = 1 }
+        NR == 2 && $NF - before < 5e8 { print "two rows at the beginning"; bad = 1 }
+        { before = $NF; base = $2 - $1 }
+        END {
+            if (NR < seconds - 1 || NR > seconds + 3) {
+                print NR " rows in " seconds " s"; bad = 1
+            }
+            exit bad
+        }'
+}
+
+one_node() {
+    local file
+    step prof -w node1 -n2 --profile=all --acctg-freq=$FREQ sleep 40 ||
+        { not_ok "a step of 40 s"; return; }
+    file=$(profile_dir prof)/${JOB}_0_node1.h5
+    check "one node: the file is there" test -s "$file"
+    check "one node: it is alice's alone" \
+        test "$(stat -c '%U %a %h' "$file")" = "UNKNOWN 600 1" -o \
+        "$(stat -c '%u %a %h' "$file")" = "5001 600 1"
+    check "one node: one row a second, none twice" \
+        ascending "$file" node1 Energy 40
+    check "one node: the first task's rows" ascending "$file" node1 Tasks/0 40
+    check "one node: the second task's rows" ascending "$file" node1 Tasks/1 40
+    check "one node: two tasks" \
+        test "$(attribute "$file" /node1 'Number of Tasks')" = 2
+    check "one node: closed" test "$(attribute "$file" /node1 'Joule End ns')" -gt 39000000000
+    check "one node: nothing lost" \
+        test "$(attribute "$file" /node1 'Joule Lost Rows')" = 0
+    series_is_right "one node" prof node1
+    # With several tables, -I of 22.05 fails on Slurm's own files, too.
+    check "Slurm's sh5util merges one node" sh5 prof -S -o "$SCRATCH/one.h5"
+    check "Slurm's sh5util extracts an item" sh5 prof -I -s Energy -d Power \
+        -i "$SCRATCH/one.h5" -o "$SCRATCH/item.csv"
+}
+
+# sh5 CLUSTER OPTION... - Slurm's sh5util as alice; the first .h5 wins
+sh5() {
+    local name=$1
+    shift
+    cluster user "$name" /usr/bin/sh5util -j "$JOB" "$@"
+}
+
+four_nodes() {
+    local dir merged node
+    step prof -N4 -n4 --profile=all --acctg-freq=$FREQ sleep 12 ||
+        { not_ok "a step on four nodes"; return; }
+    dir=$(profile_dir prof) || return
+    check "four nodes: four files" \
+        test "$(find "$dir" -name "${JOB}_0_*" | wc -l)" = 4
+    series_is_right_loosely "four nodes" prof "node1 node2 node3 node4"
+    merged=$SCRATCH/merged.h5
+    check "Slurm's sh5util merges them" sh5 prof -S -o "$merged"
+    check "Slurm's sh5util extracts the energy series" sh5 prof -E \
+        -s Energy -l Node:TimeSeries -i "$merged" -o "$SCRATCH/energy.csv"
+    check "Slurm's sh5util extracts the tasks" sh5 prof -E \
+        -s Tasks -l Node:TimeSeries -i "$merged" -o "$SCRATCH/tasks.csv"
+    check "Slurm's sh5util extracts totals" sh5 prof -E -s Energy \
+        -i "$merged" -o "$SCRATCH/totals.csv"
+    check "Slurm's sh5util lists" sh5 prof -L -s Energy -i "$merged"
+    for node in node1 node2 node3 node4; do
+        check "$node: what Slurm's sh5util extracts is what h5dump shows" \
+            same_rows "$dir/${JOB}_0_$node.h5" $node "$SCRATCH/energy.csv"
+        check "$node: h5dump of the merged file agrees" cmp \
+            <(rows "$dir/${JOB}_0_$node.h5" /$node/Energy) \
+            <(rows "$merged" /Steps/0/Nodes/$node/Energy)
+    done
+    check "Slurm's sh5util removes what it has merged" sh5 prof -o "$SCRATCH/again.h5"
+    check_not "nothing of the job is left" ls "$dir/${JOB}"_0_*
+}
+
+# Over a step this short, the moments before the first and after the last
+# poll count.
+series_is_right_loosely() {
+    local sum=0 node
+    for node in $3; do
+        sum=$(awk -v a="$sum" -v b="$(joules \
+            "$(profile_dir "$2")/${JOB}_0_$node.h5" "$node")" \
+            'BEGIN { printf "%.3f\n", a + b }')
+    done
+    check "$1: the series sums up to what sacct says, within 2 %" \
+        within "$sum" "$(step_energy "$2" "$JOB.0")" 2
+}
+
+same_rows() {
+    diff <(rows "$1" "/$2/Energy") \
+        <(awk -F, -v node="$2" '$2 == node { sub(/^[^,]*,[^,]*,/, ""); print }' "$3")
+}
+
+# Both runs of a job that is put back: two files, and Slurm's sh5util takes
+# both.
+requeued() {
+    local dir job
+    dir=$(profile_dir prof) || return
+    printf '#!/bin/sh\nsrun --profile=all sleep 3\nsleep 30\n' > "$SCRATCH/batch"
+    job=$(cluster user prof sbatch --parsable -w node2 --requeue \
+        --profile=all --acctg-freq=$FREQ -o /dev/null "$SCRATCH/batch")
+    JOB=$job
+    wait_for 20 test -e "$dir/${job}_0_node2.h5" ||
+        { not_ok "requeue: the first run's file"; return; }
+    sleep 4
+    cluster run prof scontrol requeue "$job"
+    # Slurm lets requeued jobs wait for two minutes.
+    wait_for 20 is_pending "$job"
+    cluster run prof scontrol update "jobid=$job" StartTime=now
+    wait_for 60 test -e "$dir/${job}_0_node2.r1.h5" ||
+        { not_ok "requeue: the second run's file" "$(ls -la "$dir")"; return; }
+    check "requeue: the first file is whole" \
+        test "$(rows "$dir/${job}_0_node2.h5" /node2/Energy | wc -l)" -ge 2
+    sleep 4
+    cluster run prof scancel "$job"
+    wait_for 20 step_ended prof "$job.batch"
+    wait_for 10 closed "$dir/${job}_batch_node2.r1.h5" node2.r1
+    check "requeue: the batch step has two files as well" \
+        test -s "$dir/${job}_batch_node2.h5" -a -s "$dir/${job}_batch_node2.r1.h5"
+    check "requeue: Slurm's sh5util merges both runs" sh5 prof -S -o "$SCRATCH/requeue.h5"
+    check "requeue: both are in the merged file" h5dump -H \
+        -g /Steps/0/Nodes/node2.r1 -g /Steps/0/Nodes/node2 "$SCRATCH/requeue.h5"
+}
+
+is_pending() {
+    [ "$(cluster run prof squeue -h -j "$1" -o %T)" = PENDING ]
+}
+
+closed() {
+    [ "$(attribute "$1" "/$2" 'Joule End ns')" -gt 0 ]
+}
+
+stepd_of() {
+    pgrep -f "^slurmstepd: \[$1\.0\]" | head -n 1
+}
+
+# kill -9 of slurmstepd: all but the last five seconds is there.
+killed() {
+    local dir pid
+    dir=$(profile_dir prof) || return
+    cluster user prof srun -J killed -w node3 --profile=all \
+        --acctg-freq=$FREQ sleep 60 > /dev/null 2>&1 &
+    wait_for 10 cluster run prof squeue -h -n killed -t R
+    sleep 14
+    JOB=$(cluster run prof squeue -h -n killed -o %A)
+    pid=$(stepd_of "$JOB")
+    [ -n "$pid" ] && kill -KILL "$pid"
+    check "kill -9: the file can be read" \
+        test "$(rows "$dir/${JOB}_0_node3.h5" /node3/Energy | wc -l)" -ge 8
+    check "kill -9: it says that it was cut off" \
+        test "$(attribute "$dir/${JOB}_0_node3.h5" /node3 'Joule End ns')" = 0
+    check "kill -9: Slurm's sh5util reads it" sh5 prof -S -o "$SCRATCH/killed.h5"
+    cluster run prof scancel "$JOB"
+    wait
+}
+
+# What the user may have put there.
+attacks() {
+    local dir
+    dir=$(cluster dir prof) && [ -d "$dir/profile/alice" ] ||
+        { not_ok "attacks" "there is no profile to replace"; return; }
+    dir=$dir/profile
+    mv "$dir/alice" "$dir/.alice"
+    cluster run prof sh -c "mkdir -p $SCRATCH/victim && ln -s $SCRATCH/victim $dir/alice"
+    check "a link in place of the directory: the step runs" \
+        cluster user prof srun -w node4 --profile=all sleep 2
+    check "a link in place of the directory: nothing is written there" \
+        test -z "$(ls -A "$SCRATCH/victim")"
+    check "a link in place of the directory: one line in the log" \
+        test "$(cluster log prof node4 | grep -c 'profile cannot be written')" = 1
+    rm "$dir/alice"
+    mv "$dir/.alice" "$dir/alice"
+}
+
+up prof --nodes 4 --contain --profile=$PROFILE --sim '--load square:60:100:3.1' || exit 1
+mkdir -p "$SCRATCH" && chmod 1777 "$SCRATCH"
+one_node
+four_nodes
+requeued
+killed
+attacks
+cluster down prof
+
+# At 100 Hz.
+threads_cpu_ns() {
+    local task comm ns=0
+    for task in /proc/"$1"/task/*; do
+        read -r comm < "$task/comm" || continue
+        case $comm in
+        joule-energy | joule-profile)
+            ns=$((ns + $(cut -d' ' -f1 < "$task/schedstat"))) ;;
+        esac
+    done
+    echo "$ns"
+}
+
+# Every period of 10 ms has its row; how late the rows are.
+periods() {
+    rows "$1" "/$2/Energy" | awk -F, -v seconds="$3" '
+        { k = int($NF / 1e7); seen[k]++; off[NR] = $NF - k * 1e7 }
+        END {
+            n = asort_plain(off, NR)
+            printf "jitter: p50 %.0f us, p99 %.0f us, most %.0f us\n",
+                off[int(NR * 0.5)] / 1e3, off[int(NR * 0.99)] / 1e3, off[NR] / 1e3
+            for (k = 1; k <= seconds * 100; k++)
+                if (!(k in seen)) missing++
+            printf "%d rows, %d periods without one\n", NR, missing
+            # A machine that is shared may be away for longer than a period.
+            exit missing > seconds / 4
+        }
+        function asort_plain(a, n,    i, j, t, gap) {
+            for (gap = int(n / 2); gap > 0; gap = int(gap / 2))
+                for (i = gap + 1; i <= n; i++) {
+                    t = a[i]
+                    for (j = i; j > gap && a[j - gap] > t; j -= gap)
+                        a[j] = a[j - gap]
+                    a[j] = t
+                }
+            return n
+        }'
+}
+
+fast() {
+    local file pid from to
+    cluster user fast env JOULE_PROFILE_PERIOD=10ms srun -J fast \
+        --profile=energy sleep 60 &
+    wait_for 10 cluster run fast squeue -h -n fast -t R -o %A
+    JOB=$(cluster run fast squeue -h -n fast -o %A)
+    sleep 3
+    pid=$(stepd_of "$JOB")
+    from=$(threads_cpu_ns "$pid")
+    sleep 50
+    to=$(threads_cpu_ns "$pid")
+    wait
+    file=$(profile_dir fast)/${JOB}_0_node1.h5
+    # Most of it is FUSE's way to the simulated registers; tests/bench/run
+    # profile measures without it.
+    echo "# 100 Hz: $(((to - from) / 50000)) us of CPU a second, with reading"
+    periods "$file" node1 59 | note
+    check "100 Hz: every period has a row (but 1 in 400)" periods "$file" node1 59
+    series_is_right "100 Hz" fast node1
+    check "100 Hz: it says so" \
+        test "$(attribute "$file" /node1/Energy 'Joule Period ns')" = 10000000
+}
+
+# The profiles' file system stops to answer: jobs start and end all the same.
+hung() {
+    local dir pid before backing slurmd
+    dir=$(cluster dir fast) && [ -d "$dir" ] ||
+        { not_ok "the stuck file system" "no cluster"; return; }
+    backing=$dir/backing
+    mkdir -p "$backing"
+    # slurmd has a mount namespace of its own.
+    slurmd=$(slurmd_of "$dir")
+    nsenter -t "$slurmd" -m "$STUCKFS" "$backing" "$dir/profile" 2> /dev/null &
+    wait_for 10 grep -q " $dir/profile .* fuse" "/proc/$slurmd/mountinfo" ||
+        { not_ok "the stuck file system"; return; }
+    pid=$(pgrep -f "^$STUCKFS $backing")
+    step fast --profile=all sleep 7
+    check "a file system of FUSE: the file is there" \
+        test "$(rows "$backing/alice/${JOB}_0_node1.h5" /node1/Energy | wc -l)" -ge 7
+
+    cluster user fast srun -J hung --profile=all sleep 12 &
+    wait_for 10 cluster run fast squeue -h -n hung -t R -o %A
+    sleep 8
+    kill -STOP "$pid"
+    before=${EPOCHREALTIME/./}
+    wait $!
+    before=$(((${EPOCHREALTIME/./} - before) / 1000000))
+    echo "# stuck in the middle: the step ended after $before s (4 left, and 10 to wait)"
+    check "stuck in the middle: the step ends" test $before -le 20
+    check "stuck in the middle: said in the log" \
+        test "$(cluster log fast node1 | grep -c 'file system does not answer')" = 1
+    before=${EPOCHREALTIME/./}
+    check "stuck from the beginning: the step runs" \
+        cluster user fast srun -J hung --profile=all sleep 7
+    before=$(((${EPOCHREALTIME/./} - before) / 1000000))
+    echo "# stuck from the beginning: a step of 7 s took $before s"
+    check "stuck from the beginning: the step ends" test $before -le 23
+    check "stuck from the beginning: a step shorter than a flush runs" \
+        cluster user fast srun -J hung --profile=all sleep 1
+    kill -CONT "$pid"
+    step fast --profile=all sleep 1
+    check "it answers again: the file is there" \
+        test "$(attribute "$backing/alice/${JOB}_0_node1.h5" /node1 'Joule End ns')" -gt 0
+    check "no slurmstepd is left" wait_for 10 no_stepd
+    kill "$pid"
+    wait
+}
+
+# slurmd_of DIR - of node1 of the cluster in DIR
+slurmd_of() {
+    local pid
+    for pid in $(pgrep -f '^slurmd -N node1'); do
+        grep -q " $1/" "/proc/$pid/mountinfo" && { echo "$pid"; return; }
+    done
+}
+
+no_stepd() {
+    ! cluster run fast pgrep -f "^slurmstepd: \[$JOB"
+}
+
+up fast --profile=$PROFILE --gather 'JouleProfilePeriodMin=10ms' || exit 1
+fast
+step fast --profile=energy sleep 2
+check "without a wish, it is --acctg-freq" test "$(attribute \
+    "$(profile_dir fast)/${JOB}_0_node1.h5" /node1/Energy 'Joule Period ns')" = 1000000000
+if [ -x "$STUCKFS" ]; then
+    hung
+else
+    skip "a file system that hangs" "$STUCKFS is not built"
+fi
+finish

@@ -1,0 +1,364 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# sh5util on files that Slurm's own plugin wrote, against Slurm's sh5util; on
+# damaged files; killed; without room; and on files that are a trap.
+#
+# SH5UTIL_DAMAGED is how many files of each layout are damaged (default 500).
+# shellcheck source=tests/system/lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
+MAKENODE=$JOULE_BUILD/tests/unit/makenode
+DAMAGED=${SH5UTIL_DAMAGED:-500}
+# Programs of libtool's are scripts that start them.
+[ -x "$JOULE_BUILD/tools/sh5util/.libs/sh5util" ] &&
+    SH5UTIL=$JOULE_BUILD/tools/sh5util/.libs/sh5util
+
+# ours ARGUMENT... - our sh5util, quietly; its status
+ours() {
+    "$SH5UTIL" "$@" > "$SCRATCH/ours.out" 2> "$SCRATCH/ours.err"
+}
+
+# status WANTED COMMAND... - whether COMMAND ends with that status
+status() {
+    local want=$1 got
+    shift
+    "$@"
+    got=$?
+    [ "$got" -eq "$want" ] || {
+        echo "status $got instead of $want: $*"
+        cat "$SCRATCH/ours.err"
+        return 1
+    }
+}
+
+# same_rows A B - CSV with the same rows, in any order
+same_rows() {
+    diff <(sort "$1") <(sort "$2") > "$SCRATCH/diff" || {
+        head -5 "$SCRATCH/diff"
+        return 1
+    }
+}
+
+# new_files DIR LAYOUT NODES ROWS - node-step files of job 9 of this user
+new_files() {
+    local i
+    rm -rf "$1"
+    mkdir -p "$1/root"
+    for ((i = 1; i <= $3; i++)); do
+        "$MAKENODE" write "$1/root/9_0_n$i.h5" "n$i" "$4" 10 "$2" 1 "$i" ||
+            return 1
+    done
+}
+
+# What Slurm's own plugin and sh5util make of a job.
+
+up sh5 --nodes 4 --profile --contain || exit 1
+cat > "$SCRATCH/job" <<'END'
+#!/bin/sh
+srun -N4 -n6 sleep 4
+srun -N2 -n2 sleep 2
+END
+chmod 755 "$SCRATCH/job"
+cluster user sh5 sbatch -W -N4 -n6 --profile=all \
+    --acctg-freq=task=1,energy=1 "$SCRATCH/job" > /dev/null ||
+    { not_ok "a job with a profile"; finish; }
+PROFILE=$(cluster dir sh5)/profile
+mkdir "$SCRATCH/work" && chmod 777 "$SCRATCH/work"
+cat > "$SCRATCH/theirs" <<END
+cd $SCRATCH/work
+sh5util -j 1 -S -o theirs.h5 || exit 1
+sh5util -j 1 -i theirs.h5 -E -s Energy -l Node:TimeSeries -o e.csv
+sh5util -j 1 -i theirs.h5 -E -s Energy -o et.csv
+sh5util -j 1 -i theirs.h5 -E -s Tasks -l Node:TimeSeries -o t.csv
+sh5util -j 1 -i theirs.h5 -E -s Tasks -o tt.csv
+sh5util -j 1 -i theirs.h5 -L -s Tasks > l.txt 2> /dev/null
+END
+check "Slurm's sh5util merges and extracts" \
+    cluster user sh5 sh "$SCRATCH/theirs"
+cd "$SCRATCH/work" || exit 1
+# As root, for the user: no cluster, no slurm.conf.
+chmod 755 "$SCRATCH"
+as_alice() {
+    setpriv --reuid 5001 --regid 5001 --clear-groups "$SH5UTIL" "$@" \
+        > "$SCRATCH/ours.out" 2> "$SCRATCH/ours.err"
+}
+check "the user merges without Slurm's configuration" \
+    status 0 as_alice -j 1 -S -p "$PROFILE" -u alice -o ours.h5
+check "the merged files do not differ (h5diff)" \
+    h5diff -q ours.h5 theirs.h5 /Steps/0/Nodes /Steps/0/Nodes
+check "h5dump reads ours" h5dump -o /dev/null ours.h5
+numbers_of_nodes() {
+    local step
+    for step in 0 1 batch; do
+        h5dump -a "/Steps/$step/Number of Nodes" ours.h5 || return 1
+    done
+}
+check "each step has its number of nodes" numbers_of_nodes
+for file in ours theirs; do
+    status 0 ours -j 1 -i $file.h5 -E -s Energy -l Node:TimeSeries -o oe.csv
+    check "$file: energy series" same_rows oe.csv e.csv
+    status 0 ours -j 1 -i $file.h5 -E -s Energy -o oet.csv
+    check "$file: energy totals" same_rows oet.csv et.csv
+    status 0 ours -j 1 -i $file.h5 -E -s Task -l Node:TimeSeries -o ot.csv
+    check "$file: -s Task is all tasks" same_rows ot.csv t.csv
+    status 0 ours -j 1 -i $file.h5 -E -s Tasks -o ott.csv
+    check "$file: task totals" same_rows ott.csv tt.csv
+    status 0 ours -j 1 -i $file.h5 -E -s Task_1 -l Node:TimeSeries -o o1.csv
+    check "$file: -s Task_1 is one task" \
+        same_rows o1.csv <(awk -F, 'NR == 1 || $3 == 1' t.csv)
+    ours -j 1 -i $file.h5 -L -s Tasks
+    check "$file: list" cmp "$SCRATCH/ours.out" l.txt
+    check "$file: an item of several nodes" \
+        status 0 ours -j 1 -i $file.h5 -I -s Energy -d package_0_mW -o i.csv
+    check "$file: doubles of an item are those of the series" same_rows \
+        <(awk -F, '$1 == 0 && NR > 1 && $10 != "" { print $10 }' i.csv) \
+        <(awk -F, '$1 == 0 && $2 == "node1" { print $7 }' e.csv)
+done
+cluster user sh5 sh -c "cd $SCRATCH/work && sh5util -j 1 -i ours.h5 -E \
+    -s Tasks -l Node:TimeSeries -o back.csv" > /dev/null 2>&1
+check "Slurm's sh5util reads our merged file" same_rows back.csv t.csv
+one_step() {
+    status 0 as_alice -j 1.1 -S -p "$PROFILE" -u alice -o one.h5 &&
+        [ "$(h5ls one.h5/Steps | awk '{ print $1 }')" = 1 ]
+}
+check "-j J.S merges that step alone" one_step
+if /usr/bin/python3 -c 'import h5py' 2> /dev/null; then
+    check "h5py reads ours" /usr/bin/python3 - <<'END'
+import h5py
+f = h5py.File('ours.h5')
+assert f.attrs['Number of Steps'][0] == len(f['Steps'])
+rows = f['Steps/0/Nodes/node1/Energy'][:]
+assert len(rows) > 2 and all(rows['EpochTime'][1:] > rows['EpochTime'][:-1])
+END
+else
+    skip "h5py reads ours" "there is no python3-h5py"
+fi
+# Tasks of an array and components of a heterogeneous job have other numbers.
+cluster user sh5 sbatch -W -N1 -n1 --array=4-4 --profile=energy \
+    --acctg-freq=energy=1 --wrap 'srun sleep 2' > /dev/null
+array() {
+    local name
+    name=$(cluster user sh5 sacct -a -X -n -P -o jobid | grep _4) || return 1
+    status 0 cluster user sh5 sh -c \
+        "cd $SCRATCH/work && $SH5UTIL -j $name -S -o array.h5" &&
+        h5ls array.h5/Steps/0/Nodes > /dev/null
+}
+check "-j JOB_TASK merges a task of an array" array
+cluster user sh5 srun --profile=energy --acctg-freq=energy=1 -N1 -n1 \
+    sleep 2 : -N1 -n1 sleep 2 > /dev/null 2>&1
+component() {
+    local name
+    name=$(cluster user sh5 sacct -a -X -n -P -o jobid | grep '+1') || return 1
+    status 0 cluster user sh5 sh -c \
+        "cd $SCRATCH/work && $SH5UTIL -j $name -S -o het.h5" &&
+        h5ls het.h5/Steps/0/Nodes > /dev/null
+}
+check "-j JOB+N merges a component of a heterogeneous job" component
+check "root as the user removes what is merged" \
+    cluster run sh5 "$SH5UTIL" -j 1 -u alice -o "$SCRATCH/work/all.h5"
+check "what it made is the user's" test "$(stat -c %u all.h5)" = 5001
+check "nothing is left of it" \
+    test "$(find "$PROFILE/alice" -name '1_*' | wc -l)" = 0
+cluster down sh5 > /dev/null 2>&1
+
+# The same with our plugin, where it was built.
+ours_and_theirs() {
+    cd "$SCRATCH/work" || return 1
+    rm -f theirs.h5 o.csv e.csv
+    cluster user sh5b sbatch -W -N2 -n2 --profile=all \
+        --acctg-freq=task=1,energy=1 --wrap 'srun sleep 4' > /dev/null &&
+        cluster user sh5b sh -c "cd $SCRATCH/work && rm -f *.h5 &&
+            sh5util -j 1 -S -o theirs.h5 && $SH5UTIL -j 1 -S -o ours.h5 &&
+            sh5util -j 1 -E -s Energy -l Node:TimeSeries -i ours.h5 -o e.csv &&
+            $SH5UTIL -j 1 -E -s Energy -l Node:TimeSeries -i theirs.h5 \
+                -o o.csv" > /dev/null 2> ours.err || return 1
+    h5diff -q ours.h5 theirs.h5 /Steps/0/Nodes /Steps/0/Nodes &&
+        same_rows o.csv e.csv && head -1 o.csv | grep -q ElapsedTimeNs
+}
+if [ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ]; then
+    up sh5b --nodes 2 --profile=acct_gather_profile/joule_hdf5 || exit 1
+    check "our plugin's files: both tools agree" ours_and_theirs
+    cluster down sh5b > /dev/null 2>&1
+else
+    skip "our plugin's files: both tools agree" "the plugin was not built"
+fi
+
+# Damaged files.
+
+cd "$SCRATCH" || exit 1
+# damaged LAYOUT ROWS - each of DAMAGED files is merged within 5 s, or named
+damaged() {
+    local i rc start ms worst=0 named=0 whole=0
+    "$MAKENODE" write good.h5 n1 "$2" 10 "$1" 1 1 || return 1
+    mkdir -p "d/root"
+    for ((i = 1; i <= DAMAGED; i++)); do
+        rm -f d/root/* bad.h5
+        "$MAKENODE" damage good.h5 d/root/9_0_n1.h5 $i || return 1
+        cp d/root/9_0_n1.h5 before
+        start=${EPOCHREALTIME/./}
+        ours -j 9 -p d -o bad.h5
+        rc=$?
+        ms=$(((${EPOCHREALTIME/./} - start) / 1000))
+        [ $ms -le $worst ] || worst=$ms
+        case $rc in
+        0) whole=$((whole + 1)) ;;
+        1 | 2)
+            named=$((named + 1))
+            if ! cmp -s before d/root/9_0_n1.h5 || [ ! -s ours.err ]; then
+                echo "file $i: not kept or not named"
+                return 1
+            fi
+            ;;
+        *) echo "file $i: status $rc"; return 1 ;;
+        esac
+        [ $rc = 1 ] && continue
+        h5dump -o /dev/null bad.h5 > /dev/null 2>&1 ||
+            { echo "file $i: the merged file cannot be read"; return 1; }
+        ours -j 9 -i bad.h5 -E -o bad.csv ||
+            { echo "file $i: extract: $(cat ours.err)"; return 1; }
+    done
+    echo "# $1: $named named, $whole whole, the slowest took $worst ms" >&3
+    [ $worst -lt 5000 ] && [ $named -gt $((DAMAGED / 4)) ]
+}
+exec 3>&1
+check "$DAMAGED damaged files of Slurm's layout" damaged slurm 300
+check "$DAMAGED damaged files of our layout" damaged ours 20000
+# Each way of reading a merged file that is damaged comes to an end.
+damaged_merged() {
+    local i rc start ms worst=0 part=0 mode
+    new_files m "$1" 3 300
+    rm -f whole.h5
+    ours -j 9 -S -p m -o whole.h5
+    for ((i = 1; i <= DAMAGED / 5; i++)); do
+        "$MAKENODE" damage whole.h5 broken.h5 $i || return 1
+        for mode in "-E -l Node:TimeSeries" "-E --format json" -L \
+            "-I -s Energy -d package_0_mW"; do
+            start=${EPOCHREALTIME/./}
+            # shellcheck disable=SC2086  # options
+            ours -j 9 -i broken.h5 $mode -o -
+            rc=$?
+            ms=$(((${EPOCHREALTIME/./} - start) / 1000))
+            [ $ms -le $worst ] || worst=$ms
+            case $rc in
+            0) ;;
+            1 | 2)
+                part=$((part + 1))
+                [ -s ours.err ] || { echo "file $i: nothing said"; return 1; }
+                ;;
+            *) echo "file $i: status $rc"; return 1 ;;
+            esac
+        done
+    done
+    echo "# merged, $1: $part named, the slowest took $worst ms" >&3
+    [ $worst -lt 5000 ] && [ $part -gt 0 ]
+}
+check "damaged merged files of Slurm's layout" damaged_merged slurm
+check "damaged merged files of our layout" damaged_merged ours
+half() {
+    head -c $(($(stat -c %s good.h5) * 7 / 10)) good.h5 > d/root/9_0_n1.h5
+    rm -f bad.h5 d/root/9_0_n2.h5
+    "$MAKENODE" write d/root/9_0_n2.h5 n2 100 10 ours 0 1
+    status 2 ours -j 9 -p d -o bad.h5 || return 1
+    [ -e d/root/9_0_n1.h5 ] && [ ! -e d/root/9_0_n2.h5 ] || return 1
+    status 0 ours -j 9 -i bad.h5 -E -s Energy -l Node:TimeSeries -N n1 \
+        -o half.csv || return 1
+    [ "$(wc -l < half.csv)" -gt 1000 ]
+}
+"$MAKENODE" write good.h5 n1 20000 10 slurm 1 1
+check "of a file that was cut off, whole rows are kept, and the file" half
+
+# Killed at random moments.
+
+new_files k ours 40 20000
+ours -j 9 -S -p k -o reference.h5
+killed() {
+    local i pid moment
+    for ((i = 0; i < 50; i++)); do
+        # All moments of a merge, of about 0.3 s.
+        moment=$((RANDOM % 350))
+        "$SH5UTIL" -j 9 -p k -o killed.h5 2> /dev/null &
+        pid=$!
+        sleep "$(printf '0.%03d' $moment)"
+        kill -9 $pid 2> /dev/null
+        wait $pid 2> /dev/null
+        # Each node is in its file, or in the merged one.
+        for n in k/root/*.h5; do
+            [ -e "$n" ] || continue
+            h5ls "$n" > /dev/null || { echo "$n is damaged"; return 1; }
+        done
+        [ ! -e killed.h5 ] || h5ls killed.h5/Steps/0/Nodes > /dev/null ||
+            { echo "the merged file is damaged"; return 1; }
+        [ ! -e killed.h5 ] || [ $((i % 5)) -ne 4 ] || {
+            # From the beginning, now and then.
+            status 0 ours -j 9 -p k -o killed.h5 || return 1
+            h5diff -q killed.h5 reference.h5 || return 1
+            rm killed.h5
+            new_files k ours 40 20000
+        }
+    done
+    status 0 ours -j 9 -p k -o killed.h5 || return 1
+    h5diff -q killed.h5 reference.h5 &&
+        [ -z "$(ls k/root)" ] && [ ! -e .killed.h5.tmp ]
+} 2> "$SCRATCH/killed.err"
+check "killed 50 times, then completed: the same file" killed
+
+# A file system without room.
+
+full() {
+    local size step
+    new_files k ours 40 20000
+    size=$(stat -c %s reference.h5)
+    cp -r k/root k/copy
+    mkdir -p room
+    for ((step = 1; step <= 20; step++)); do
+        mount -t tmpfs -o size=$((size * step / 21 / 1024 + 8))k full room ||
+            return 1
+        status 1 ours -j 9 -p k -o room/out.h5 || { umount room; return 1; }
+        grep -q 'No space' ours.err ||
+            { cat ours.err; umount room; return 1; }
+        [ -z "$(ls -A room)" ] || { ls -lA room; umount room; return 1; }
+        umount room
+        diff -r k/root k/copy || return 1
+    done
+    status 0 ours -j 9 -p k -o after.h5 && cmp after.h5 reference.h5
+}
+export -f full new_files status ours
+export SH5UTIL MAKENODE SCRATCH
+check "no room at 20 points: the files are untouched, and the rerun is whole" \
+    unshare --mount --propagation private bash -c full
+
+# Traps.
+
+mkdir -p trap/root other
+"$MAKENODE" write other/secret.h5 n1 100 10 ours 0 1
+trap_file() {
+    rm -rf trap/root/* trapped.h5
+    "$@" || return 1
+    "$MAKENODE" write trap/root/9_0_n2.h5 n2 100 10 ours 0 1
+    status 2 timeout 10 "$SH5UTIL" -j 9 -p trap -o trapped.h5 \
+        > ours.out 2> ours.err || return 1
+    [ "$(h5ls trapped.h5/Steps/0/Nodes | wc -l)" = 1 ] && grep -q 9_0_n1 ours.err
+}
+check "a link is not followed" \
+    trap_file ln -s "$PWD/other/secret.h5" trap/root/9_0_n1.h5
+check "a pipe does not hold it up" trap_file mkfifo trap/root/9_0_n1.h5
+check "a device is not opened" trap_file mknod trap/root/9_0_n1.h5 c 1 5
+check "a directory is no file" trap_file mkdir trap/root/9_0_n1.h5
+foreign() {
+    cp other/secret.h5 trap/root/9_0_n1.h5 &&
+        chown 5001 trap/root/9_0_n1.h5
+}
+check "a file of somebody else's is refused" trap_file foreign
+rm -rf trap/root && ln -s "$PWD/other" trap/root
+check "the user's directory may be no link" status 1 ours -j 9 -p trap -o no.h5
+rm trap/root && mkdir trap/root && chown 5001 trap/root
+check "nor somebody else's" status 1 ours -j 9 -p trap -o no.h5
+check "a user's name is no path" status 1 ours -j 9 -p trap -u ../other -o no.h5
+ln -sf "$PWD/other/secret.h5" .linked.h5.tmp
+new_files k ours 1 10
+check "a link in place of the temporary file is refused" \
+    status 1 ours -j 9 -p k -o linked.h5
+check "and what it names is untouched" h5ls other/secret.h5/n1
+finish

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rows.h - rows that tell their own number, to be found again in a file by
+ * HDF5's own means.
+ *
+ * A failure of these functions ends the test, unless they say otherwise.
+ */
+#ifndef JOULE_TESTS_ROWS_H
+#define JOULE_TESTS_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/store/table.h"
+
+#define ROWS_FIELDS 3
+
+/* "Power" and "node_uJ" unsigned, "package_0_mW" double. */
+extern const struct joule_field rows_fields[ROWS_FIELDS];
+
+/* The whole row [i] of table [table] (for joule_table_append), or its cells
+ * behind the first two columns (for joule_writer_append). */
+void rows_make(uint64_t row[ROWS_FIELDS + 3], unsigned table, uint64_t i);
+
+/*
+ * How many rows data set [name] of the file has, all of them checked; -1 if the
+ * file cannot be opened, -2 if there is no such data set, -3 if it cannot be
+ * read, -4 if a row is not what rows_make made.  [cells_only]: the columns of
+ * time are not compared.
+ */
+long rows_count(const char *path, const char *name, unsigned table,
+                int cells_only);
+
+/* Attribute of one number of an object of a file; fails the test if it is not
+ * there. */
+uint64_t rows_attribute(const char *path, const char *object, const char *name);
+
+#endif

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Profile files: their reader, the merge and what is made of them.
+if HAVE_HDF5
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_sh5util tests/unit/test_store_read
+TESTS += tests/unit/test_sh5util tests/unit/test_store_read
+
+SH5UTIL_TEST_LIBS = libjoule_store_read.la libjoule.la $(HDF5_LIBS) \
+	-lz -lm $(CHECK_LIBS)
+
+tests_unit_test_sh5util_SOURCES = tests/unit/test_sh5util.c \
+	$(sh5util_sources) \
+	tests/unit/nodefile.c tests/unit/nodefile.h
+tests_unit_test_sh5util_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_test_sh5util_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_sh5util_LDADD = $(SH5UTIL_TEST_LIBS)
+
+tests_unit_test_store_read_SOURCES = tests/unit/test_store_read.c \
+	tests/unit/nodefile.c tests/unit/nodefile.h
+tests_unit_test_store_read_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_test_store_read_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_store_read_LDADD = $(SH5UTIL_TEST_LIBS)
+endif
+
+# For scripts.
+check_PROGRAMS += tests/unit/makenode
+tests_unit_makenode_SOURCES = tests/unit/makenode.c \
+	tests/unit/nodefile.c tests/unit/nodefile.h
+tests_unit_makenode_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_makenode_LDADD = $(HDF5_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_store
+tests_fuzz_fuzz_store_SOURCES = tests/fuzz/fuzz_store.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_store_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_fuzz_fuzz_store_LDADD = libjoule_store_read.la libjoule.la $(HDF5_LIBS) \
+	-lz
+
+dist_check_SCRIPTS += tests/fuzz/run-fuzz-store.sh tests/system/test_sh5util.sh
+TESTS += tests/fuzz/run-fuzz-store.sh
+endif
+
+EXTRA_DIST += \
+	tests/bench/bench_extract \
+	tests/bench/bench_merge \
+	tests/bench/bench_profile_read.sh

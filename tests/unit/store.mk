@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Writing profiles.  The calls to the disk are wrapped where a test makes them
+# fail or wait.
+if HAVE_CHECK
+if HAVE_HDF5
+STORE_TESTS = \
+	tests/unit/test_nodefile \
+	tests/unit/test_place \
+	tests/unit/test_writer
+check_PROGRAMS += $(STORE_TESTS)
+TESTS += $(STORE_TESTS)
+endif
+endif
+
+STORE_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(HDF5_CFLAGS)
+STORE_LIBS = libjoulestore.la libjoule.la $(CHECK_LIBS)
+WRAP_DISK = -Wl,--wrap=pwrite -Wl,--wrap=fdatasync -Wl,--wrap=ftruncate
+
+tests_unit_test_nodefile_SOURCES = tests/unit/test_nodefile.c \
+	tests/unit/rows.c tests/unit/rows.h \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_nodefile_CFLAGS = $(STORE_CFLAGS)
+tests_unit_test_nodefile_LDFLAGS = $(WRAP_DISK)
+tests_unit_test_nodefile_LDADD = $(STORE_LIBS)
+
+tests_unit_test_place_SOURCES = tests/unit/test_place.c \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_place_CFLAGS = $(STORE_CFLAGS)
+tests_unit_test_place_LDADD = $(STORE_LIBS)
+
+tests_unit_test_writer_SOURCES = tests/unit/test_writer.c \
+	tests/unit/rows.c tests/unit/rows.h \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_writer_CFLAGS = $(STORE_CFLAGS)
+tests_unit_test_writer_LDFLAGS = $(WRAP_DISK)
+tests_unit_test_writer_LDADD = $(STORE_LIBS)

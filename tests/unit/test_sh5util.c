@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/nodefile.h"
+#include "tools/sh5util/cells.h"
+#include "tools/sh5util/jobid.h"
+#include "tools/sh5util/merge.h"
+#include "tools/sh5util/stepfiles.h"
+#include "tools/sh5util/number.h"
+#include "tools/sh5util/options.h"
+#include "tools/sh5util/outfile.h"
+#include "tools/sh5util/plan.h"
+#include "tools/sh5util/totals.h"
+
+static char dir[64];
+
+static void setup(void)
+{
+    strcpy(dir, "/tmp/joule-sh5.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(chdir(dir), 0);
+}
+
+static void teardown(void)
+{
+    char command[96];
+
+    ck_assert_int_eq(chdir("/"), 0);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void check_fixed(double value)
+{
+    char mine[JOULE_NUMBER_MAX + 1], theirs[JOULE_NUMBER_MAX + 1];
+
+    *joule_number_fixed(mine, value) = '\0';
+    snprintf(theirs, sizeof(theirs), "%.6f", value);
+    ck_assert_str_eq(mine, theirs);
+}
+
+START_TEST(fixed_is_printf)
+{
+    static const double values[] = {
+        0,
+        -0.0,
+        0.5,
+        0.0000005,
+        0.0000015,
+        0.0000025,
+        1e-7,
+        0.1,
+        0.3,
+        2.5e-6,
+        123456.789,
+        3999999999.999999,
+        4e9,
+        1e15,
+        1e300,
+        -1.5,
+        -0.0000004,
+        0.9999995,
+        0.99999949999,
+        1.0000005,
+        4503599627.3704955,
+        1e-320,
+        21249.954971,
+        0.0009765625,
+        0.00048828125,
+        0.000244140625,
+        INFINITY,
+        -INFINITY,
+    };
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        check_fixed(values[i]);
+    for (int i = 0; i < 300000; i++) {
+        uint64_t bits;
+        double value;
+
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        bits = state >> 12 | (uint64_t)(0x3E0 + state % 0x60) << 52;
+        memcpy(&value, &bits, sizeof(value));
+        check_fixed(value);
+        /* Ties: multiples of 2^-7 millionths. */
+        check_fixed((double)(state >> 40) / 128);
+        check_fixed((double)(state >> 34) / 1048576);
+    }
+}
+END_TEST
+
+START_TEST(fixed_nan)
+{
+    char text[JOULE_NUMBER_MAX + 1];
+
+    *joule_number_fixed(text, -NAN) = '\0';
+    ck_assert_str_eq(text, "nan");
+    *joule_number_json(text, NAN) = '\0';
+    ck_assert_str_eq(text, "null");
+    *joule_number_json(text, 0.1) = '\0';
+    ck_assert_str_eq(text, "0.1");
+    *joule_number_json(text, 1.0 / 3) = '\0';
+    ck_assert(strtod(text, NULL) == 1.0 / 3);
+}
+END_TEST
+
+START_TEST(whole_numbers)
+{
+    static const uint64_t values[] = {
+        0, 9, 10, 99, 100, 101, 999, 1000, 65536, 4294967296u, UINT64_MAX};
+    char mine[64], theirs[64];
+
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        *joule_number_u64(mine, values[i]) = '\0';
+        snprintf(theirs, sizeof(theirs), "%llu", (unsigned long long)values[i]);
+        ck_assert_str_eq(mine, theirs);
+    }
+    *joule_number_i64(mine, INT64_MIN) = '\0';
+    ck_assert_str_eq(mine, "-9223372036854775808");
+    *joule_number_u128(mine, (unsigned __int128)UINT64_MAX * 1000) = '\0';
+    ck_assert_str_eq(mine, "18446744073709551615000");
+    *joule_number_u128(mine, ((unsigned __int128)10000000000000000000u) * 10) =
+        '\0';
+    ck_assert_str_eq(mine, "100000000000000000000");
+    *joule_number_i128(mine, -(__int128)UINT64_MAX - 1) = '\0';
+    ck_assert_str_eq(mine, "-18446744073709551616");
+}
+END_TEST
+
+START_TEST(bad_jobs)
+{
+    static const char *const bad[] = {
+        "",
+        "0",
+        "-1",
+        "x",
+        "1.",
+        "1.x",
+        "1_",
+        "1+",
+        "_1",
+        "1_2_3",
+        "1 ",
+        " 1",
+        "1,,2",
+        "1,",
+        "1.0x",
+        "99999999999",
+        "1.-2",
+        "1.4294967295",
+        "../1",
+        "1.0.0",
+        "1_99999999999999999999999999999",
+    };
+    struct joule_job *jobs = NULL;
+    size_t count;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct joule_error err = {""};
+
+        ck_assert_msg(joule_jobs_parse(bad[i], &jobs, &count, &err) == -1,
+                      "\"%s\"", bad[i]);
+        ck_assert_int_eq(errno, EINVAL);
+        ck_assert(err.text[0] != '\0');
+    }
+}
+END_TEST
+
+START_TEST(good_jobs)
+{
+    struct joule_job *jobs;
+    size_t count;
+
+    ck_assert_int_eq(joule_jobs_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010",
+                                      &jobs, &count, NULL),
+                     0);
+    ck_assert_uint_eq(count, 4);
+    ck_assert_uint_eq(jobs[0].id, 7);
+    ck_assert_uint_eq(jobs[0].steps, 3);
+    ck_assert(joule_job_has_step(&jobs[0], "0"));
+    ck_assert(joule_job_has_step(&jobs[0], "batch"));
+    ck_assert(joule_job_has_step(&jobs[0], "-6"));
+    ck_assert(!joule_job_has_step(&jobs[0], "1"));
+    ck_assert_str_eq(jobs[1].text, "8_3");
+    ck_assert_uint_eq(jobs[1].id, 0);
+    ck_assert(joule_job_has_step(&jobs[1], "17"));
+    ck_assert_str_eq(jobs[2].step[0], "-4");
+    ck_assert_str_eq(jobs[3].text, "10");
+    free(jobs);
+    /* All steps and one of them are all. */
+    ck_assert_int_eq(joule_jobs_parse("7,7.0", &jobs, &count, NULL), 0);
+    ck_assert(joule_job_has_step(&jobs[0], "5"));
+    free(jobs);
+}
+END_TEST
+
+START_TEST(series)
+{
+    ck_assert(joule_series_matches(NULL, "Anything/0"));
+    ck_assert(joule_series_matches("Energy", "Energy"));
+    ck_assert(joule_series_matches("energy", "Energy"));
+    ck_assert(!joule_series_matches("Energy", "EnergyX"));
+    ck_assert(joule_series_matches("Task", "Tasks/3"));
+    ck_assert(joule_series_matches("Tasks", "Tasks/3"));
+    ck_assert(joule_series_matches("Task_3", "Tasks/3"));
+    ck_assert(joule_series_matches("Tasks_3", "Tasks/3"));
+    ck_assert(!joule_series_matches("Task_3", "Tasks/31"));
+    ck_assert(joule_series_matches("Tasks/3", "Tasks/3"));
+    ck_assert(!joule_series_matches("Task_3", "Energy"));
+    ck_assert_int_lt(joule_step_compare("2", "10"), 0);
+    ck_assert_int_lt(joule_step_compare("10", "batch"), 0);
+    ck_assert_int_lt(joule_step_compare("batch", "-4"), 0);
+}
+END_TEST
+
+START_TEST(quoting)
+{
+    char text[256];
+    struct joule_cells c;
+
+    joule_cells_begin(&c, text, false);
+    joule_cells_text(&c, "a,\"b\"", 5);
+    joule_cells_missing(&c);
+    joule_cells_double(&c, 1.5);
+    joule_cells_end(&c);
+    *c.at = '\0';
+    ck_assert_str_eq(text, "\"a,\"\"b\"\"\",,1.500000\n");
+    joule_cells_begin(&c, text, true);
+    joule_cells_text(&c, "a\n\"\xff\xc3\xa4\\", 7);
+    joule_cells_missing(&c);
+    joule_cells_u64(&c, 7);
+    joule_cells_end(&c);
+    *c.at = '\0';
+    ck_assert_str_eq(text, ",\n[\"a\\u000a\\\"?\xc3\xa4\\\\\",null,7]");
+}
+END_TEST
+
+START_TEST(totals_of_columns)
+{
+    const struct joule_column whole = {.name = "N", .size = 8, .count = 1};
+    const struct joule_column real = {
+        .name = "D", .offset = 8, .size = 8, .count = 1, .kind = 2};
+    const struct joule_column *columns[] = {&whole, &real, NULL, &whole};
+    const char *const names[] = {"N", "D", "gone", "ElapsedTime"};
+    struct {
+        uint64_t n;
+        double d;
+    } rows[] = {{UINT64_MAX, NAN}, {1, 2.5}, {3, -1}};
+    struct joule_totals *t = joule_totals_create(columns, names, 4);
+    struct joule_cells c;
+    char text[1024];
+
+    joule_totals_add(t, rows, 2, sizeof(rows[0]));
+    joule_totals_add(t, rows + 2, 1, sizeof(rows[0]));
+    ck_assert_uint_eq(joule_totals_rows(t), 3);
+    joule_cells_begin(&c, text, false);
+    joule_totals_put(t, &c);
+    joule_cells_end(&c);
+    *c.at = '\0';
+    ck_assert_str_eq(text, "1,18446744073709551615,18446744073709551619,"
+                           "6148914691236516864.000000,"
+                           "-1.000000,2.500000,1.500000,0.750000,,,,,3\n");
+    joule_totals_destroy(t);
+}
+END_TEST
+
+START_TEST(output_appears_whole)
+{
+    struct joule_outfile out, second;
+    struct joule_error err = {""};
+    struct stat st;
+
+    ck_assert_int_eq(joule_outfile_open(&out, "x.csv", NULL), 0);
+    ck_assert_int_eq(write(out.fd, "abc", 3), 3);
+    ck_assert_int_eq(access("x.csv", F_OK), -1);
+    ck_assert_int_eq(joule_outfile_open(&second, "x.csv", &err), -1);
+    ck_assert_int_eq(errno, EBUSY);
+    ck_assert_int_eq(joule_outfile_commit(&out, NULL), 0);
+    ck_assert_int_eq(stat("x.csv", &st), 0);
+    ck_assert_int_eq(st.st_size, 3);
+    ck_assert_int_eq(access(".x.csv.tmp", F_OK), -1);
+    /* What was there stays, whatever happens to the next. */
+    ck_assert_int_eq(joule_outfile_open(&out, "./x.csv", NULL), 0);
+    ck_assert_int_eq(write(out.fd, "z", 1), 1);
+    joule_outfile_abandon(&out);
+    ck_assert_int_eq(stat("x.csv", &st), 0);
+    ck_assert_int_eq(st.st_size, 3);
+    ck_assert_int_eq(access(".x.csv.tmp", F_OK), -1);
+}
+END_TEST
+
+START_TEST(output_of_a_killed_one_is_taken_over)
+{
+    struct joule_outfile out;
+    struct stat st;
+    int fd = open(".x.csv.tmp", O_WRONLY | O_CREAT, 0666);
+
+    ck_assert_int_eq(write(fd, "old", 3), 3);
+    close(fd);
+    ck_assert_int_eq(joule_outfile_open(&out, "x.csv", NULL), 0);
+    ck_assert_int_eq(fstat(out.fd, &st), 0);
+    ck_assert_int_eq(st.st_size, 0);
+    joule_outfile_abandon(&out);
+}
+END_TEST
+
+START_TEST(output_is_no_trap)
+{
+    struct joule_outfile out;
+    struct joule_error err = {""};
+    struct stat st;
+    int fd = open("secret", O_WRONLY | O_CREAT, 0666);
+
+    ck_assert_int_eq(write(fd, "s", 1), 1);
+    close(fd);
+    ck_assert_int_eq(symlink("secret", ".x.tmp"), 0);
+    ck_assert_int_eq(joule_outfile_open(&out, "x", &err), -1);
+    ck_assert_int_eq(unlink(".x.tmp"), 0);
+    ck_assert_int_eq(link("secret", ".x.tmp"), 0);
+    ck_assert_int_eq(joule_outfile_open(&out, "x", &err), -1);
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_int_eq(stat("secret", &st), 0);
+    ck_assert_int_eq(st.st_size, 1);
+    ck_assert_int_eq(unlink(".x.tmp"), 0);
+    ck_assert_int_eq(mkfifo(".x.tmp", 0666), 0);
+    ck_assert_int_eq(joule_outfile_open(&out, "x", &err), -1);
+    ck_assert_int_eq(joule_outfile_open(&out, "..", &err), -1);
+    ck_assert_int_eq(joule_outfile_open(&out, "no/such/x", &err), -1);
+    ck_assert_int_eq(errno, ENOENT);
+}
+END_TEST
+
+static void touch(const char *path)
+{
+    close(open(path, O_WRONLY | O_CREAT, 0644));
+}
+
+START_TEST(names_of_files)
+{
+    static const char *const others[] = {
+        "u/8_0_n1.h5",  "u/7_0.h5",      "u/7_x_n1.h5", "u/7_0_.h5",
+        "u/.7_0_n1.h5", "u/7_0_n1.h5.x", "u/7_0_n1",    "u/77_0_n1.h5",
+        "u/7__n1.h5",   "u/7_0_.x.h5",
+    };
+    const struct joule_job all = {.text = "7", .id = 7};
+    const struct joule_job one = {.text = "7", .steps = 1, .step = {"-4"}};
+    struct joule_stepfiles files;
+    struct joule_error err;
+
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        touch(others[i]);
+    touch("u/7_10_n2.h5");
+    touch("u/7_2_n10.h5");
+    touch("u/7_2_n9.h5");
+    touch("u/7_batch_n1.h5");
+    touch("u/7_4294967292_n1.h5");
+    touch("u/7_2_n9.r1.h5");
+    touch("u/7_2_a_b.h5");
+    ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &all, &files, &err), 0);
+    ck_assert_uint_eq(files.count, 7);
+    ck_assert_str_eq(files.file[0].node, "a_b");
+    ck_assert_str_eq(files.file[1].node, "n9");
+    ck_assert_str_eq(files.file[2].node, "n9.r1");
+    ck_assert_str_eq(files.file[3].node, "n10");
+    ck_assert_str_eq(files.file[4].step, "10");
+    ck_assert_str_eq(files.file[5].step, "batch");
+    ck_assert_str_eq(files.file[6].step, "-4");
+    joule_stepfiles_free(&files);
+    ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &one, &files, &err), 0);
+    ck_assert_uint_eq(files.count, 1);
+    joule_stepfiles_free(&files);
+}
+END_TEST
+
+START_TEST(bad_directories)
+{
+    static const char *const users[] = {"", ".", "..", "a/b", "../u", ".u"};
+    const struct joule_job all = {.text = "7"};
+    struct joule_stepfiles files;
+    struct joule_error err;
+
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    ck_assert_int_eq(symlink("u", "link"), 0);
+    for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+        ck_assert_int_eq(
+            joule_stepfiles_find(".", users[i], 7, &all, &files, &err), -1);
+        ck_assert_int_eq(errno, EINVAL);
+    }
+    ck_assert_int_eq(joule_stepfiles_find(".", "link", 7, &all, &files, &err),
+                     -1);
+    ck_assert_int_eq(joule_stepfiles_find(".", "none", 7, &all, &files, &err),
+                     -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_int_eq(joule_stepfiles_find("none", "u", 7, &all, &files, &err),
+                     -1);
+    ck_assert_int_eq(errno, ENOENT);
+}
+END_TEST
+
+START_TEST(bad_files)
+{
+    const struct joule_job all = {.text = "7"};
+    struct joule_stepfiles files;
+    struct joule_error err;
+    struct stat st;
+    int fd;
+
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    ck_assert_int_eq(mkfifo("u/7_0_n1.h5", 0600), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", "u/7_0_n2.h5"), 0);
+    ck_assert_int_eq(mkdir("u/7_0_n3.h5", 0700), 0);
+    touch("u/7_0_n4.h5");
+    fd = open("u/7_0_n4.h5", O_RDWR);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &all, &files, &err), 0);
+    ck_assert_uint_eq(files.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(joule_stepfile_open(&files, &files.file[i], &st, &err),
+                         -1);
+        ck_assert_int_eq(errno, i < 3 ? EPERM : EBUSY);
+    }
+    close(fd);
+    fd = joule_stepfile_open(&files, &files.file[3], &st, &err);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    joule_stepfiles_free(&files);
+}
+END_TEST
+
+static int merge(const char *steps, bool save)
+{
+    struct joule_job *jobs;
+    struct joule_merge_request r = {.dir = ".",
+                                    .user = "u",
+                                    .output = "out.h5",
+                                    .id = 7,
+                                    .save = save,
+                                    .readers = 2};
+    size_t count;
+    int status;
+
+    ck_assert_int_eq(joule_jobs_parse(steps, &jobs, &count, NULL), 0);
+    r.job = jobs;
+    status = joule_merge(&r);
+    free(jobs);
+    return status;
+}
+
+static void write_node(const char *path, const char *node, bool ours)
+{
+    const struct nodefile n = {.node = node,
+                               .rows = 100,
+                               .rate_hz = 10,
+                               .ours = ours,
+                               .tasks = 2,
+                               .seed = 5,
+                               .start_ns = UINT64_C(1795279470000000000)};
+
+    ck_assert_int_eq(nodefile_write(path, &n), 0);
+}
+
+static size_t tables_of(const char *path)
+{
+    struct joule_plan plan;
+    struct joule_error err;
+    int fd = open(path, O_RDONLY);
+    size_t tables = 0;
+
+    if (fd >= 0 && joule_plan_read(fd, &plan, &err) == 0) {
+        tables = plan.tables;
+        joule_plan_free(&plan);
+    }
+    close(fd);
+    return tables;
+}
+
+START_TEST(merge_nothing)
+{
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    ck_assert_int_eq(access("out.h5", F_OK), -1);
+    touch("u/7_0_n1.h5");
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
+    ck_assert_int_eq(access("out.h5", F_OK), -1);
+    ck_assert_int_eq(access(".out.h5.tmp", F_OK), -1);
+}
+END_TEST
+
+START_TEST(merge_goes_on)
+{
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    write_node("u/7_0_n1.h5", "n1", true);
+    write_node("u/7_1_n1.h5", "n1", false);
+    ck_assert_int_eq(merge("7.0", false), JOULE_EXIT_ALL);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+    ck_assert_int_eq(access("u/7_1_n1.h5", F_OK), 0);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
+    /* The other step, and a node that came late. */
+    write_node("u/7_0_n2.h5", "n2", true);
+    ck_assert_int_eq(merge("7", true), JOULE_EXIT_ALL);
+    ck_assert_uint_eq(tables_of("out.h5"), 9);
+    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_uint_eq(tables_of("out.h5"), 9);
+    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), -1);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL); /* all is there */
+    ck_assert_uint_eq(tables_of("out.h5"), 9);
+}
+END_TEST
+
+START_TEST(merge_keeps_what_is_bad)
+{
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    write_node("u/7_0_n1.h5", "n1", true);
+    write_node("u/7_0_n2.h5", "other", true); /* not what its name says */
+    touch("u/7_0_n3.h5");
+    write_node("u/7_00_n1.h5", "n1", true); /* the same node again */
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
+    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), 0);
+    ck_assert_int_eq(access("u/7_0_n3.h5", F_OK), 0);
+    ck_assert(access("u/7_00_n1.h5", F_OK) == 0 ||
+              access("u/7_0_n1.h5", F_OK) == 0);
+}
+END_TEST
+
+START_TEST(merge_does_not_write_over_others)
+{
+    FILE *f = fopen("out.h5", "w");
+
+    fputs("a letter", f);
+    fclose(f);
+    ck_assert_int_eq(mkdir("u", 0700), 0);
+    write_node("u/7_0_n1.h5", "n1", true);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
+    f = fopen("out.h5", "r");
+    ck_assert_int_eq(fgetc(f), 'a');
+    fclose(f);
+}
+END_TEST
+
+START_TEST(command_lines)
+{
+    static const struct {
+        const char *line;
+        int status;
+    } rows[] = {
+        {"sh5util", 1},
+        {"sh5util -j", 1},
+        {"sh5util -j x", 1},
+        {"sh5util -j 1 x", 1},
+        {"sh5util -j 1 -E -L", 1},
+        {"sh5util -j 1 -I -s Energy", 1},
+        {"sh5util -j 1 -E -l Node", 1},
+        {"sh5util -j 1 -E --format xml", 1},
+        {"sh5util -j 1 --readers 0", 1},
+        {"sh5util -j 1,2 -o x", 1},
+        {"sh5util -j 1 -o -", 1},
+        {"sh5util -j 1 -i x", 1},
+        {"sh5util --no-such", 1},
+        {"sh5util --help", 0},
+        {"sh5util -V", 0},
+        {"sh5util --usage", 0},
+        {"sh5util -j 1", -1},
+        {"sh5util --jobs=1.batch --savefiles --user=u --profiledir=/x -v", -1},
+        {"sh5util -j1 --extract --level=node:timeseries --series=Task_1", -1},
+        {"sh5util -j1 --item-extract -s Energy --data=Power -N n1", -1},
+        {"sh5util -j1 --list --input=x", -1},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *copy = strdup(rows[i].line), *rest = copy, *argv[16];
+        struct joule_sh5_options o;
+        int argc = 0;
+
+        while ((argv[argc] = strsep(&rest, " ")))
+            argc++;
+        optind = 0;
+        ck_assert_msg(joule_sh5_options_parse(argc, argv, &o) == rows[i].status,
+                      "%s", rows[i].line);
+        free(o.job);
+        free(copy);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sh5util");
+    TCase *plain = tcase_create("plain"), *files = tcase_create("files");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(plain, fixed_is_printf);
+    tcase_add_test(plain, fixed_nan);
+    tcase_add_test(plain, whole_numbers);
+    tcase_add_test(plain, bad_jobs);
+    tcase_add_test(plain, good_jobs);
+    tcase_add_test(plain, series);
+    tcase_add_test(plain, quoting);
+    tcase_add_test(plain, totals_of_columns);
+    tcase_add_test(plain, command_lines);
+    tcase_set_timeout(plain, 60);
+    tcase_add_checked_fixture(files, setup, teardown);
+    tcase_add_test(files, output_appears_whole);
+    tcase_add_test(files, output_of_a_killed_one_is_taken_over);
+    tcase_add_test(files, output_is_no_trap);
+    tcase_add_test(files, names_of_files);
+    tcase_add_test(files, bad_directories);
+    tcase_add_test(files, bad_files);
+    tcase_add_test(files, merge_nothing);
+    tcase_add_test(files, merge_goes_on);
+    tcase_add_test(files, merge_keeps_what_is_bad);
+    tcase_add_test(files, merge_does_not_write_over_others);
+    tcase_set_timeout(files, 60);
+    suite_add_tcase(suite, plain);
+    suite_add_tcase(suite, files);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/sh5util/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "common/base/parse.h"
+#include "common/store/pool.h"
+#include "config.h"
+
+enum {
+    OPTION_USAGE = 256,
+    OPTION_FORMAT,
+    OPTION_JOBS,
+};
+
+static const char short_options[] = "d:Ei:Ij:l:LhN:o:p:s:Su:UvV";
+
+static const struct option long_options[] = {
+    {"data", required_argument, NULL, 'd'},
+    {"extract", no_argument, NULL, 'E'},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    {"help", no_argument, NULL, 'h'},
+    {"input", required_argument, NULL, 'i'},
+    {"item-extract", no_argument, NULL, 'I'},
+    /* As in Slurm, --jobs is what -j is; the number of readers is another. */
+    {"jobs", required_argument, NULL, 'j'},
+    {"level", required_argument, NULL, 'l'},
+    {"list", no_argument, NULL, 'L'},
+    {"node", required_argument, NULL, 'N'},
+    {"output", required_argument, NULL, 'o'},
+    {"profiledir", required_argument, NULL, 'p'},
+    {"readers", required_argument, NULL, OPTION_JOBS},
+    {"series", required_argument, NULL, 's'},
+    {"savefiles", no_argument, NULL, 'S'},
+    {"usage", no_argument, NULL, OPTION_USAGE},
+    {"user", required_argument, NULL, 'u'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_usage(FILE *out)
+{
+    fputs("usage: sh5util [OPTION]... -j JOB[.STEP],...\n", out);
+}
+
+static void print_help(void)
+{
+    print_usage(stdout);
+    fputs(
+        "\n"
+        "Without -E, -I or -L: merge the node-step files of a job.\n"
+        "  -j, --jobs JOB[.STEP],...  jobs: 42, 42_3 (array), 42+1 (het job);\n"
+        "                         steps: a number, batch, extern, interactive\n"
+        "  -o, --output FILE      merge: ./job_JOB.h5; -E: ./extract_JOB.csv;\n"
+        "                         -I: ./SERIES_ITEM_JOB.csv; \"-\": standard "
+        "output\n"
+        "  -p, --profiledir DIR   where node-step files are (default:\n"
+        "                         ProfileHDF5Dir of acct_gather.conf)\n"
+        "  -S, --savefiles        do not remove node-step files that are "
+        "merged\n"
+        "  -u, --user USER        whose job it was; root then acts as USER\n"
+        "      --readers N        processes that read, 1 to 16 (default: as "
+        "many\n"
+        "                         as there are CPUs, up to 4)\n"
+        "  -v, --verbose          say more\n"
+        "\n"
+        "  -E, --extract          write series of a merged file as CSV\n"
+        "  -l, --level LEVEL      Node:Totals (default) or Node:TimeSeries\n"
+        "  -I, --item-extract     write one item of all nodes side by side\n"
+        "  -d, --data ITEM        with -I: which\n"
+        "  -L, --list             print the items of a series\n"
+        "  -i, --input FILE       the merged file (default: ./job_JOB.h5)\n"
+        "  -N, --node NODE        of this node alone\n"
+        "  -s, --series SERIES    Energy, Filesystem, Network, Task, Task_N\n"
+        "                         or another that is there (default: all)\n"
+        "      --format csv|json  default: csv\n"
+        "\n"
+        "  -h, --help   -V, --version   --usage\n"
+        "\n"
+        "Exit status: 0 all, 2 a part (what is missing is said), 1 nothing.\n",
+        stdout);
+}
+
+static int complain(const char *text, const char *value)
+{
+    fprintf(stderr, "sh5util: %s%s\n", text, value);
+    fputs("Try 'sh5util --help'.\n", stderr);
+    return JOULE_EXIT_NOTHING;
+}
+
+static int set_mode(struct joule_sh5_options *o, enum joule_mode mode)
+{
+    if (o->mode != JOULE_MODE_MERGE && o->mode != mode)
+        return complain("only one of -E, -I and -L can be done at a time", "");
+    o->mode = mode;
+    return -1;
+}
+
+static int set_level(struct joule_sh5_options *o, const char *level)
+{
+    if (strcasecmp(level, "Node:TimeSeries") == 0)
+        o->time_series = true;
+    else if (strcasecmp(level, "Node:Totals") == 0)
+        o->time_series = false;
+    else
+        return complain("--level is Node:Totals or Node:TimeSeries, not ",
+                        level);
+    return -1;
+}
+
+static int set_format(struct joule_sh5_options *o, const char *format)
+{
+    if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0)
+        return complain("--format is csv or json, not ", format);
+    o->json = format[0] == 'j';
+    return -1;
+}
+
+static int set_readers(struct joule_sh5_options *o, const char *text)
+{
+    uint64_t number;
+
+    if (joule_parse_u64(text, 1, JOULE_POOL_JOBS_MAX, &number) < 0)
+        return complain("--readers is a number from 1 to 16, not ", text);
+    o->readers = (unsigned)number;
+    return -1;
+}
+
+static int set_jobs(struct joule_sh5_options *o, const char *list)
+{
+    struct joule_error err;
+
+    free(o->job);
+    o->job = NULL;
+    if (joule_jobs_parse(list, &o->job, &o->jobs, &err) < 0)
+        return complain("-j: ", err.text);
+    return -1;
+}
+
+static int set_option(struct joule_sh5_options *o, int letter, const char *arg)
+{
+    switch (letter) {
+    case 'd':
+        o->item = arg;
+        return -1;
+    case 'E':
+        return set_mode(o, JOULE_MODE_EXTRACT);
+    case 'i':
+        o->input = arg;
+        return -1;
+    case 'I':
+        return set_mode(o, JOULE_MODE_ITEM);
+    case 'j':
+        return set_jobs(o, arg);
+    case 'l':
+        return set_level(o, arg);
+    case 'L':
+        return set_mode(o, JOULE_MODE_LIST);
+    case 'N':
+        o->node = arg;
+        return -1;
+    case 'o':
+        o->output = arg;
+        return -1;
+    case 'p':
+        o->dir = arg;
+        return -1;
+    case 's':
+        o->series = arg;
+        return -1;
+    case 'S':
+        o->save = true;
+        return -1;
+    case 'u':
+        o->user = arg;
+        return -1;
+    case 'v':
+        o->verbose++;
+        return -1;
+    case OPTION_FORMAT:
+        return set_format(o, arg);
+    case OPTION_JOBS:
+        return set_readers(o, arg);
+    case 'V':
+        printf("sh5util (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+        return JOULE_EXIT_ALL;
+    case 'h':
+        print_help();
+        return JOULE_EXIT_ALL;
+    case 'U':
+    case OPTION_USAGE:
+        print_usage(stdout);
+        return JOULE_EXIT_ALL;
+    default:
+        fputs("Try 'sh5util --help'.\n", stderr);
+        return JOULE_EXIT_NOTHING;
+    }
+}
+
+/* What fits together. */
+static int check(const struct joule_sh5_options *o)
+{
+    if (!o->job)
+        return complain("-j JOB is required", "");
+    if (o->jobs > 1 && (o->input || o->output))
+        return complain("-i and -o name one file, -j several jobs", "");
+    if (o->mode == JOULE_MODE_ITEM && (!o->series || !o->item))
+        return complain("-I needs --series and --data", "");
+    if (o->mode == JOULE_MODE_MERGE && o->output && strcmp(o->output, "-") == 0)
+        return complain("a merged file cannot go to standard output", "");
+    if (o->mode == JOULE_MODE_MERGE && (o->input || o->json))
+        return complain("-i and --format are for -E, -I and -L", "");
+    return -1;
+}
+
+static unsigned default_readers(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cpus < 1 ? 1 : cpus > 4 ? 4 : (unsigned)cpus;
+}
+
+int joule_sh5_options_parse(int argc, char **argv,
+                            struct joule_sh5_options *ret)
+{
+    struct joule_sh5_options o = {.readers = default_readers()};
+    int letter, status;
+
+    while ((letter = getopt_long(argc, argv, short_options, long_options,
+                                 NULL)) != -1) {
+        status = set_option(&o, letter, optarg);
+        if (status >= 0)
+            goto done;
+    }
+    status =
+        optind < argc ? complain("what is meant by ", argv[optind]) : check(&o);
+done:
+    if (status >= 0) {
+        free(o.job);
+        o.job = NULL;
+    }
+    *ret = o;
+    return status;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * outfile.h - a file that appears under its name when it is whole.
+ *
+ * It is written as .NAME.tmp in the directory of NAME, synced, renamed, and
+ * the directory synced.  Whoever is killed leaves the temporary file behind;
+ * the next one for the same NAME takes it over.  Two at a time exclude each
+ * other by a lock on it.
+ */
+#ifndef JOULE_SH5UTIL_OUTFILE_H
+#define JOULE_SH5UTIL_OUTFILE_H
+
+#include <limits.h>
+
+#include "common/base/error.h"
+
+struct joule_outfile {
+    int fd;     /* empty at first; -1: none is open */
+    int dir_fd; /* -1: the output is a descriptor, not a file */
+    char name[NAME_MAX + 1], temporary[NAME_MAX + 1];
+};
+
+/*
+ * Begin to write what will be [path]; "-" is standard output.  -1 with errno
+ * and a sentence: EBUSY (another one writes it), EISDIR, ENAMETOOLONG, EPERM
+ * (the temporary file is somebody else's), or as open(2) says.
+ */
+int joule_outfile_open(struct joule_outfile *out, const char *path,
+                       struct joule_error *err);
+
+/* It is whole.  After a failure the old file of that name is still there, and
+ * the temporary one gone. */
+int joule_outfile_commit(struct joule_outfile *out, struct joule_error *err);
+
+/* Never mind; nothing if it was committed. */
+void joule_outfile_abandon(struct joule_outfile *out);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * resolve.h - the number in the names of files of a task of an array ("42_3")
+ * or a component of a heterogeneous job ("42+1").
+ */
+#ifndef JOULE_SH5UTIL_RESOLVE_H
+#define JOULE_SH5UTIL_RESOLVE_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "tools/sh5util/jobid.h"
+
+/*
+ * Within that job its environment says it; otherwise Slurm's commands are
+ * asked (sacct, then squeue, for at most 10 s each).  A plain number is itself,
+ * and nobody is asked.  -1 with ENOENT and a sentence.
+ */
+int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
+                      struct joule_error *err);
+
+#endif
