@@ -72,6 +72,30 @@ for seconds in 3 3.3 3.6 10; do
 done
 cluster down edges
 
+# slurmd away in the middle of a step: the time between the last reading and the
+# next is bridged, and said.
+up_bmc away '' 'EnergyIPMIPowerSensors=Node=DCMI' --sim '--load const:200' ||
+    exit 1
+{ measure_step away user -- --sleep 16
+  echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/away" 2>&1 &
+STEP=$!
+sleep 3
+cluster slurmd away node1 kill
+sleep 8
+cluster slurmd away node1 start
+wait $STEP
+read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/away")
+check "slurmd away for 8 s: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
+    within "$STEP_J" "$STEP_TRUE_J" 0.5 4
+check "slurmd away for 8 s: the total goes on" bash -c \
+    '"$0" log away node1 | grep -q "the node total goes on from"' "$LIB/cluster"
+check "slurmd away for 8 s: the gap is on the board" bash -c '
+    gap=$("$0" run away "$JOULE_BUILD/tools/joule/joule" probe --json --no-conf \
+        --seconds 0.1 --node node1 | grep -o "\"gap_[a-z]*\": *[0-9.]*")
+    echo "$gap"
+    grep -qE "[1-9]" <<< "${gap#*:}"' "$LIB/cluster"
+cluster down away
+
 # Sensors by record, by name, several of them, and none named.
 up_bmc sensors '' 'EnergyIPMIPowerSensors="Node=PSU1,PSU2;Mem=DRAM;Cpus=CPU0,CPU1"
 JouleSamplePeriod=200ms' --sim '--load const:240' --profile || exit 1
