@@ -49,6 +49,11 @@ cluster() {
 
 # up NAME [OPTION...] - cluster up, noted for the end; 1 if it fails
 up() {
+    # Somebody else's is not to be taken down at the end.
+    if "$LIB/cluster" list 2> /dev/null | grep -q "^$1\( \|\$\)"; then
+        note <<< "there is a cluster '$1' already"
+        return 1
+    fi
     CLUSTERS+=("$1")
     "$LIB/cluster" up "$@" > "$SCRATCH/up.out" 2>&1 || {
         note < "$SCRATCH/up.out"

@@ -195,8 +195,17 @@ closed() {
     [ "$(attribute "$1" "/$2" 'Joule End ns')" -gt 0 ]
 }
 
+# stepd_of CLUSTER JOB - of step 0; other clusters may have jobs of that number
 stepd_of() {
-    pgrep -f "^slurmstepd: \[$1\.0\]" | head -n 1
+    process_of "$(cluster dir "$1")" "^slurmstepd: \\[$2\\.0\\]"
+}
+
+# process_of DIR PATTERN - one that lives in the cluster in DIR
+process_of() {
+    local pid
+    for pid in $(pgrep -f "$2"); do
+        grep -q " $1/" "/proc/$pid/mountinfo" && { echo "$pid"; return; }
+    done
 }
 
 # kill -9 of slurmstepd: all but the last five seconds is there.
@@ -208,7 +217,7 @@ killed() {
     wait_for 10 cluster run prof squeue -h -n killed -t R
     sleep 14
     JOB=$(cluster run prof squeue -h -n killed -o %A)
-    pid=$(stepd_of "$JOB")
+    pid=$(stepd_of prof "$JOB")
     [ -n "$pid" ] && kill -KILL "$pid"
     check "kill -9: the file can be read" \
         test "$(rows "$dir/${JOB}_0_node3.h5" /node3/Energy | wc -l)" -ge 8
@@ -292,7 +301,7 @@ fast() {
     wait_for 10 cluster run fast squeue -h -n fast -t R -o %A
     JOB=$(cluster run fast squeue -h -n fast -o %A)
     sleep 3
-    pid=$(stepd_of "$JOB")
+    pid=$(stepd_of fast "$JOB")
     from=$(threads_cpu_ns "$pid")
     sleep 50
     to=$(threads_cpu_ns "$pid")
@@ -316,7 +325,7 @@ hung() {
     backing=$dir/backing
     mkdir -p "$backing"
     # slurmd has a mount namespace of its own.
-    slurmd=$(slurmd_of "$dir")
+    slurmd=$(process_of "$dir" '^slurmd -N node1')
     nsenter -t "$slurmd" -m "$STUCKFS" "$backing" "$dir/profile" 2> /dev/null &
     wait_for 10 grep -q " $dir/profile .* fuse" "/proc/$slurmd/mountinfo" ||
         { not_ok "the stuck file system"; return; }
@@ -351,14 +360,6 @@ hung() {
     check "no slurmstepd is left" wait_for 10 no_stepd
     kill "$pid"
     wait
-}
-
-# slurmd_of DIR - of node1 of the cluster in DIR
-slurmd_of() {
-    local pid
-    for pid in $(pgrep -f '^slurmd -N node1'); do
-        grep -q " $1/" "/proc/$pid/mountinfo" && { echo "$pid"; return; }
-    done
 }
 
 no_stepd() {
