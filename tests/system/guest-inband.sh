@@ -127,5 +127,5 @@ check "joule probe finds no energy counters" grep -x 'Energy counters: none' \
 check "and says why" grep -E 'unit register 0x606 of /dev/cpu/0/msr reads 0' \
     "$SCRATCH/probe"
 
-echo "# end of the guest's tests"
+echo "$GUEST_END"
 finish

@@ -8,12 +8,14 @@
 BMC_CREDENTIALS=$SCRATCH/bmc.credentials
 (umask 077 && printf 'username admin\npassword secret\n' > "$BMC_CREDENTIALS")
 
+BMC_READER=$JOULE_BUILD/joule-ipmi-reader
+
 # ipmi_sim wants the workaround: it repeats the privilege that it was asked for.
 BMC_CONF="EnergyIPMIDriverType=LAN_2_0
 JouleIPMIHost=bmc-%n
 JouleIPMICredentialsFile=$BMC_CREDENTIALS
 EnergyIPMIWorkaroundFlags=opensesspriv
-JouleIPMIReader=$JOULE_BUILD/joule-ipmi-reader"
+JouleIPMIReader=$BMC_READER"
 
 # up_bmc NAME BMC-OPTIONS 'ACCT-GATHER-LINES' [CLUSTER-OPTION...]
 up_bmc() {

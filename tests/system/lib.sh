@@ -108,6 +108,24 @@ $out}"
     fi
 }
 
+# guest_tests SCRIPT [OPTION...] - the tests of SCRIPT, run in a guest with these
+# options of guest's run; its last line but `finish` prints GUEST_END
+GUEST_END="# end of the guest's tests"
+guest_tests() {
+    local script=$1 status line failed=0 begin=${EPOCHREALTIME/./}
+    shift
+    "$LIB/guest" run "$@" "$LIB/$script" > "$SCRATCH/guest.out" 2>&1
+    status=$?
+    note <<< "the guest took $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
+    while IFS= read -r line; do
+        echo "$line"
+        case $line in "not ok - "*) failed=$((failed + 1)) ;; esac
+    done < "$SCRATCH/guest.out"
+    TESTS_FAILED=$((TESTS_FAILED + failed))
+    check "$script came to its end" grep -qxF "$GUEST_END" "$SCRATCH/guest.out"
+    check "the exit status is the script's" [ $status = $((failed > 0)) ]
+}
+
 # The last line of a test script.
 finish() {
     [ "$TESTS_FAILED" -eq 0 ] || exit 1
@@ -136,7 +154,7 @@ within() {
 # wait_for SECONDS COMMAND... - until COMMAND succeeds, polled 20 times a
 # second; 1 if it never did
 wait_for() {
-    local end=$((${EPOCHREALTIME/./} + $1 * 1000000))
+    local end=$((${EPOCHREALTIME/./} + $1 * 1000000 * ${JOULE_TEST_PATIENCE:-1}))
     shift
     until "$@" > /dev/null 2>&1; do
         [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1

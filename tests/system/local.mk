@@ -25,8 +25,10 @@ dist_check_SCRIPTS += \
 	tests/system/cluster \
 	tests/system/cluster-init \
 	tests/system/guest \
+	tests/system/guest-clock.sh \
 	tests/system/guest-inband.sh \
 	tests/system/guest-init \
+	tests/system/test_clock.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
 	tests/system/test_harness.sh \
@@ -45,6 +47,7 @@ dist_check_SCRIPTS += \
 EXTRA_DIST += \
 	.ci/run \
 	tests/system/cluster-conf.sh \
+	tests/system/faults.sh \
 	tests/system/helgrind.supp \
 	tests/system/ipmi.sh \
 	tests/system/lib.sh

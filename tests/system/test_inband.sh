@@ -42,22 +42,8 @@ ORDERS=$!
 trap 'kill $ORDERS 2> /dev/null
     "$BMCSIM" stop "$SCRATCH/bmc" 2> /dev/null; lib_cleanup' EXIT
 
-begin=${EPOCHREALTIME/./}
-"$LIB/guest" run --timeout 120 --share "$SCRATCH/share" \
-    --ipmi "$(cat "$SCRATCH/bmc/vm-port")" "$LIB/guest-inband.sh" \
-    > "$SCRATCH/guest.out" 2>&1
-status=$?
-took_ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
-note <<< "the guest took $took_ms ms"
-check "the guest took less than a minute" [ "$took_ms" -lt 60000 ]
-
-while IFS= read -r line; do
-    echo "$line"
-    case $line in "not ok - "*) TESTS_FAILED=$((TESTS_FAILED + 1)) ;; esac
-done < "$SCRATCH/guest.out"
-check "the guest's script came to its end" grep -qx "# end of the guest's tests" \
-    "$SCRATCH/guest.out"
-check "the exit status is the script's" [ $status = $((TESTS_FAILED > 0)) ]
+guest_tests guest-inband.sh --timeout 120 --share "$SCRATCH/share" \
+    --ipmi "$(cat "$SCRATCH/bmc/vm-port")"
 "$BMCSIM" ask "$SCRATCH/bmc" count > "$SCRATCH/count" 2>&1
 note < "$SCRATCH/count"
 check "the BMC counts what it is asked in-band" grep -q ' 04:2d=[1-9]' \

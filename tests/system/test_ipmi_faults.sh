@@ -6,130 +6,9 @@
 #
 # The faults are in groups, each with a cluster of its own ($C), beside one
 # another.
-#
-# Bounds: an RPC that goes through the energy plugin takes no more than 50 ms
-# longer than without a fault; nodes are never drained; the node total never
-# falls; no process, descriptor or session is left; energy is right again as
-# soon as the BMC is.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 . "$LIB/ipmi.sh"
-
-PING=$JOULE_BUILD/tests/system/rpcping
-DELAY_MS=50
-
-bmc() {
-    cluster bmc "$C" node1 "$@" > /dev/null
-}
-
-# ping SECONDS - asks slurmd all the while; the result is in $SCRATCH/$C.ping
-ping_slurmd() {
-    cluster run "$C" "$PING" node1 "$1" 25 > "$SCRATCH/$C.ping"
-}
-
-ping_value() { # NAME
-    sed -n "s/.*\b$1 \([^ ]*\).*/\1/p" "$SCRATCH/$C.ping"
-}
-
-# Within the cluster, where process ids are its own: PIDS of slurmd's readers.
-readers() {
-    cluster run "$C" sh -c 'pgrep -x joule-ipmi-read'
-}
-
-signal_reader() { # SIGNAL
-    cluster run "$C" pkill "-$1" -x joule-ipmi-read
-}
-
-slurmd_descriptors() {
-    cluster run "$C" sh -c 'ls "/proc/$(cat "$0")/fd" | wc -l' \
-        "$(cluster dir "$C")/run/slurmd-node1.pid"
-}
-
-not_drained() {
-    ! cluster run "$C" scontrol show node node1 |
-        grep -qE 'DRAIN|DOWN|NOT_RESPONDING|Reason='
-}
-
-LAST_J=0
-total_does_not_fall() {
-    local now
-    now=$(ping_value joules)
-    [ "$now" = unknown ] && now=$LAST_J
-    [ "$now" -ge "$LAST_J" ] || { echo "$now J after $LAST_J J"; return 1; }
-    LAST_J=$now
-}
-
-# hurt SECONDS 'BEGIN' 'END' - a step of SECONDS and 2 s; BEGIN and END are the
-# commands that make the fault and end it, within the step.  Sets STEP_J,
-# STEP_TRUE_J and LAUNCH_MS, and leaves what slurmd did in $SCRATCH/$C.ping.
-hurt() {
-    local seconds=$1 begin=$2 end=$3 step pinger
-    { measure_step "$C" user -- --sleep $((seconds + 2))
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/$C.step" 2>&1 &
-    step=$!
-    wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
-        "$LIB/cluster" "$C"
-    sleep 1
-    ping_slurmd "$seconds" &
-    pinger=$!
-    sleep 0.2
-    $begin
-    sleep $((seconds > 3 ? 2 : 1))
-    LAUNCH_MS=$(cluster user "$C" sh -c 'a=$(date +%s%N)
-        srun --overlap -Q true && echo $((($(date +%s%N) - a) / 1000000))')
-    wait $pinger
-    $end
-    wait $step
-    read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/$C.step")
-}
-
-quick_enough() {
-    awk -v ms="$(ping_value max_ms)" -v base="$BASE_MS" -v most=$DELAY_MS \
-        'BEGIN { exit !(ms != "" && ms - base < most) }'
-}
-
-# fault NAME SECONDS PERCENT 'BEGIN' 'END'.  The machine itself may stop a
-# process for longer than the bound; what is ours would do it again.
-fault() {
-    local name=$1 seconds=$2 percent=$3
-    for _ in 1 2 3; do
-        hurt "$seconds" "$4" "$5"
-        echo "# $name: $STEP_J J, wattmeter $STEP_TRUE_J J; slurmd answers in" \
-            "$(ping_value median_ms) ms, at most $(ping_value max_ms) ms;" \
-            "a job starts and ends in $LAUNCH_MS ms"
-        quick_enough && break
-    done
-    check "$name: the step's energy" within "$STEP_J" "$STEP_TRUE_J" "$percent" 2
-    check "$name: no call waits (at most $(ping_value max_ms) ms)" quick_enough
-    check "$name: a job starts and ends ($LAUNCH_MS ms)" \
-        test "${LAUNCH_MS:-9999}" -lt 1000
-    check "$name: the node total does not fall" total_does_not_fall
-    check "$name: the node is not drained" not_drained
-    check "$name: the power is known again" wait_for 70 is_measured "$C" node1
-}
-
-watts_are() {
-    within "$(node_field "$C" node1 CurrentWatts)" "$1" 2
-}
-
-nothing() { :; }
-
-# begin - what holds without a fault, to compare with
-begin() {
-    ping_slurmd 5
-    BASE_MS=$(ping_value max_ms)
-    echo "# $C without a fault: $(cat "$SCRATCH/$C.ping")"
-    DESCRIPTORS=$(slurmd_descriptors)
-}
-
-# end - what a cluster looks like after all its faults
-end() {
-    check "$C: the log has a few lines only ($(bmc_log "$C" | wc -l))" \
-        test "$(bmc_log "$C" | wc -l)" -lt 50
-    check "$C: one reader process" bash -c '[ "$(wc -w <<< "$1")" -eq 1 ]' - \
-        "$(readers)"
-    check "$C: slurmd's descriptors: $DESCRIPTORS, then $(slurmd_descriptors)" \
-        test "$(slurmd_descriptors)" -le $((DESCRIPTORS + 2))
-}
+. "$LIB/faults.sh"
 
 bmc_stop() { bmc stop; }
 bmc_cont() { bmc cont; }
@@ -195,6 +74,31 @@ group_answers() {
 kill_reader() { signal_reader KILL; }
 stop_reader() { signal_reader STOP; }
 
+# A reader that finds its sensors and dies at every reading of them.
+write_reader() {
+    ln -s "$JOULE_BUILD/tests/unit/fakereader" "$SCRATCH/crashes"
+    cat > "$SCRATCH/reader" << END
+#!/bin/sh
+echo >> '$SCRATCH/readers-started'
+[ -e '$SCRATCH/crash' ] && exec '$SCRATCH/crashes'
+exec '$JOULE_BUILD/joule-ipmi-reader'
+END
+    chmod 755 "$SCRATCH/reader"
+}
+
+crash_reader() {
+    touch "$SCRATCH/crash"
+    signal_reader KILL
+}
+
+mend_reader() {
+    rm "$SCRATCH/crash"
+}
+
+readers_started() {
+    wc -l < "$SCRATCH/readers-started"
+}
+
 # slurmd has no descriptor left for a new reader.
 no_descriptors() {
     cluster run "$C" sh -c 'pid=$(cat "$0") && last=$(ls "/proc/$pid/fd" |
@@ -219,10 +123,15 @@ aside() {
 }
 
 group_reader() {
-    local name="no descriptors left for 3 s"
+    local name="no descriptors left for 3 s" started
     begin
     fault "reader killed" 6 0.5 kill_reader nothing
     fault "reader stopped" 12 0.5 stop_reader nothing
+    started=$(readers_started)
+    fault "reader crashes at every reading" 15 0.5 crash_reader mend_reader
+    started=$(($(readers_started) - started))
+    check "it was started again, ever more seldom ($started times)" \
+        test $started -ge 4 -a $started -le 18
     # An RPC needs descriptors, too: it is not asked here.
     aside 12 no_descriptors
     check "$name: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
@@ -263,9 +172,13 @@ group_password() {
         '"$0" run "$1" sinfo -h -o %T | grep -qx idle' "$LIB/cluster" "$C"
 }
 
+write_reader
 for C in hangs wire answers reader; do
+    conf=$BMC_CONF
+    [ $C != reader ] || BMC_CONF=${BMC_CONF/$BMC_READER/$SCRATCH/reader}
     up_bmc $C --relay 'EnergyIPMIPowerSensors=Node=DCMI
 JouleSamplePeriod=500ms' --sim '--load const:200' || exit 1
+    BMC_CONF=$conf
 done
 up_bmc byid '' "EnergyIPMIPowerSensors='Node=3'" --sim '--load const:240' &&
     up_bmc byname '' "EnergyIPMIPowerSensors='Node=\"Node\"'" \

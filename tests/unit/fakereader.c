@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,10 +242,10 @@ int main(int argc, char *argv[])
         struct joule_wire_read read;
     } request;
     static struct joule_wire_values reply;
-    char *number;
+    char none[1] = "", *name = argc == 1 ? basename(argv[0]) : none;
+    char *number = strpbrk(name, "0123456789");
 
-    mode = argc == 1 && argv[0] ? argv[0] : "";
-    number = strpbrk(argv[0], "0123456789");
+    mode = name;
     if (number) {
         well = (unsigned)atoi(number);
         *number = '\0';
