@@ -43,6 +43,7 @@ struct joule_ipmi_link {
     int64_t asked_ns;              /* when the last message ended */
     int64_t slowest_ns;            /* decays by an eighth with each answer */
     char address[NI_MAXHOST + 16]; /* numeric, with the port; or empty */
+    struct joule_error lost;       /* why a connection is no more, or empty */
 };
 
 static int64_t now_ns(void)
@@ -397,6 +398,7 @@ int joule_ipmi_link_open(struct joule_ipmi_link *link, int64_t deadline_ns,
     link->ctx = ipmi_ctx_create();
     if (!link->ctx)
         return joule_error_set(err, ENOMEM, "FreeIPMI: out of memory");
+    link->lost.text[0] = '\0';
     begin_ns = now_ns();
     alarm_set(link->timer, deadline_ns - begin_ns);
     rc = lan ? open_lan(link) : open_inband(link);
@@ -430,8 +432,9 @@ static int ask(struct joule_ipmi_link *link,
                              rq, q->size + 1u, rs, (unsigned)size);
 }
 
-static int ask_error(struct joule_ipmi_link *link, int errnum, int64_t begin_ns,
-                     int64_t deadline_ns, struct joule_error *err)
+/* Close what does not work any more; the reason is kept for who asks next. */
+static void lose(struct joule_ipmi_link *link, int errnum, int64_t begin_ns,
+                int64_t deadline_ns)
 {
     int64_t waited_ns = link->asked_ns - begin_ns;
     char buf[300];
@@ -439,12 +442,13 @@ static int ask_error(struct joule_ipmi_link *link, int errnum, int64_t begin_ns,
     joule_ipmi_link_close(link);
     wait_longer(link, waited_ns);
     if (link->asked_ns + NS_PER_MS >= deadline_ns)
-        return timed_out(link, waited_ns, err);
-    if (errnum == IPMI_ERR_SESSION_TIMEOUT)
-        return joule_error_set(err, ENOTCONN, "%s does not answer",
-                               who(link, buf));
-    return joule_error_set(err, EPROTO, "cannot ask %s: %s", who(link, buf),
-                           ipmi_ctx_strerror(errnum));
+        timed_out(link, waited_ns, &link->lost);
+    else if (errnum == IPMI_ERR_SESSION_TIMEOUT)
+        joule_error_set(&link->lost, ENOTCONN, "%s does not answer",
+                        who(link, buf));
+    else
+        joule_error_set(&link->lost, EPROTO, "cannot ask %s: %s",
+                        who(link, buf), ipmi_ctx_strerror(errnum));
 }
 
 int joule_ipmi_link_ask(struct joule_ipmi_link *link,
@@ -457,16 +461,19 @@ int joule_ipmi_link_ask(struct joule_ipmi_link *link,
     int n;
 
     if (!link->ctx)
-        return joule_error_set(err, ENOTCONN, "there is no connection");
+        return joule_error_set(err, ENOTCONN, "%s",
+                               link->lost.text[0] ? link->lost.text
+                                                  : "there is no connection");
     if (begin_ns >= deadline_ns)
         return joule_error_set(err, ETIMEDOUT, "there was no time left to ask");
     alarm_set(link->timer, deadline_ns - begin_ns);
     n = ask(link, question, buf, sizeof(buf));
     alarm_clear(link->timer);
     link->asked_ns = now_ns();
-    if (n < 0)
-        return ask_error(link, ipmi_ctx_errnum(link->ctx), begin_ns,
-                         deadline_ns, err);
+    if (n < 0) {
+        lose(link, ipmi_ctx_errnum(link->ctx), begin_ns, deadline_ns);
+        return joule_error_set(err, errno, "%s", link->lost.text);
+    }
     note_answer(link, link->asked_ns - begin_ns);
     n--;
     if (n < 1 || (size_t)n > size) {

@@ -339,7 +339,10 @@ void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
                     make_config(bmc, root_fd, config, node, &ipmi) == 0;
     if (!bmc->in_order)
         return;
-    if (!bmc->lan)
+    /* KCS and SSIF need no driver of the kernel's. */
+    if (bmc->driver == JOULE_IPMI_DRIVER_ANY ||
+        bmc->driver == JOULE_IPMI_DRIVER_OPENIPMI ||
+        (!bmc->lan && config->ipmi_device[0]))
         find_device(bmc, config);
     measure(bmc, clock, &ipmi, measure_ns);
     explicit_bzero(&ipmi, sizeof(ipmi));

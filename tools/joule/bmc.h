@@ -39,7 +39,7 @@ struct joule_bmc {
     char program[PATH_MAX];          /* the reader */
     /* permissions */
     uid_t euid;
-    char device[JOULE_CONFIG_PATH_SIZE]; /* in-band */
+    char device[JOULE_CONFIG_PATH_SIZE]; /* in-band; empty: none is needed */
     int device_error;                    /* 0: it can be opened; or errno */
     bool has_credentials;                /* LAN: a user or a password */
     /* the connection */

@@ -44,7 +44,7 @@ static void print_way(FILE *out, const struct joule_bmc *bmc,
                          file[0]                ? file
                          : bmc->has_credentials ? "in acct_gather.conf"
                                                 : "none");
-    } else {
+    } else if (bmc->device[0]) {
         joule_report_row(out, "device", "%s: %s", bmc->device,
                          bmc->device_error ? strerror(bmc->device_error)
                                            : "can be opened");
@@ -265,7 +265,7 @@ void joule_report_bmc_json(struct joule_json *j, const struct joule_bmc *bmc,
     joule_json_string(j, "host", or_null(bmc->host));
     joule_json_string(j, "credentials_file",
                       or_null(config->ipmi_credentials_file));
-    joule_json_string(j, "device", in_band ? bmc->device : NULL);
+    joule_json_string(j, "device", or_null(bmc->device));
     joule_json_string(j, "device_error",
                       in_band && bmc->device_error ? strerror(bmc->device_error)
                                                    : NULL);
