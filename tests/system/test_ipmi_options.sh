@@ -92,6 +92,13 @@ check "keys without a meaning: said" wait_for 5 said \
 check "keys without a meaning: once" test \
     "$(grep -c 'EnergyIPMIBridgeSensors has no meaning here: ' "$LOG")" -eq 1
 
+# The older LAN: other packets, other authentication, no work-around needed.
+check "LAN 1.5: slurmd starts" restart \
+    "${NETWORK/EnergyIPMIWorkaroundFlags=opensesspriv/EnergyIPMIDriverType=LAN}" \
+    "JouleIPMICredentialsFile=$CREDENTIALS"
+check "LAN 1.5: said" wait_for 5 said 'reads sensor .*bmc-node1, LAN$'
+check "LAN 1.5: power is measured" wait_for 5 watts 120
+
 wrong "no credentials file" 'JouleIPMICredentialsFile: cannot open .*No such' \
     JouleIPMICredentialsFile="$KEEP/none"
 chmod 644 "$CREDENTIALS"
