@@ -14,7 +14,7 @@
 #include "common/base/file.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
-#define BOARD_VERSION 2
+#define BOARD_VERSION 3
 #define NODE_NAME_MAX 255
 #define BOOT_ID_MAX   40
 

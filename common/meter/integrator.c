@@ -28,6 +28,22 @@ static void add_uj(struct joule_integrator *g, double uj)
     g->rest_uj = sum - (double)whole;
 }
 
+static void follow_refresh(struct joule_integrator *g, double watts,
+                           int64_t at_ns)
+{
+    int64_t since_ns = at_ns - g->changed_ns;
+
+    if (watts == g->power_w) {
+        if (since_ns < g->refresh_ns)
+            g->held++;
+        return;
+    }
+    /* The first one is not since a change but since the first reading. */
+    if (g->changes++ > 0 && (g->refresh_ns == 0 || since_ns < g->refresh_ns))
+        g->refresh_ns = since_ns;
+    g->changed_ns = at_ns;
+}
+
 int64_t joule_integrator_update(struct joule_integrator *g, double watts,
                                 int64_t at_ns, int64_t edge_ns, int64_t gap_ns)
 {
@@ -48,8 +64,7 @@ int64_t joule_integrator_update(struct joule_integrator *g, double watts,
         else
             add_uj(g,
                    interval_uj(g->power_w, watts, g->read_ns, at_ns, edge_ns));
-        if (watts != g->power_w)
-            g->changed_ns = at_ns;
+        follow_refresh(g, watts, at_ns);
     }
     g->power_w = watts;
     g->read_ns = at_ns;

@@ -17,9 +17,13 @@ struct joule_integrator {
     double rest_uj;     /* of uj, in [0, 1) */
     uint64_t uj;        /* since the first measurement, never falls */
     int64_t read_ns;    /* when power_w was measured */
-    int64_t changed_ns; /* when power_w last differed from the one before:
-                           since then the BMC has not refreshed it, or the
-                           node draws the same */
+    int64_t changed_ns; /* when power_w last differed from the one before (or
+                           was first measured) */
+    int64_t refresh_ns; /* shortest time between two changes: the BMC refreshes
+                           its value no more often than is seen; 0: unknown */
+    uint64_t changes;
+    uint64_t held;      /* readings that the BMC had not refreshed: the same as
+                           before, and sooner after changed_ns than refresh_ns */
     uint32_t readings;  /* measurements, saturating; 0: nothing is known */
     uint32_t errors;    /* readings that are no measurement, saturating */
     uint32_t gaps;      /* intervals longer than the caller's gap_ns */

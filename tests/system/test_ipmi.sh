@@ -149,6 +149,24 @@ check "joule probe, by the cluster's configuration" cluster run first \
     "$JOULE_BUILD/tools/joule/joule" probe --seconds 1 --node node1 \
     --conf "$(cluster dir first)/etc"
 
+# A BMC that takes a new value every 3 s, asked five times a second.
+refresh() {
+    cluster run slow "$JOULE_BUILD/tools/joule/joule" probe --seconds 0.1 \
+        --node node1 --conf "$(cluster dir slow)/etc" |
+        sed -n 's/^ *refreshed by BMC *after \([^ ]*\) s or later: \([0-9]*\) .*/\1 \2/p' \
+            > "$SCRATCH/refresh"
+    [ -s "$SCRATCH/refresh" ]
+}
+up_bmc slow '--update 3s' 'EnergyIPMIPowerSensors=Node=DCMI
+JouleSamplePeriod=200ms' --sim '--load ramp:100:300:600' || exit 1
+check "a BMC that refreshes its value seldom" wait_for 15 refresh
+sleep 6
+check "the time between its values" refresh
+read -r refresh_s held < "$SCRATCH/refresh"
+check "is known ($refresh_s s)" within "$refresh_s" 3 8
+check "values that were not refreshed are counted ($held)" test "$held" -ge 24
+cluster down slow
+
 # What nobody may see.
 check "the password is in no log" bash -c \
     '! grep -rqs secret "$(dirname "$1")"' - \

@@ -245,6 +245,35 @@ START_TEST(changed)
 }
 END_TEST
 
+/* A BMC that takes a new value every 10 s, asked once a second. */
+START_TEST(not_refreshed)
+{
+    for (int s = 0; s < 10; s++)
+        at(s * S, 100);
+    ck_assert_uint_eq(g.held, 0); /* nothing says so yet */
+    for (int s = 10; s < 20; s++)
+        at(s * S, 110);
+    ck_assert_int_eq(g.refresh_ns, 0);
+    at(20 * S, 105);
+    ck_assert_int_eq(g.refresh_ns, 10 * S);
+    ck_assert_uint_eq(g.held, 0);
+    for (int s = 21; s < 30; s++)
+        at(s * S, 105);
+    ck_assert_uint_eq(g.held, 9);
+    /* Refreshed, and the same: the tenth second and the next nine. */
+    for (int s = 30; s < 40; s++)
+        at(s * S, 105);
+    ck_assert_uint_eq(g.held, 9);
+    at(40 * S, 100);
+    ck_assert_int_eq(g.refresh_ns, 10 * S);
+    at(41 * S, 100);
+    ck_assert_uint_eq(g.held, 10);
+    at(44 * S, 90); /* it can be quicker */
+    ck_assert_int_eq(g.refresh_ns, 4 * S);
+    ck_assert_uint_eq(g.changes, 4);
+}
+END_TEST
+
 static double any(double limit)
 {
     return limit * (double)random() / (double)RAND_MAX;
@@ -360,6 +389,7 @@ int main(void)
     tcase_add_test(good, rest_of_a_large_total);
     tcase_add_test(good, extension);
     tcase_add_test(good, changed);
+    tcase_add_test(good, not_refreshed);
     tcase_add_test(good, sine);
     suite_add_tcase(suite, good);
 

@@ -134,6 +134,11 @@ static void put_board(struct joule_json *j, const struct joule_node *n)
         joule_json_i64(j, "gap_ns", s->tally.gap_ns);
         joule_json_u64(j, "wraps", n->wraps);
         joule_json_u64(j, "read_errors", n->errors);
+        if (s->tally.is_power && s->tally.integrator[0].refresh_ns > 0) {
+            joule_json_i64(j, "bmc_refresh_ns",
+                           s->tally.integrator[0].refresh_ns);
+            joule_json_u64(j, "not_refreshed", s->tally.integrator[0].held);
+        }
     }
     joule_json_close_object(j);
 }

@@ -110,6 +110,12 @@ static void print_board(FILE *out, const struct joule_node *n)
                      joule_report_watts(s->node_mw, power),
                      joule_report_watts(s->average_mw, average));
     joule_report_row(out, "samples", "%" PRIu64, s->samples);
+    if (s->tally.is_power && s->tally.integrator[0].refresh_ns > 0)
+        joule_report_row(out, "refreshed by BMC",
+                         "after %.3f s or later: %" PRIu64
+                         " samples had no new value",
+                         (double)s->tally.integrator[0].refresh_ns / 1e9,
+                         s->tally.integrator[0].held);
     if (!s->tally.is_power)
         joule_report_row(out, "wraps", "%" PRIu64, n->wraps);
     joule_report_row(out, "gaps", "%.3f s", (double)s->tally.gap_ns / 1e9);
