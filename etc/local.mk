@@ -3,5 +3,6 @@ examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	etc/acct_gather-ipmi-lan.conf.example \
 	etc/acct_gather-ipmi.conf.example \
+	etc/acct_gather-profile.conf.example \
 	etc/acct_gather.conf.example \
 	etc/slurm.conf.example
