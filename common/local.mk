@@ -29,4 +29,5 @@ libjoule_la_SOURCES = \
 	common/sampler/child.c common/sampler/child.h \
 	common/sampler/reader.c common/sampler/reader.h \
 	common/sampler/sampler.c common/sampler/sampler.h \
-	common/sampler/watch.c common/sampler/watch.h
+	common/sampler/watch.c common/sampler/watch.h \
+	common/store/config.c common/store/config.h

@@ -9,7 +9,6 @@ libjoulestore_la_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 libjoulestore_la_LIBADD = $(HDF5_LIBS) -lz
 libjoulestore_la_SOURCES = \
 	common/store/attribute.c common/store/attribute.h \
-	common/store/config.c common/store/config.h \
 	common/store/driver.c common/store/driver.h \
 	common/store/energy.c common/store/energy.h \
 	common/store/image.c common/store/image.h \

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/store/config.h"
 #include "tools/joule/slurmconf.h"
 
 /* Which of the three types a plugin belongs to. */
@@ -19,7 +20,7 @@ static const struct {
     const char *plugins[3]; /* any of them takes the key */
 } owners[] = {
     {"EnergyIPMI", ENERGY, {"ipmi", "xcc", NULL}},
-    {"ProfileHDF5", PROFILE, {"hdf5", NULL}},
+    {"ProfileHDF5", PROFILE, {"hdf5", "joule_hdf5", NULL}},
     {"ProfileInfluxDB", PROFILE, {"influxdb", NULL}},
     {"InfinibandOFED", INTERCONNECT, {"ofed", NULL}},
     {"SysfsInterfaces", INTERCONNECT, {"sysfs", NULL}},
@@ -56,25 +57,46 @@ static bool names_plugin(const char *types, const char *plugin)
     return false;
 }
 
-/* Whether an energy plugin of ours is configured. */
-static bool is_ours(const struct joule_gathercheck *g)
+/* Our own options: a table for each type of plugin. */
+struct ours {
+    const struct joule_option *table;
+    void *config;     /* for the values */
+    const char *type; /* of slurm.conf */
+    bool is_loaded;   /* it names a plugin of ours */
+};
+
+enum { OURS_ENERGY, OURS_PROFILE, OURS };
+
+/* NULL: no table has the key. */
+static const struct joule_option *find_option(const struct ours *ours,
+                                              const char *key,
+                                              const struct ours **ret_ours)
 {
-    return names_plugin(g->energy_type, "joule_rapl") ||
-           names_plugin(g->energy_type, "joule_ipmi");
+    for (size_t i = 0; i < OURS; i++) {
+        const struct joule_option *row = joule_option_find(ours[i].table, key);
+
+        if (row) {
+            *ret_ours = &ours[i];
+            return row;
+        }
+    }
+    return NULL;
 }
 
-static void unknown_option(const struct joule_slurmconf_setting *s,
+static void unknown_option(const struct ours *ours,
+                           const struct joule_slurmconf_setting *s,
                            struct joule_findings *findings)
 {
-    char known[256] = "";
+    char known[512] = "";
 
-    for (const struct joule_option *row = joule_config_options; row->key;
-         row++) {
-        if (strncmp(row->key, "Joule", 5) != 0)
-            continue;
-        if (known[0])
-            strncat(known, ", ", sizeof(known) - strlen(known) - 1);
-        strncat(known, row->key, sizeof(known) - strlen(known) - 1);
+    for (size_t i = 0; i < OURS; i++) {
+        for (const struct joule_option *row = ours[i].table; row->key; row++) {
+            if (strncmp(row->key, "Joule", 5) != 0)
+                continue;
+            if (known[0])
+                strncat(known, ", ", sizeof(known) - strlen(known) - 1);
+            strncat(known, row->key, sizeof(known) - strlen(known) - 1);
+        }
     }
     joule_finding_add(findings, JOULE_FAULT, "unknown-option", &s->place, NULL,
                       "%s is no option of slurm-joule (there are %s): "
@@ -82,43 +104,42 @@ static void unknown_option(const struct joule_slurmconf_setting *s,
                       s->key, known);
 }
 
-static void check_joule(const struct joule_gathercheck *g,
+static void check_joule(const struct ours *tables,
                         const struct joule_slurmconf_setting *s,
-                        struct joule_config *config,
                         struct joule_place *period_place,
                         struct joule_findings *findings)
 {
-    const struct joule_option *row =
-        joule_option_find(joule_config_options, s->key);
+    const struct ours *ours;
+    const struct joule_option *row = find_option(tables, s->key, &ours);
+    const struct joule_config *energy = tables[OURS_ENERGY].config;
     struct joule_error err;
     char value[JOULE_OPTION_TEXT_MAX + 1];
     char advice[sizeof(value) + 64];
 
     if (!row) {
-        unknown_option(s, findings);
+        unknown_option(tables, s, findings);
         return;
     }
-    if (!is_ours(g))
+    if (!ours->is_loaded)
         joule_finding_add(findings, JOULE_FAULT, "option-without-plugin",
                           &s->place, NULL,
-                          "%s is set, but AcctGatherEnergyType is no plugin "
-                          "of slurm-joule: slurmctld and slurmd do not start "
-                          "with it",
-                          s->key);
+                          "%s is set, but %s is no plugin of slurm-joule: "
+                          "slurmctld and slurmd do not start with it",
+                          s->key, ours->type);
     if (row->notice)
         joule_finding_add(findings, row->secret ? JOULE_WARNING : JOULE_NOTE,
                           "notice", &s->place, NULL, "%s %s", row->key,
                           row->notice);
-    if (joule_option_set(row, config, s->value, &err) < 0) {
-        joule_option_format(row, config, value, sizeof(value));
+    if (joule_option_set(row, ours->config, s->value, &err) < 0) {
+        joule_option_format(row, ours->config, value, sizeof(value));
         snprintf(advice, sizeof(advice), "%s=%s", row->key, value);
         joule_finding_add(findings, JOULE_WARNING, "bad-value", &s->place,
                           advice, "%s; the plugin uses %s", err.text, value);
         return;
     }
-    if (row->type == JOULE_OPTION_DURATION &&
+    if (ours == &tables[OURS_ENERGY] && row->type == JOULE_OPTION_DURATION &&
         row->offset == offsetof(struct joule_config, sample_period_ns) &&
-        !(row->yields && config->sample_period_given))
+        !(row->yields && energy->sample_period_given))
         *period_place = s->place;
 }
 
@@ -155,9 +176,19 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
                            struct joule_place *period_place,
                            struct joule_findings *findings)
 {
+    struct joule_profile_config profile;
+    const struct ours tables[OURS] = {
+        [OURS_ENERGY] = {joule_config_options, config, "AcctGatherEnergyType",
+                         names_plugin(g->energy_type, "joule_rapl") ||
+                             names_plugin(g->energy_type, "joule_ipmi")},
+        [OURS_PROFILE] = {joule_profile_options, &profile,
+                          "AcctGatherProfileType",
+                          names_plugin(g->profile_type, "joule_hdf5")},
+    };
     struct joule_slurmconf conf;
     struct joule_error err;
 
+    joule_option_defaults(joule_profile_options, &profile);
     if (joule_slurmconf_load(g->root_fd, g->path, NULL, &conf, findings, &err) <
         0) {
         /* The BMC's password may be in it: often only root may read it. */
@@ -170,10 +201,11 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
     g->found = true;
     for (size_t i = 0; i < conf.count; i++) {
         const struct joule_slurmconf_setting *s = &conf.settings[i];
+        const struct ours *ours;
 
         if (strncasecmp(s->key, "Joule", 5) == 0 ||
-            (is_ours(g) && joule_option_find(joule_config_options, s->key)))
-            check_joule(g, s, config, period_place, findings);
+            (find_option(tables, s->key, &ours) && ours->is_loaded))
+            check_joule(tables, s, period_place, findings);
         else
             check_other(g, s, findings);
     }
