@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "common/base/parse.h"
+#include "tests/sim/command.h"
 
-/* Commands: [arg] is the rest of the line, "" if none.  They return 0, with
- * an answer in [reply] if it is not just "ok", or -1 with a sentence. */
-
-static int do_energy(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_energy(void *context, char *arg, char *reply, size_t size,
                      struct joule_error *err)
 {
+    struct sim_control *c = context;
     int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
     uint64_t uj = sim_node_exact(c->node, mono_ns).node_nj / 1000;
     unsigned packages = c->node->machine->packages;
@@ -29,9 +28,10 @@ static int do_energy(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_power(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_power(void *context, char *arg, char *reply, size_t size,
                     struct joule_error *err)
 {
+    struct sim_control *c = context;
     int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
     uint64_t nj = sim_node_exact(c->node, mono_ns).node_nj;
 
@@ -43,9 +43,10 @@ static int do_power(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_sync(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_sync(void *context, char *arg, char *reply, size_t size,
                    struct joule_error *err)
 {
+    struct sim_control *c = context;
     int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
 
     (void)arg;
@@ -60,9 +61,10 @@ static int do_sync(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_eio(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_eio(void *context, char *arg, char *reply, size_t size,
                   struct joule_error *err)
 {
+    struct sim_control *c = context;
     uint64_t every;
 
     (void)reply;
@@ -80,9 +82,10 @@ static int do_eio(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_freeze(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_freeze(void *context, char *arg, char *reply, size_t size,
                      struct joule_error *err)
 {
+    struct sim_control *c = context;
     struct sim_energy now = sim_node_stepped(c->node);
 
     (void)arg;
@@ -93,9 +96,10 @@ static int do_freeze(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_thaw(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_thaw(void *context, char *arg, char *reply, size_t size,
                    struct joule_error *err)
 {
+    struct sim_control *c = context;
     struct sim_energy now = sim_node_stepped(c->node);
 
     (void)arg;
@@ -106,9 +110,10 @@ static int do_thaw(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_load(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_load(void *context, char *arg, char *reply, size_t size,
                    struct joule_error *err)
 {
+    struct sim_control *c = context;
     struct sim_load *load = sim_load_parse(arg, err);
 
     (void)reply;
@@ -120,9 +125,10 @@ static int do_load(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_busy(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_busy(void *context, char *arg, char *reply, size_t size,
                    struct joule_error *err)
 {
+    struct sim_control *c = context;
     (void)reply;
     (void)size;
     if (sim_parse_uw(arg, &c->node->busy_uw))
@@ -132,9 +138,10 @@ static int do_busy(struct sim_control *c, char *arg, char *reply, size_t size,
     return 0;
 }
 
-static int do_freq(struct sim_control *c, char *arg, char *reply, size_t size,
+static int do_freq(void *context, char *arg, char *reply, size_t size,
                    struct joule_error *err)
 {
+    struct sim_control *c = context;
     int64_t khz;
 
     (void)reply;
@@ -144,20 +151,48 @@ static int do_freq(struct sim_control *c, char *arg, char *reply, size_t size,
                                arg);
     c->node->khz = (uint64_t)khz;
     sim_node_busy_changed(c->node);
+    for (size_t i = 0; c->node->cores && i < c->node->machine->cpu_count; i++)
+        if (sim_node_cpu_khz(c->node, c->node->machine->cpus[i].number,
+                             (uint64_t)khz, err))
+            return -1;
     return 0;
 }
 
-static int do_add_cgroup(struct sim_control *c, char *arg, char *reply,
-                         size_t size, struct joule_error *err)
+static int do_cpu_khz(void *context, char *arg, char *reply, size_t size,
+                      struct joule_error *err)
 {
+    struct sim_control *c = context;
+    char *rest = arg, *cpu, *khz;
+    uint64_t number, value;
+
+    (void)reply;
+    (void)size;
+    while ((cpu = strsep(&rest, " "))) {
+        khz = strsep(&rest, " ");
+        if (!khz || joule_parse_u64(cpu, 0, UINT_MAX, &number) ||
+            joule_parse_u64(khz, 1, 100000000, &value))
+            return joule_error_set(err, EINVAL,
+                                   "cpu-khz takes a CPU's number and kHz, and "
+                                   "further such pairs");
+        if (sim_node_cpu_khz(c->node, (unsigned)number, value, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int do_add_cgroup(void *context, char *arg, char *reply, size_t size,
+                         struct joule_error *err)
+{
+    struct sim_control *c = context;
     (void)reply;
     (void)size;
     return sim_drive_add_cgroup(c->node->drive, arg, err);
 }
 
-static int do_add_pid(struct sim_control *c, char *arg, char *reply,
-                      size_t size, struct joule_error *err)
+static int do_add_pid(void *context, char *arg, char *reply, size_t size,
+                      struct joule_error *err)
 {
+    struct sim_control *c = context;
     uint64_t pid;
 
     (void)reply;
@@ -167,13 +202,7 @@ static int do_add_pid(struct sim_control *c, char *arg, char *reply,
     return sim_drive_add_pid(c->node->drive, (pid_t)pid, err);
 }
 
-static const struct command {
-    const char *name;
-    const char *arg; /* NULL: takes none */
-    int (*run)(struct sim_control *c, char *arg, char *reply, size_t size,
-               struct joule_error *err);
-    const char *help;
-} commands[] = {
+static const struct sim_command commands[] = {
     {"energy", NULL, do_energy, "mono_ns node_uj package0_uj ... of now"},
     {"power", NULL, do_power,
      "mono_ns node_nj node_uw packages dram_ppm of now"},
@@ -185,6 +214,8 @@ static const struct command {
     {"load", "SPEC", do_load, "another generator from now on"},
     {"busy", "W", do_busy, "another power of a busy CPU from now on"},
     {"freq", "GHZ", do_freq, "another frequency from now on"},
+    {"cpu-khz", "CPU KHZ ...", do_cpu_khz,
+     "frequencies of single CPUs from now on"},
     {"add-cgroup", "PATH", do_add_cgroup, "count this cgroup too"},
     {"add-pid", "PID", do_add_pid, "count this process too"},
     {NULL, NULL, NULL, NULL},
@@ -192,37 +223,10 @@ static const struct command {
 
 void sim_control_help(void)
 {
-    for (const struct command *c = commands; c->name; c++) {
-        int used = printf("  %s %s", c->name, c->arg ? c->arg : "");
-
-        printf("%*s%s\n", used < 28 ? 28 - used : 1, "", c->help);
-    }
+    sim_command_help(commands);
 }
 
 void sim_control_command(void *arg, char *line, char *reply, size_t size)
 {
-    struct sim_control *control = arg;
-    struct joule_error err = {""};
-    const struct command *c = commands;
-    char *rest;
-    int rc;
-
-    line[strcspn(line, "\n")] = '\0';
-    rest = strchrnul(line, ' ');
-    if (*rest)
-        *rest++ = '\0';
-    while (c->name && strcmp(c->name, line))
-        c++;
-    reply[0] = '\0';
-    if (!c->name)
-        rc = joule_error_set(&err, EINVAL, "no command \"%s\"", line);
-    else if (!c->arg != !*rest)
-        rc = joule_error_set(&err, EINVAL, "usage: %s %s", c->name,
-                             c->arg ? c->arg : "");
-    else
-        rc = c->run(control, rest, reply, size, &err);
-    if (rc)
-        snprintf(reply, size, "error: %s", err.text);
-    else if (!*reply)
-        snprintf(reply, size, "ok");
+    sim_command_run(commands, arg, line, reply, size);
 }

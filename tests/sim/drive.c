@@ -32,13 +32,21 @@ struct member {
     uint64_t first;  /* counter when the member began to count */
     uint64_t last;   /* and when it was last read */
     uint64_t before; /* what earlier cgroups of that path used */
+    uint64_t *each;  /* of a cgroup by host CPU, when it was last read */
 };
+
+/* Host CPUs whose time a cgroup tells; a line of them fits the buffer. */
+#define HOST_CPUS 1024
 
 struct sim_drive {
     struct member *members;
     size_t count, space;
     bool pids;
     int64_t searched_ns;
+    uint64_t *split; /* by simulated CPU, or NULL */
+    size_t split_count;
+    size_t (*map)(void *arg, unsigned cpu);
+    void *map_arg;
 };
 
 struct sim_drive *sim_drive_create(void)
@@ -54,8 +62,10 @@ void sim_drive_destroy(struct sim_drive *drive)
         if (drive->members[i].fd >= 0)
             close(drive->members[i].fd);
         free(drive->members[i].path);
+        free(drive->members[i].each);
     }
     free(drive->members);
+    free(drive->split);
     free(drive);
 }
 
@@ -89,7 +99,8 @@ static int cgroup_open(struct member *m)
     for (size_t i = 0; i < 2; i++) {
         char *file;
 
-        if (asprintf(&file, "%s/%s", m->path, counters[i].file) < 0)
+        if (asprintf(&file, "%s/%s%s", m->path, counters[i].file,
+                     m->each && !i ? "_percpu" : "") < 0)
             return -1;
         m->fd = open(file, O_RDONLY | O_CLOEXEC);
         free(file);
@@ -120,6 +131,53 @@ static int cgroup_read(const struct member *m, uint64_t *ret_ns)
     return 0;
 }
 
+/* The same from a line of a number for each host CPU; what is more than at
+ * the last time is added to the split, unless this is where it begins. */
+static int cgroup_read_each(struct sim_drive *drive, struct member *m,
+                            bool begin, uint64_t *ret_ns)
+{
+    char buf[HOST_CPUS * 21], *number = buf, *end;
+    ssize_t len = pread(m->fd, buf, sizeof(buf) - 1, 0);
+
+    if (len <= 0)
+        return -1;
+    buf[len] = '\0';
+    *ret_ns = 0;
+    for (unsigned cpu = 0; cpu < HOST_CPUS; cpu++, number = end) {
+        uint64_t ns = strtoull(number, &end, 10);
+
+        if (end == number)
+            break;
+        *ret_ns += ns;
+        if (!begin && ns > m->each[cpu])
+            drive->split[drive->map(drive->map_arg, cpu)] += ns - m->each[cpu];
+        if (ns > m->each[cpu])
+            m->each[cpu] = ns;
+    }
+    return 0;
+}
+
+/* The counter from which sim_drive_split goes on is another one. */
+static int member_split(struct sim_drive *drive, struct member *m)
+{
+    uint64_t ns;
+
+    if (!m->path || m->each)
+        return 0;
+    if (m->micro)
+        return errno = ENOTSUP, -1;
+    m->each = calloc(HOST_CPUS, sizeof(*m->each));
+    if (!m->each)
+        return -1;
+    if (m->fd >= 0)
+        close(m->fd);
+    m->fd = -1;
+    if (!cgroup_open(m) && !cgroup_read_each(drive, m, true, &ns) &&
+        ns > m->last)
+        m->last = ns;
+    return 0;
+}
+
 int sim_drive_add_cgroup(struct sim_drive *drive, const char *path,
                          struct joule_error *err)
 {
@@ -130,7 +188,8 @@ int sim_drive_add_cgroup(struct sim_drive *drive, const char *path,
     m->path = strdup(path);
     if (m->path && !cgroup_open(m) && !cgroup_read(m, &m->first)) {
         m->last = m->first;
-        return 0;
+        if (!drive->split || !member_split(drive, m))
+            return 0;
     }
     joule_error_set(err, errno,
                     "cgroup %s has no readable cpuacct.usage or cpu.stat: %m",
@@ -138,6 +197,7 @@ int sim_drive_add_cgroup(struct sim_drive *drive, const char *path,
     if (m->fd >= 0)
         close(m->fd);
     free(m->path);
+    free(m->each);
     drive->count--;
     return -1;
 }
@@ -162,6 +222,27 @@ static int pid_read(const struct member *m, uint64_t *ret_ns)
     return 0;
 }
 
+/* The CPU on which a process ran last: field 39 of /proc/PID/stat (proc(5)),
+ * counted from behind the name, which may have anything in it. */
+static unsigned pid_cpu(pid_t pid)
+{
+    char path[32], buf[1024], *at;
+    ssize_t len = -1;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        len = read(fd, buf, sizeof(buf) - 1);
+        close(fd);
+    }
+    buf[len > 0 ? len : 0] = '\0';
+    at = strrchr(buf, ')');
+    for (int field = 2; at && field < 39; field++)
+        at = strchr(at + 1, ' ');
+    return at ? (unsigned)strtoul(at, NULL, 10) : 0;
+}
+
 static int pid_add(struct sim_drive *drive, pid_t pid, bool newborn)
 {
     struct member *m = member_add(drive);
@@ -180,6 +261,8 @@ static int pid_add(struct sim_drive *drive, pid_t pid, bool newborn)
     m->pid = pid;
     if (!newborn)
         m->first = m->last;
+    else if (drive->split)
+        drive->split[drive->map(drive->map_arg, pid_cpu(pid))] += m->last;
     return 0;
 }
 
@@ -252,17 +335,20 @@ static void search(struct sim_drive *drive)
             continue;
         m->before += m->last - m->first;
         m->first = m->last = 0;
+        if (m->each)
+            memset(m->each, 0, HOST_CPUS * sizeof(*m->each));
     }
 }
 
-static void member_update(struct member *m)
+static void member_update(struct sim_drive *drive, struct member *m)
 {
     uint64_t ns;
 
     if (m->path) {
         if (m->fd < 0)
             return;
-        if (cgroup_read(m, &ns)) {
+        if (m->each ? cgroup_read_each(drive, m, false, &ns)
+                    : cgroup_read(m, &ns)) {
             close(m->fd);
             m->fd = -1;
             return;
@@ -275,8 +361,40 @@ static void member_update(struct member *m)
             return;
         }
     }
+    if (drive->split && !m->path && ns > m->last)
+        drive->split[drive->map(drive->map_arg, pid_cpu(m->pid))] +=
+            ns - m->last;
     if (ns > m->last)
         m->last = ns;
+}
+
+int sim_drive_split(struct sim_drive *drive, size_t count,
+                    size_t (*map)(void *arg, unsigned cpu), void *arg,
+                    struct joule_error *err)
+{
+    if (drive->split)
+        return 0;
+    drive->split = calloc(count, sizeof(*drive->split));
+    if (!drive->split)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    drive->split_count = count;
+    drive->map = map;
+    drive->map_arg = arg;
+    for (size_t i = 0; i < drive->count; i++)
+        if (member_split(drive, &drive->members[i])) {
+            free(drive->split);
+            drive->split = NULL;
+            return joule_error_set(err, errno,
+                                   "cgroup %s does not tell CPU time by CPU: "
+                                   "%m",
+                                   drive->members[i].path);
+        }
+    return 0;
+}
+
+const uint64_t *sim_drive_by_cpu(const struct sim_drive *drive)
+{
+    return drive->split;
 }
 
 uint64_t sim_drive_cpu_ns(struct sim_drive *drive, int64_t now_ns)
@@ -293,7 +411,7 @@ uint64_t sim_drive_cpu_ns(struct sim_drive *drive, int64_t now_ns)
     for (size_t i = 0; i < drive->count; i++) {
         struct member *m = &drive->members[i];
 
-        member_update(m);
+        member_update(drive, m);
         sum += m->before + m->last - m->first;
     }
     return sum;

@@ -13,6 +13,7 @@
 #ifndef SIM_DRIVE_H
 #define SIM_DRIVE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -40,5 +41,19 @@ int sim_drive_add_pid(struct sim_drive *drive, pid_t pid,
  * to it.  [now_ns] is a monotonic time, for the search above.
  */
 uint64_t sim_drive_cpu_ns(struct sim_drive *drive, int64_t now_ns);
+
+/*
+ * From now on the CPU time is kept by CPU too, for [count] of them: host CPU
+ * n counts for index map(arg, n).  A v1 cgroup tells it (usage_percpu); what a
+ * process used since it was read before counts for the CPU that it ran on
+ * last.  ENOTSUP: a member is a v2 cgroup, which does not tell; ENOMEM.
+ */
+int sim_drive_split(struct sim_drive *drive, size_t count,
+                    size_t (*map)(void *arg, unsigned cpu), void *arg,
+                    struct joule_error *err);
+
+/* What has been used on each since then, as of the last sim_drive_cpu_ns;
+ * NULL before. */
+const uint64_t *sim_drive_by_cpu(const struct sim_drive *drive);
 
 #endif

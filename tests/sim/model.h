@@ -7,8 +7,9 @@
  *
  * The load is the idle floor, or a generator or trace in its place.  CPU
  * time is itself a cumulative counter, so the second term needs no sampling
- * rate.  Which CPU was busy is not known: the energy of the node is split
- * evenly over its packages (and dies, and cores).
+ * rate.  That of CPUs with frequencies of their own is in cores.h in its
+ * place.  The energy of the node is split evenly over its packages (and dies,
+ * and cores), whichever CPU was busy.
  *
  * Times are ns since the model's start and come from the caller.
  */

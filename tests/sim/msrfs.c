@@ -5,24 +5,20 @@
 #include "tests/sim/msrfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/parse.h"
+#include "tests/sim/fusemount.h"
 
 #define FILE_SIZE INT64_C(0x100000000)
 #define READ_MAX  65536
 
 struct sim_msrfs {
     struct sim_node *node;
-    struct fuse_session *session;
-    struct fuse_buf buf;
-    bool mounted;
+    struct sim_fusemount *mount;
 };
 
 /* The root is inode 1, CPU i of the machine has directory 2 + 2i and file
@@ -63,14 +59,6 @@ static struct stat ino_stat(fuse_ino_t ino)
                          .st_mode = S_IFREG | 0600,
                          .st_nlink = 1,
                          .st_size = FILE_SIZE};
-}
-
-static void fs_init(void *userdata, struct fuse_conn_info *conn)
-{
-    (void)userdata;
-    /* Answers are 8 bytes: pipes would only cost. */
-    conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
-                              FUSE_CAP_SPLICE_MOVE);
 }
 
 static void fs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -211,7 +199,7 @@ static void fs_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 }
 
 static const struct fuse_lowlevel_ops operations = {
-    .init = fs_init,
+    .init = sim_fusemount_init,
     .lookup = fs_lookup,
     .getattr = fs_getattr,
     .readdir = fs_readdir,
@@ -220,90 +208,42 @@ static const struct fuse_lowlevel_ops operations = {
     .write = fs_write,
 };
 
-/* A nodesim that was killed leaves a mount on which everything is ENOTCONN. */
-static void dead_mount_remove(const char *path)
-{
-    struct stat st;
-
-    if (stat(path, &st) && errno == ENOTCONN)
-        umount2(path, MNT_DETACH);
-}
-
 struct sim_msrfs *sim_msrfs_create(const char *path, struct sim_node *node,
                                    struct joule_error *err)
 {
-    char *argv[] = {"nodesim", "-o",
-                    "fsname=nodesim,subtype=msr,default_permissions", NULL};
-    struct fuse_args args = FUSE_ARGS_INIT(3, argv);
     struct sim_msrfs *fs = calloc(1, sizeof(*fs));
-    int fd;
 
     if (!fs) {
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
     fs->node = node;
-    fs->session = fuse_session_new(&args, &operations, sizeof(operations), fs);
-    fuse_opt_free_args(&args);
-    if (!fs->session) {
-        joule_error_set(err, ENOMEM, "cannot create a FUSE session");
-        goto fail;
-    }
-    dead_mount_remove(path);
-    errno = 0;
-    if (fuse_session_mount(fs->session, path)) {
-        joule_error_set(err, errno ? errno : EPERM,
-                        "cannot mount FUSE at %s (root and /dev/fuse needed)",
-                        path);
-        goto fail;
-    }
-    fs->mounted = true;
-    fd = fuse_session_fd(fs->session);
-    if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
-        fcntl(fd, F_SETFD, FD_CLOEXEC)) {
-        joule_error_set(err, errno, "fcntl of the FUSE device: %m");
-        goto fail;
+    fs->mount = sim_fusemount_create(
+        path, "fsname=nodesim,subtype=msr,default_permissions", &operations, fs,
+        err);
+    if (!fs->mount) {
+        sim_msrfs_destroy(fs);
+        return NULL;
     }
     return fs;
-fail:
-    sim_msrfs_destroy(fs);
-    return NULL;
 }
 
 void sim_msrfs_destroy(struct sim_msrfs *fs)
 {
     int saved = errno;
 
-    if (!fs)
-        return;
-    if (fs->mounted)
-        fuse_session_unmount(fs->session);
-    if (fs->session)
-        fuse_session_destroy(fs->session);
-    free(fs->buf.mem);
+    if (fs)
+        sim_fusemount_destroy(fs->mount);
     free(fs);
     errno = saved;
 }
 
 int sim_msrfs_fd(const struct sim_msrfs *fs)
 {
-    return fuse_session_fd(fs->session);
+    return sim_fusemount_fd(fs->mount);
 }
 
 int sim_msrfs_serve(struct sim_msrfs *fs)
 {
-    int rc = fuse_session_receive_buf(fs->session, &fs->buf);
-
-    if (rc > 0) {
-        fuse_session_process_buf(fs->session, &fs->buf);
-        rc = 0;
-    } else if (rc == 0) {
-        rc = -ENODEV;
-    }
-    if (rc == -EINTR || rc == -EAGAIN)
-        rc = 0;
-    if (!rc && fuse_session_exited(fs->session))
-        rc = -ENODEV;
-    errno = -rc;
-    return rc ? -1 : 0;
+    return sim_fusemount_serve(fs->mount);
 }

@@ -11,6 +11,7 @@
 #define SIM_NODE_H
 
 #include "common/base/clock.h"
+#include "tests/sim/cores.h"
 #include "tests/sim/drive.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/model.h"
@@ -30,9 +31,12 @@ struct sim_node {
     struct sim_registers registers;
     int64_t sampled_step; /* in which cpu_ns was read; -1 never */
     uint64_t cpu_ns;
+    struct sim_cores *cores; /* of CPUs with frequencies of their own, or NULL:
+                                then the model has the cost of CPU time */
     struct {
         int64_t mono_ns;
         uint64_t cpu_ns;
+        sim_fj cores_fj;
     } older, newer;  /* earlier samples, SIM_POWER_NS apart */
     int64_t busy_uw; /* at ref_khz */
     uint64_t khz, ref_khz;
@@ -56,11 +60,19 @@ int64_t sim_node_uw(struct sim_node *node, int64_t mono_ns);
 /* What the counters are about to show: the energy at the last step. */
 struct sim_energy sim_node_stepped(struct sim_node *node);
 
-/* rdmsr on machine->cpus[cpu]: 0 or EIO. */
+/* rdmsr on machine->cpus[cpu]: 0 or EIO.  APERF and MPERF are there once CPUs
+ * have frequencies of their own. */
 int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
                    uint64_t *ret_value);
 
-/* From now on a CPU second costs node->busy_uw at node->khz. */
+/* From now on a CPU second costs node->busy_uw at node->khz, or at the
+ * frequency that its CPU has. */
 void sim_node_busy_changed(struct sim_node *node);
+
+/* From now on CPU [number] runs at [khz], and each CPU's time costs what it
+ * does at its own frequency.  -1 with errno (ENOENT: no such CPU; that of
+ * sim_drive_split) and a sentence. */
+int sim_node_cpu_khz(struct sim_node *node, unsigned number, uint64_t khz,
+                     struct joule_error *err);
 
 #endif

@@ -11,85 +11,16 @@ set -u
 
 bin=${NODESIM_BIN:-tests/sim}
 nodesim=$bin/nodesim
+# shellcheck disable=SC2034  # for selftest.sh
+simulator=$nodesim mounted=dev/cpu
 msrread=$bin/msrread
 cost_seconds=${COST_SECONDS:-3}
 cost_max=${COST_MAX_PERCENT:-3}
-
-skip() {
-    echo "SKIP: $1"
-    exit 77
-}
-
-[ "$(id -u)" -eq 0 ] || skip "root is needed to mount"
-[ -c /dev/fuse ] || skip "there is no /dev/fuse"
-
-tmp=$(mktemp -d) || exit 1
-root=$tmp/root
-pid=
-failed=0
-checks=0
-
-cleanup() {
-    [ -z "$pid" ] || { kill "$pid" && wait "$pid"; }
-    ! mountpoint -q "$root/dev/cpu" || umount -l "$root/dev/cpu"
-    rm -rf "$tmp"
-} 2>/dev/null
-trap cleanup EXIT
-
-is() { # NAME GOT WANTED
-    checks=$((checks + 1))
-    if [ "$2" = "$3" ]; then
-        echo "ok: $1"
-    else
-        echo "FAILED: $1: got \"$2\", wanted \"$3\""
-        failed=$((failed + 1))
-    fi
-}
-
-between() { # NAME GOT LOW HIGH
-    local yes=no
-
-    { [ "$2" -ge "$3" ] && [ "$2" -le "$4" ]; } 2>/dev/null && yes=yes
-    is "$1 ($2 in $3..$4)" $yes yes
-}
-
-start() { # OPTION... ; waits until it serves
-    rm -f "$root/ready" # of one that was killed
-    "$nodesim" "$@" "$root" &
-    pid=$!
-    for _ in $(seq 100); do
-        [ -e "$root/ready" ] && return
-        kill -0 $pid 2>/dev/null || break
-        sleep 0.05
-    done
-    echo "FAILED: nodesim $* does not serve"
-    exit 1
-}
-
-stop() {
-    kill "$pid"
-    wait "$pid"
-    is "exit after SIGTERM" $? 0
-    pid=
-    is "unmounted" "$(grep -c " $root/dev/cpu " /proc/self/mounts)" 0
-    is "ready and control are gone" "$(cd "$root" && echo ready* control*)" \
-        "ready* control*"
-}
+# shellcheck source-path=SCRIPTDIR source=selftest.sh
+. "$(dirname "$0")/selftest.sh"
 
 msr() { # CPU REGISTER
     "$msrread" "$2" 1 1 "$root/dev/cpu/$1/msr" 2>&1 | sed 's/.*: //'
-}
-
-ask() {
-    "$nodesim" --ask "$root" "$1"
-}
-
-usage_error() { # OPTION... ; one sentence, exit 2, nothing mounted
-    local text
-
-    text=$("$nodesim" "$@" "$root" 2>&1)
-    is "$* exits" $? 2
-    is "$* says one sentence" "$(grep -c '^nodesim: .' <<<"$text")" 1
 }
 
 usage_error --vendor via
@@ -234,5 +165,4 @@ for hz in 1 100; do
     stop
 done
 
-echo "$checks checks, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -6,16 +6,11 @@
  * the control socket.  See --help, and the headers for what is simulated.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -23,6 +18,7 @@
 #include "tests/sim/msrfs.h"
 #include "tests/sim/node.h"
 #include "tests/sim/options.h"
+#include "tests/sim/simdir.h"
 #include "tests/sim/talk.h"
 #include "tests/sim/tree.h"
 #include "tests/sim/wattmeter.h"
@@ -46,37 +42,6 @@ static void meter_line(struct server *s)
         sim_wattmeter_line(s->meter, mono_ns,
                            joule_clock_wall_ns(s->node.clock),
                            sim_node_exact(&s->node, mono_ns).node_nj);
-}
-
-/* Open DIR and lock it: its files are replaced, so it must neither be the
- * machine's own root nor that of another nodesim.  s->dir_fd is set only when
- * it is ours. */
-static int dir_open(struct server *s, const char *dir, struct joule_error *err)
-{
-    struct stat root, st;
-    int fd;
-
-    if (mkdir(dir, 0755) && errno != EEXIST)
-        return joule_error_set(err, errno, "cannot create %s: %m", dir);
-    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) || stat("/", &root))
-        joule_error_set(err, errno, "cannot open %s: %m", dir);
-    else if (st.st_dev == root.st_dev && st.st_ino == root.st_ino)
-        joule_error_set(err, EINVAL,
-                        "%s is the root of this machine: its files would be "
-                        "replaced",
-                        dir);
-    else if (flock(fd, LOCK_EX | LOCK_NB))
-        joule_error_set(err, errno, "another nodesim serves %s: %m", dir);
-    else
-        s->dir_fd = fd;
-    if (s->dir_fd < 0) {
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    unlinkat(fd, "ready", 0);
-    return 0;
 }
 
 static struct sim_load *load_create(const struct sim_options *opt,
@@ -151,22 +116,6 @@ static int node_create(struct sim_node *node, const struct sim_options *opt,
     return 0;
 }
 
-/* Signals are blocked before anything is mounted: none can end the process
- * without the unmount. */
-static int signals_open(struct server *s, struct joule_error *err)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    if (!sigprocmask(SIG_BLOCK, &set, NULL))
-        s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return s->signal_fd < 0 ? joule_error_set(err, errno, "signalfd: %m") : 0;
-}
-
 static int timer_open(struct server *s, int64_t ns, struct joule_error *err)
 {
     const struct timespec period = {.tv_sec = ns / JOULE_NS_PER_S,
@@ -177,23 +126,6 @@ static int timer_open(struct server *s, int64_t ns, struct joule_error *err)
     if (s->timer_fd < 0 ||
         (s->meter && timerfd_settime(s->timer_fd, 0, &timer, NULL)))
         return joule_error_set(err, errno, "timerfd: %m");
-    return 0;
-}
-
-static int ready_tell(const struct server *s, int ready_fd,
-                      struct joule_error *err)
-{
-    int fd = openat(s->dir_fd, "ready", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-
-    if (fd < 0)
-        return joule_error_set(err, errno, "cannot create ready: %m");
-    close(fd);
-    if (ready_fd >= 0) {
-        if (write(ready_fd, "ready\n", 6) != 6)
-            return joule_error_set(err, errno, "cannot write to fd %d: %m",
-                                   ready_fd);
-        close(ready_fd);
-    }
     return 0;
 }
 
@@ -241,7 +173,11 @@ static int serve(const struct sim_options *opt)
         rc = EXIT_USAGE;
         goto out;
     }
-    if (dir_open(&s, opt->dir, &err) || signals_open(&s, &err))
+    s.dir_fd = sim_dir_open(opt->dir, "nodesim", &err);
+    if (s.dir_fd < 0)
+        goto out;
+    s.signal_fd = sim_signals_open(&err);
+    if (s.signal_fd < 0)
         goto out;
     /* FUSE needs a name; the directory may be one that is relative. */
     if (asprintf(&mount_path, "%s/dev/cpu", opt->dir) < 0) {
@@ -266,7 +202,7 @@ static int serve(const struct sim_options *opt)
         goto out;
     s.node.start_ns = joule_clock_mono_ns(s.node.clock);
     meter_line(&s);
-    if (ready_tell(&s, opt->ready_fd, &err) || loop(&s, &err))
+    if (sim_ready_tell(s.dir_fd, opt->ready_fd, &err) || loop(&s, &err))
         goto out;
     rc = EXIT_SUCCESS;
 out:

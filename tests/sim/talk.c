@@ -109,7 +109,7 @@ int sim_talk_fd(const struct sim_talk *talk)
 /* Answer one packet; -1 when the client is gone. */
 static int client_serve(struct sim_talk *talk, int fd)
 {
-    char line[SIM_TALK_LINE], reply[SIM_TALK_LINE] = "";
+    char line[SIM_TALK_LINE], reply[SIM_TALK_LINE];
     ssize_t len = recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT);
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
@@ -118,6 +118,7 @@ static int client_serve(struct sim_talk *talk, int fd)
         return -1;
     line[len] = '\0';
     line[strcspn(line, "\n")] = '\0';
+    reply[0] = '\0';
     talk->command(talk->arg, line, reply, sizeof(reply));
     len = (ssize_t)strlen(reply);
     return send(fd, reply, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len

@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 
 #define SIM_TALK_CLIENTS 16
-#define SIM_TALK_LINE    4096
+#define SIM_TALK_LINE    131072 /* below what a socket takes at once */
 
 struct sim_talk;
 
