@@ -8,13 +8,13 @@
 PACKAGES="
     autoconf automake gcc libc6-dev libtool make pkg-config procps valgrind
     check libfuse3-dev libslurm-dev libhdf5-dev zlib1g-dev
-    hdf5-tools python3-h5py
+    hdf5-tools python3-h5py clang libclang-rt-dev
     fuse3 iproute2 mariadb-server munge
     slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin
     slurm-wlm-mysql-plugin slurmctld slurmd slurmdbd
     openipmi libopenipmi-dev
     freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
-    qemu-system-x86 busybox-static"
+    qemu-system-x86 busybox-static acpica-tools"
 
 # Keeps daemons from being started as their packages are installed; removed by
 # whoever made it, see packages_policy_remove.

@@ -41,6 +41,7 @@ write_slurm_conf() {
     [ -n "$OPT_plugindir" ] && plugins=$OPT_plugindir:$plugins
     # Two CPUs whatever the machine has: tests count on it.
     cpus=$(nproc --all); [ "$cpus" -gt 2 ] && cpus=2
+    cpus=${OPT_cpus:-$cpus}
 
     {
         without_keys_of "$OPT_conf" <<END

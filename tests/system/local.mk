@@ -26,11 +26,15 @@ dist_check_SCRIPTS += \
 	tests/system/cluster-init \
 	tests/system/guest \
 	tests/system/guest-clock.sh \
+	tests/system/guest-cpufreq.sh \
 	tests/system/guest-inband.sh \
 	tests/system/guest-init \
 	tests/system/test_clock.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
+	tests/system/test_freqscore.sh \
+	tests/system/test_freqsim.sh \
+	tests/system/test_guest_cpufreq.sh \
 	tests/system/test_harness.sh \
 	tests/system/test_inband.sh \
 	tests/system/test_ipmi.sh \
@@ -48,6 +52,7 @@ EXTRA_DIST += \
 	.ci/run \
 	tests/system/cluster-conf.sh \
 	tests/system/faults.sh \
+	tests/system/freqscore.sh \
 	tests/system/helgrind.supp \
 	tests/system/ipmi.sh \
 	tests/system/lib.sh

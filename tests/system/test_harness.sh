@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: alone
 #
 # The harness itself: if it does not hold what it says, no other system test
 # means anything.  Slurm's own RAPL plugin measures here, so that these tests
