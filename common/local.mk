@@ -9,6 +9,7 @@ libjoule_la_SOURCES = \
 	common/base/file.c common/base/file.h \
 	common/base/option.c common/base/option.h \
 	common/base/parse.c common/base/parse.h \
+	common/base/thread.c common/base/thread.h \
 	common/source/cpuinfo.c common/source/cpuinfo.h \
 	common/source/rapl.c common/source/rapl.h \
 	common/source/rapl_row.c common/source/rapl_row.h \
@@ -23,6 +24,7 @@ libjoule_la_SOURCES = \
 	common/meter/tally.c common/meter/tally.h \
 	common/board/account.c common/board/account.h \
 	common/board/board.c common/board/board.h \
+	common/board/columns.c common/board/columns.h \
 	common/board/follow.c common/board/follow.h \
 	common/sampler/config.c common/sampler/config.h \
 	common/sampler/config_ipmi.c \

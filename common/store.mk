@@ -11,10 +11,14 @@ libjoulestore_la_SOURCES = \
 	common/store/attribute.c common/store/attribute.h \
 	common/store/driver.c common/store/driver.h \
 	common/store/energy.c common/store/energy.h \
+	common/store/fletcher.c common/store/fletcher.h \
 	common/store/image.c common/store/image.h \
+	common/store/intake.c common/store/intake.h \
 	common/store/nodefile.c common/store/nodefile.h \
+	common/store/output.c common/store/output.h \
 	common/store/pack.c common/store/pack.h \
 	common/store/place.c common/store/place.h \
+	common/store/punctual.c common/store/punctual.h \
 	common/store/queue.c common/store/queue.h \
 	common/store/table.c common/store/table.h \
 	common/store/writer.c common/store/writer.h

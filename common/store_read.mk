@@ -6,16 +6,25 @@ noinst_LTLIBRARIES += libjoule_store_read.la
 endif
 
 libjoule_store_read_la_SOURCES = \
+	common/store/btree.c common/store/btree.h \
+	common/store/chunkmap.c common/store/chunkmap.h \
 	common/store/copy.c common/store/copy.h \
 	common/store/filedriver.c common/store/filedriver.h \
+	common/store/fletcher.c common/store/fletcher.h \
 	common/store/hdferror.c common/store/hdferror.h \
+	common/store/little.h \
+	common/store/newtable.c common/store/newtable.h \
+	common/store/object.c common/store/object.h \
 	common/store/pool.c common/store/pool.h \
 	common/store/reader.c common/store/reader.h \
 	common/store/record.c common/store/record.h \
 	common/store/rows.c common/store/rows.h \
 	common/store/rowtype.c common/store/rowtype.h \
 	common/store/sandbox.c common/store/sandbox.h \
+	common/store/spool.c common/store/spool.h \
+	common/store/typecache.c common/store/typecache.h \
 	common/store/unfilter.c common/store/unfilter.h \
-	common/store/visitor.h
+	common/store/visitor.h \
+	common/store/windows.c common/store/windows.h
 libjoule_store_read_la_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 libjoule_store_read_la_LIBADD = libjoule.la $(HDF5_LIBS) -lz

@@ -8,7 +8,9 @@ sh5util_sources = \
 	tools/joule/finding.c tools/joule/finding.h \
 	tools/joule/slurmconf.c tools/joule/slurmconf.h \
 	tools/sh5util/cells.c tools/sh5util/cells.h \
+	tools/sh5util/cursor.c tools/sh5util/cursor.h \
 	tools/sh5util/extract.c tools/sh5util/extract.h \
+	tools/sh5util/extraction.c tools/sh5util/extraction.h \
 	tools/sh5util/item.c \
 	tools/sh5util/jobid.c tools/sh5util/jobid.h \
 	tools/sh5util/list.c \

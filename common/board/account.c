@@ -138,36 +138,31 @@ static bool read_board(struct joule_account *a)
            t->domain_key == a->tally.domain_key && t->count == a->tally.count;
 }
 
-static void follow(struct joule_account *a)
+/* [has_board]: it is in a->snapshot. */
+static void follow(struct joule_account *a, bool has_board,
+                   const struct joule_reading *readings, int64_t now_ns)
 {
     const struct joule_domain *domains = a->source->domains;
-    bool has_board;
-    int64_t now_ns;
     uint32_t i;
 
-    /* The board first: its readings are then older than ours. */
-    has_board = read_board(a);
     if (has_board && a->snapshot.tally.valid)
         a->board_valid = true;
-    now_ns = joule_tally_read(a->source, a->clock, a->readings);
-
     for (i = 0; i < a->tally.count; i++) {
         struct joule_counter *c = &a->tally.counter[i];
         struct board_mark *then = &a->mark[i];
         struct board_mark mark = {.known = false};
 
         if (has_board)
-            mark =
-                mark_of(&a->snapshot, &domains[i], i, a->readings[i], now_ns);
+            mark = mark_of(&a->snapshot, &domains[i], i, readings[i], now_ns);
         if (!mark.known)
             continue;
         if (then->known && c->state != JOULE_COUNTER_NEW &&
             now_ns - c->read_ns > joule_domain_wrap_ns(&domains[i]) / 2)
-            bridge(c, &mark, then, a->readings[i], now_ns);
+            bridge(c, &mark, then, readings[i], now_ns);
         *then = mark;
         then->fresh = true;
     }
-    joule_tally_update(&a->tally, domains, a->readings, now_ns);
+    joule_tally_update(&a->tally, domains, readings, now_ns);
     for (i = 0; i < a->tally.count; i++) {
         if (!a->mark[i].fresh)
             continue;
@@ -175,6 +170,15 @@ static void follow(struct joule_account *a)
         a->mark[i].own_gaps = a->tally.counter[i].gaps;
         a->mark[i].fresh = false;
     }
+}
+
+static void read_and_follow(struct joule_account *a)
+{
+    /* The board first: its readings are then older than ours. */
+    bool has_board = read_board(a);
+    int64_t now_ns = joule_tally_read(a->source, a->clock, a->readings);
+
+    follow(a, has_board, a->readings, now_ns);
 }
 
 /* Our own counters have moved, or stand where the sampler has seen them move.
@@ -205,7 +209,7 @@ void joule_account_begin(struct joule_account *a)
                       0);
     for (i = 0; i < JOULE_DOMAINS_MAX; i++)
         a->mark[i].known = false;
-    follow(a);
+    read_and_follow(a);
     a->begin_ns = a->tally.mono_ns;
     a->power_ns = a->tally.mono_ns;
     a->power_uj = 0;
@@ -214,18 +218,11 @@ void joule_account_begin(struct joule_account *a)
     a->begun = true;
 }
 
-int joule_account_update(struct joule_account *a,
-                         struct joule_account_reading *ret)
+/* What has been used by the reading that was followed last. */
+static int say(struct joule_account *a, struct joule_account_reading *ret)
 {
     uint32_t i;
 
-    if (a->follow)
-        return joule_follow_update(a->follow, ret);
-    if (!a->begun) {
-        errno = EINVAL;
-        return -1;
-    }
-    follow(a);
     if (!is_known(a)) {
         errno = ENODATA;
         return -1;
@@ -255,4 +252,35 @@ int joule_account_update(struct joule_account *a,
         a->snapshot.node_mw != JOULE_MW_UNKNOWN)
         ret->node_mw = a->snapshot.node_mw;
     return 0;
+}
+
+int joule_account_update(struct joule_account *a,
+                         struct joule_account_reading *ret)
+{
+    if (a->follow)
+        return joule_follow_update(a->follow, ret);
+    if (!a->begun) {
+        errno = EINVAL;
+        return -1;
+    }
+    read_and_follow(a);
+    return say(a, ret);
+}
+
+int64_t joule_account_read(struct joule_account *a,
+                           struct joule_reading *readings)
+{
+    return joule_tally_read(a->source, a->clock, readings);
+}
+
+int joule_account_follow(struct joule_account *a,
+                         const struct joule_reading *readings, int64_t mono_ns,
+                         struct joule_account_reading *ret)
+{
+    if (a->follow || !a->begun) {
+        errno = EINVAL;
+        return -1;
+    }
+    follow(a, read_board(a), readings, mono_ns);
+    return say(a, ret);
 }

@@ -71,4 +71,16 @@ void joule_account_edge(struct joule_account *account);
 int joule_account_update(struct joule_account *account,
                          struct joule_account_reading *ret_reading);
 
+/*
+ * Counters only: the same in two steps, for who has no time at the moment of a
+ * reading.  Read all counters into [readings], one for each domain, and return
+ * when that was; later, in the same order, say what had been used then.
+ * What the board knows of wraps helps only if the second step comes soon.
+ */
+int64_t joule_account_read(struct joule_account *account,
+                           struct joule_reading *readings);
+int joule_account_follow(struct joule_account *account,
+                         const struct joule_reading *readings, int64_t mono_ns,
+                         struct joule_account_reading *ret_reading);
+
 #endif

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/rundir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
 #define BOARD_VERSION 3
 #define NODE_NAME_MAX 255
-#define BOOT_ID_MAX   40
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
@@ -43,7 +43,7 @@ struct page {
     uint64_t magic;
     uint32_t version;
     uint32_t size;
-    char boot_id[BOOT_ID_MAX];
+    char boot_id[JOULE_BOOT_ID_MAX];
     _Atomic uint64_t generation; /* 0: nothing is published */
     _Atomic uint64_t slot[2][SNAPSHOT_WORDS];
 };
@@ -61,100 +61,13 @@ struct joule_board {
     int fd;              /* the writer's lock hangs on it; -1 for readers */
 };
 
-/* "/run/slurm-joule" may be listed by anybody, a node's directory may not. */
-static const struct {
-    const char *name;
-    mode_t mode;
-} base_dirs[] = {{"run", 0755}, {"slurm-joule", 0755}};
-
-static int check_owner(int fd, mode_t type, const char *what,
-                       struct joule_error *err)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return joule_error_set(err, errno, "cannot examine %s: %s", what,
-                               strerror(errno));
-    if ((st.st_mode & S_IFMT) != type)
-        return joule_error_set(err, EPERM, "%s is not of the expected type",
-                               what);
-    if (st.st_uid != 0 && st.st_uid != geteuid())
-        return joule_error_set(err, EPERM,
-                               "%s belongs to user %u, not to root: remove it",
-                               what, (unsigned)st.st_uid);
-    if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
-        return joule_error_set(err, EPERM,
-                               "%s may be written by others (mode %04o)", what,
-                               (unsigned)(st.st_mode & 07777));
-    if (type == S_IFREG && st.st_nlink != 1)
-        return joule_error_set(err, EPERM, "%s has more than one name", what);
-    return 0;
-}
-
-/* Step into [name] below dir_fd, made with [mode] if [create]. */
-static int enter_dir(int dir_fd, const char *name, mode_t mode, bool create,
-                     struct joule_error *err)
-{
-    int fd;
-
-    if (create && mkdirat(dir_fd, name, mode) < 0 && errno != EEXIST)
-        return joule_error_set(err, errno, "cannot make directory %s: %s", name,
-                               strerror(errno));
-    fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        /* A symbolic link is ELOOP or, for O_DIRECTORY, ENOTDIR. */
-        return joule_error_set(
-            err, errno == ELOOP || errno == ENOTDIR ? EPERM : errno,
-            "cannot open directory %s: %s", name, strerror(errno));
-    if (check_owner(fd, S_IFDIR, name, err) < 0) {
-        int saved = errno;
-
-        close(fd);
-        errno = saved;
-        return -1;
-    }
-    return fd;
-}
-
 static int open_dir(int root_fd, const char *node, bool create,
                     struct joule_error *err)
 {
-    int fd, next, saved;
-    size_t i;
-
     if (!*node || *node == '.' || strchr(node, '/') ||
         strlen(node) > NODE_NAME_MAX)
         return joule_error_set(err, EINVAL, "\"%s\" is not a node name", node);
-    fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0)
-        return joule_error_set(err, errno, "cannot use the root directory: %s",
-                               strerror(errno));
-    for (i = 0; i <= sizeof(base_dirs) / sizeof(base_dirs[0]); i++) {
-        bool last = i == sizeof(base_dirs) / sizeof(base_dirs[0]);
-
-        next = enter_dir(fd, last ? node : base_dirs[i].name,
-                         last ? 0700 : base_dirs[i].mode, create, err);
-        saved = errno;
-        close(fd);
-        errno = saved;
-        if (next < 0)
-            return -1;
-        fd = next;
-    }
-    return fd;
-}
-
-static int read_boot_id(int root_fd, char boot_id[BOOT_ID_MAX],
-                        struct joule_error *err)
-{
-    memset(boot_id, 0, BOOT_ID_MAX);
-    if (joule_file_read(root_fd, "proc/sys/kernel/random/boot_id", boot_id,
-                        BOOT_ID_MAX) < 0)
-        return joule_error_set(err, errno,
-                               "cannot read /proc/sys/kernel/random/boot_id: "
-                               "%s",
-                               strerror(errno));
-    return 0;
+    return joule_rundir_open(root_fd, node, create, err);
 }
 
 /* Where the edges begin: the next page of memory, as large as this kernel has
@@ -172,16 +85,16 @@ static size_t file_size(void)
 }
 
 static bool page_is_ours(const struct page *page,
-                         const char boot_id[BOOT_ID_MAX])
+                         const char boot_id[JOULE_BOOT_ID_MAX])
 {
     return page->magic == BOARD_MAGIC && page->version == BOARD_VERSION &&
            page->size == sizeof(*page) &&
-           memcmp(page->boot_id, boot_id, BOOT_ID_MAX) == 0;
+           memcmp(page->boot_id, boot_id, JOULE_BOOT_ID_MAX) == 0;
 }
 
 /* Read, not mapped: a fault on a hole of the file needs a block, and without
  * one it is a SIGBUS. */
-static bool file_is_ours(int fd, const char boot_id[BOOT_ID_MAX])
+static bool file_is_ours(int fd, const char boot_id[JOULE_BOOT_ID_MAX])
 {
     struct page head;
     size_t length = offsetof(struct page, generation);
@@ -233,7 +146,8 @@ static int open_file(int dir_fd, const char *node, int flags,
         return joule_error_set(err, errno == ELOOP ? EPERM : errno,
                                "cannot open the board of node %s: %s", node,
                                strerror(errno));
-    if (check_owner(fd, S_IFREG, "the board", err) == 0)
+    if (joule_file_check_owner(fd, S_IFREG, S_IWGRP | S_IWOTH, "the board",
+                               err) == 0)
         return fd;
     saved = errno;
     close(fd);
@@ -276,7 +190,7 @@ static bool is_current(int dir_fd, int fd)
  * mapped, and would die of SIGBUS.
  */
 static int lock_file(int dir_fd, const char *node,
-                     const char boot_id[BOOT_ID_MAX], bool *ret_fresh,
+                     const char boot_id[JOULE_BOOT_ID_MAX], bool *ret_fresh,
                      struct joule_error *err)
 {
     struct stat st;
@@ -322,12 +236,12 @@ fail:
 struct joule_board *joule_board_create(int root_fd, const char *node,
                                        struct joule_error *err)
 {
-    char boot_id[BOOT_ID_MAX];
+    char boot_id[JOULE_BOOT_ID_MAX];
     struct joule_board *board = NULL;
     bool fresh = false;
     int dir_fd, fd, saved;
 
-    if (read_boot_id(root_fd, boot_id, err) < 0)
+    if (joule_rundir_boot_id(root_fd, boot_id, err) < 0)
         return NULL;
     dir_fd = open_dir(root_fd, node, true, err);
     if (dir_fd < 0)
@@ -341,7 +255,7 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
     if (fresh) {
         struct page *page = board->page;
 
-        memcpy(page->boot_id, boot_id, BOOT_ID_MAX);
+        memcpy(page->boot_id, boot_id, JOULE_BOOT_ID_MAX);
         page->version = BOARD_VERSION;
         page->size = sizeof(*page);
         page->magic = BOARD_MAGIC;
@@ -360,12 +274,12 @@ out:
 struct joule_board *joule_board_open(int root_fd, const char *node,
                                      struct joule_error *err)
 {
-    char boot_id[BOOT_ID_MAX];
+    char boot_id[JOULE_BOOT_ID_MAX];
     struct joule_board *board = NULL;
     bool has_edges;
     int dir_fd, fd, saved;
 
-    if (read_boot_id(root_fd, boot_id, err) < 0)
+    if (joule_rundir_boot_id(root_fd, boot_id, err) < 0)
         return NULL;
     dir_fd = open_dir(root_fd, node, false, err);
     if (dir_fd < 0)

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/thread.h"
 #include "common/sampler/watch.h"
 
 /* Deep enough for the host's logging. */
@@ -355,17 +355,8 @@ static void *sampler_main(void *arg)
 
 static int start_thread(struct joule_sampler *s, struct joule_error *err)
 {
-    pthread_attr_t attr;
-    sigset_t all, old;
-    int rc;
+    int rc = joule_thread_start(&s->thread, THREAD_STACK, sampler_main, s);
 
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, THREAD_STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&s->thread, &attr, sampler_main, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
     if (rc)
         return joule_error_set(err, rc, "cannot start the sampler thread: %s",
                                strerror(rc));

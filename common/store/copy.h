@@ -5,10 +5,12 @@
  * "/" has the attribute "Number of Steps", /Steps/S "Number of Nodes", and
  * /Steps/S/Nodes/NODE is what the group of that name is in the node-step file,
  * with all its attributes, groups and tables.  Tables made of small chunks are
- * written in large ones; large ones are taken over as they are.
+ * written in large ones; large ones are taken over as they are.  It is written
+ * from its beginning to its end, without libhdf5 (object.h).
  *
  * Nothing is known of the file until joule_copy_finish: write into a temporary
- * one.  Memory does not grow with the number of nodes.  One thread at a time.
+ * one.  Memory grows with the nodes of a step by their names alone.  One thread
+ * at a time.
  */
 #ifndef JOULE_STORE_COPY_H
 #define JOULE_STORE_COPY_H
@@ -21,8 +23,8 @@
 
 struct joule_copy;
 
-/* Into the empty file [fd], which stays the caller's.  NULL with a sentence,
- * errno as write(2) says, or ENOMEM. */
+/* Into the empty file [fd], which stays the caller's.  NULL with a sentence:
+ * ENOMEM. */
 struct joule_copy *joule_copy_create(int fd, struct joule_error *err);
 
 /* What has become of a node. */
@@ -38,7 +40,8 @@ struct joule_copy_state {
 /*
  * A visitor for one node of a step: the group [node] at the top is copied,
  * others are left out.  It is the copy's, until the next call.  Both names
- * have no '/'.  NULL with EEXIST: the step has such a node already.
+ * have no '/'.  Nodes of a step follow one another.  NULL with EEXIST: the step
+ * has such a node already; EINVAL: it was complete; ENOMEM, errno of write(2).
  */
 const struct joule_visitor *joule_copy_begin(struct joule_copy *copy,
                                              const char *step, const char *node,
@@ -49,10 +52,7 @@ const struct joule_visitor *joule_copy_begin(struct joule_copy *copy,
 int joule_copy_end(struct joule_copy *copy, struct joule_copy_state *ret_state,
                    struct joule_error *err);
 
-/* Bytes written so far, about. */
-uint64_t joule_copy_bytes(const struct joule_copy *copy);
-
-/* Write the counts and close the HDF5 file; [fd] is to be synced then.
+/* Write the counts and what begins the file; [fd] is to be synced then.
  * -1 with errno of the write that failed. */
 int joule_copy_finish(struct joule_copy *copy, struct joule_error *err);
 

@@ -2,274 +2,257 @@
 #include "common/store/energy.h"
 
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "common/base/thread.h"
+#include "common/board/columns.h"
+#include "common/store/punctual.h"
 
 #define THREAD_STACK (256 * 1024)
-
-/* Power, node_uJ, and a column for each domain; or two for each label and
- * node_uJ. */
-#define COLUMNS_MAX (2 * JOULE_DOMAINS_MAX + 2)
-#define NAME_SIZE   (32 + sizeof("Power"))
 
 /* Counters are updated each millisecond: over less than this, power is mostly
  * that. */
 #define INTERVAL_MIN_NS (5 * JOULE_NS_PER_MS)
 
-union cell {
-    uint64_t u;
-    double d;
-};
+/*
+ * Readings that wait to become rows.  After 10 ms of sleep, all that is touched
+ * comes from memory: following the counters and making a row of them takes as
+ * long as the waking up does, but next to nothing when it is done again at
+ * once.
+ */
+#define DEPTH_MAX 16
+#define DEPTH_NS  (160 * JOULE_NS_PER_MS)
 
-_Static_assert(sizeof(union cell) == 8, "a column is eight bytes");
+/* Below this, a few milliseconds of lateness matter. */
+#define HURRY_BELOW_NS (200 * JOULE_NS_PER_MS)
+
+/* While slurmstepd launches tasks, it has the rights of their user. */
+#define HURRY_TRIES 100
 
 struct joule_energy_series {
     struct joule_energy_series_options opt;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards stop */
-    pthread_cond_t wake;
-    bool stop;
+    joule_stop stop;
+    atomic_bool settled;
+    /* the thread's */
+    struct joule_columns *columns;
     int table; /* -1: none yet */
-    bool primed;
-    int64_t before_ns;
-    uint64_t before_uj;
-    uint64_t domain_before_uj[JOULE_DOMAINS_MAX];
-    union cell row[COLUMNS_MAX];
+    int tries; /* left, for real-time priority */
+    int64_t period_ns;
+    int64_t offset_ns; /* CLOCK_MONOTONIC less opt.clock */
+    int64_t last_ns;   /* of the last reading */
+    int64_t ended;     /* periods that have their row, or never will */
+    size_t depth, taken;
+    int64_t taken_ns[DEPTH_MAX];
+    struct joule_reading *readings; /* depth x domains */
 };
 
-struct columns {
-    struct joule_field field[COLUMNS_MAX];
-    char name[COLUMNS_MAX][NAME_SIZE];
-    size_t count;
-};
-
-static void add_column(struct columns *c, enum joule_field_type type,
-                       const char *stem, const char *suffix)
+static int add_table(struct joule_energy_series *s)
 {
-    char *name = c->name[c->count];
+    const struct joule_column *columns;
+    struct joule_field *fields;
+    size_t count, i;
 
-    snprintf(name, NAME_SIZE, "%.31s%s", stem, suffix);
-    c->field[c->count].name = name;
-    c->field[c->count].type = type;
-    c->count++;
-}
-
-static void add_columns(struct columns *c, const struct joule_source *source)
-{
-    char stem[sizeof(source->domains[0].name)];
-    size_t i;
-    char *p;
-
-    if (joule_source_is_power(source)) {
-        for (i = 0; i < source->domain_count; i++)
-            add_column(c, JOULE_FIELD_U64, source->domains[i].name, "Power");
-    } else {
-        add_column(c, JOULE_FIELD_U64, "Power", "");
-    }
-    add_column(c, JOULE_FIELD_U64, "node_uJ", "");
-    for (i = 0; i < source->domain_count; i++) {
-        memcpy(stem, source->domains[i].name, sizeof(stem));
-        for (p = stem; *p; p++) {
-            if (*p == '-')
-                *p = '_';
-        }
-        add_column(c, JOULE_FIELD_DOUBLE, stem, "_mW");
-    }
-}
-
-static int add_table(struct joule_energy_series *s, int64_t period_ns)
-{
-    struct columns *c = calloc(1, sizeof(*c));
-
-    if (!c)
+    columns = joule_columns_list(s->columns, &count);
+    fields = calloc(count, sizeof(*fields));
+    if (!fields)
         return -1;
-    add_columns(c, s->opt.source);
-    s->table = joule_writer_add_table(s->opt.writer, "Energy", c->field,
-                                      c->count, period_ns);
-    free(c);
+    for (i = 0; i < count; i++) {
+        fields[i].name = columns[i].name;
+        fields[i].type =
+            columns[i].is_double ? JOULE_FIELD_DOUBLE : JOULE_FIELD_U64;
+    }
+    s->table = joule_writer_add_table(s->opt.writer, "Energy", fields, count,
+                                      s->period_ns);
+    free(fields);
     return s->table < 0 ? -1 : 0;
 }
 
-static double domain_mw(const struct joule_energy_series *s,
-                        const struct joule_account_reading *reading, size_t i,
-                        int64_t ns)
+/* Rows of a power source are what the board says at that moment; those of slow
+ * series need no haste. */
+static int choose_depth(struct joule_energy_series *s)
 {
-    if (reading->domain_mw && reading->domain_mw[i] == JOULE_MW_UNKNOWN)
-        return NAN;
-    return (double)(reading->domain_uj[i] - s->domain_before_uj[i]) * 1e6 /
-           (double)ns;
+    int64_t depth = DEPTH_NS / s->period_ns;
+
+    if (joule_source_is_power(s->opt.source) || depth < 1)
+        depth = 1;
+    s->depth = depth > DEPTH_MAX ? DEPTH_MAX : (size_t)depth;
+    s->readings = calloc(s->depth * s->opt.source->domain_count,
+                         sizeof(struct joule_reading));
+    return s->readings ? 0 : -1;
 }
 
-static uint64_t watts(double mw)
+/* [wall_ns]: the wall clock at 0 of the readings' clock. */
+static void add_row(struct joule_energy_series *s,
+                    const struct joule_account_reading *reading,
+                    int64_t wall_ns)
 {
-    return mw >= 0 && mw < 1e12 ? (uint64_t)(mw / 1000 + 0.5) : 0;
+    const void *row = joule_columns_row(s->columns, reading);
+
+    if (row && s->table >= 0)
+        joule_writer_append(s->opt.writer, s->table, row,
+                            (wall_ns + reading->mono_ns) / JOULE_NS_PER_S,
+                            reading->mono_ns);
 }
 
-static void fill_row(struct joule_energy_series *s,
-                     const struct joule_account_reading *reading, int64_t ns)
+static int64_t wall_offset_ns(const struct joule_energy_series *s)
 {
-    const struct joule_source *source = s->opt.source;
-    union cell *cell = s->row;
-    size_t i;
-
-    if (joule_source_is_power(source)) {
-        for (i = 0; i < source->domain_count; i++)
-            (cell++)->u = watts(domain_mw(s, reading, i, ns));
-    } else {
-        (cell++)->u =
-            watts((double)(reading->used_uj - s->before_uj) * 1e6 / (double)ns);
-    }
-    (cell++)->u = reading->used_uj;
-    for (i = 0; i < source->domain_count; i++)
-        (cell++)->d = domain_mw(s, reading, i, ns);
+    return joule_clock_wall_ns(s->opt.clock) -
+           joule_clock_mono_ns(s->opt.clock);
 }
 
-/* The reading that begins an interval gives no row. */
-static void sample(struct joule_energy_series *s)
+static void hurry(struct joule_energy_series *s)
+{
+    if (s->tries == 0 || !atomic_load(&s->settled))
+        return;
+    s->tries = joule_punctual_hurry() == 0 ? 0 : s->tries - 1;
+}
+
+/* Rows of what was read. */
+static void follow(struct joule_energy_series *s)
+{
+    size_t count = s->opt.source->domain_count, i;
+    int64_t wall_ns = wall_offset_ns(s);
+    struct joule_account_reading reading;
+
+    for (i = 0; i < s->taken; i++)
+        if (joule_account_follow(s->opt.account, s->readings + i * count,
+                                 s->taken_ns[i], &reading) == 0)
+            add_row(s, &reading, wall_ns);
+    s->taken = 0;
+    hurry(s);
+}
+
+/* Read, and note when that was. */
+static void take(struct joule_energy_series *s)
 {
     struct joule_account_reading reading;
-    int64_t ns, epoch_s;
 
-    if (joule_account_update(s->opt.account, &reading) < 0)
-        return;
-    ns = reading.mono_ns - s->before_ns;
-    if (s->primed && ns < INTERVAL_MIN_NS)
-        return;
-    if (joule_source_is_power(s->opt.source) &&
-        reading.node_mw == JOULE_MW_UNKNOWN) {
-        s->primed = false;
+    if (s->depth > 1) {
+        s->last_ns = joule_account_read(
+            s->opt.account,
+            s->readings + s->taken * s->opt.source->domain_count);
+        s->taken_ns[s->taken++] = s->last_ns;
+        if (s->taken == s->depth)
+            follow(s);
         return;
     }
-    if (s->primed && s->table >= 0) {
-        fill_row(s, &reading, ns);
-        epoch_s = joule_clock_wall_ns(s->opt.clock) / JOULE_NS_PER_S;
-        joule_writer_append(s->opt.writer, s->table, s->row, epoch_s,
-                            reading.mono_ns);
+    if (joule_account_update(s->opt.account, &reading) == 0) {
+        s->last_ns = reading.mono_ns;
+        add_row(s, &reading, wall_offset_ns(s));
+    } else {
+        s->last_ns = joule_clock_mono_ns(s->opt.clock);
     }
-    s->primed = true;
-    s->before_ns = reading.mono_ns;
-    s->before_uj = reading.used_uj;
-    memcpy(s->domain_before_uj, reading.domain_uj,
-           s->opt.source->domain_count * sizeof(reading.domain_uj[0]));
+    hurry(s);
 }
 
-static bool is_before(const struct timespec *a, const struct timespec *b)
+static void miss(struct joule_energy_series *s, int64_t periods)
 {
-    return a->tv_sec < b->tv_sec ||
-           (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+    if (periods > 0)
+        joule_writer_add_missed(s->opt.writer, (uint64_t)periods);
 }
 
-static void add_ns(struct timespec *ts, int64_t ns)
+/* The clock of sleeping stands still while the machine is suspended. */
+static void set_offset(struct joule_energy_series *s)
 {
-    ns += ts->tv_nsec;
-    ts->tv_sec += (time_t)(ns / JOULE_NS_PER_S);
-    ts->tv_nsec = (long)(ns % JOULE_NS_PER_S);
-    if (ts->tv_nsec < 0) {
-        ts->tv_sec--;
-        ts->tv_nsec += JOULE_NS_PER_S;
-    }
-}
-
-/* false: the step is over. */
-static bool wait_until(struct joule_energy_series *s,
-                       const struct timespec *until)
-{
-    bool stop;
-
-    pthread_mutex_lock(&s->lock);
-    while (!s->stop)
-        if (pthread_cond_timedwait(&s->wake, &s->lock, until) != 0)
-            break;
-    stop = s->stop;
-    pthread_mutex_unlock(&s->lock);
-    return !stop;
-}
-
-/* ElapsedTimeNs 0, by the clock that wait_until has. */
-static struct timespec origin(const struct joule_energy_series *s)
-{
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
     struct timespec ts;
 
+    /* In this order, it is never too small: no period is read too early. */
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    add_ns(&ts, joule_writer_start_ns(s->opt.writer) -
-                    joule_clock_mono_ns(s->opt.clock));
-    return ts;
+    s->offset_ns = ts.tv_sec * JOULE_NS_PER_S + ts.tv_nsec - now_ns;
+}
+
+/* Periods that are over by the last reading. */
+static int64_t periods(const struct joule_energy_series *s)
+{
+    return (s->last_ns - joule_writer_start_ns(s->opt.writer)) / s->period_ns;
+}
+
+static bool sleep_until(struct joule_energy_series *s, int64_t ns)
+{
+    return joule_punctual_sleep(&s->stop, ns + s->offset_ns);
+}
+
+/* When the next period is over; if it is by now, half a period after the last
+ * reading. */
+static bool wait_for_period(struct joule_energy_series *s)
+{
+    int64_t due_ns =
+        joule_writer_start_ns(s->opt.writer) + (s->ended + 1) * s->period_ns;
+    int64_t least_ns = s->last_ns + s->period_ns / 2;
+
+    return sleep_until(s, due_ns > least_ns ? due_ns : least_ns);
+}
+
+static void sample(struct joule_energy_series *s)
+{
+    int64_t behind;
+
+    while (wait_for_period(s)) {
+        take(s);
+        s->ended++;
+        behind = periods(s) - s->ended;
+        if (behind <= JOULE_ENERGY_CATCH_UP)
+            continue;
+        miss(s, behind);
+        s->ended += behind;
+        follow(s);
+        set_offset(s);
+    }
+}
+
+/* What is left of the last period.  Of periods that are over and still had no
+ * row, it is the last one's. */
+static void end(struct joule_energy_series *s)
+{
+    int64_t before_ns = s->last_ns, behind;
+    bool took;
+
+    took = joule_clock_mono_ns(s->opt.clock) - before_ns >= INTERVAL_MIN_NS;
+    if (took)
+        take(s);
+    behind = periods(s) - s->ended;
+    miss(s, took ? behind - 1 : behind);
+    follow(s);
 }
 
 static void run(struct joule_energy_series *s)
 {
-    int64_t period_ns = s->opt.period_ns;
-    struct timespec next = origin(s), now;
     bool more = true;
 
-    sample(s);
-    if (period_ns == 0) {
-        struct timespec second = next;
-
-        add_ns(&second, JOULE_NS_PER_S);
-        more = wait_until(s, &second);
-        period_ns = s->opt.ask_period_ns ? s->opt.ask_period_ns() : 0;
+    set_offset(s);
+    s->depth = 1;
+    take(s);
+    s->period_ns = s->opt.period_ns;
+    if (s->period_ns == 0) {
+        more = sleep_until(s, joule_writer_start_ns(s->opt.writer) +
+                                  JOULE_NS_PER_S);
+        s->period_ns = s->opt.ask_period_ns ? s->opt.ask_period_ns() : 0;
     }
-    if (period_ns <= 0 || add_table(s, period_ns) < 0)
+    if (s->period_ns <= 0 || choose_depth(s) < 0 || add_table(s) < 0)
         return;
-    for (add_ns(&next, period_ns); more;) {
-        more = wait_until(s, &next);
+    s->tries = s->period_ns < HURRY_BELOW_NS ? HURRY_TRIES : 0;
+    if (more)
         sample(s);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        while (!is_before(&now, &next))
-            add_ns(&next, period_ns);
-    }
-    /* The step ended in its first second. */
-    sample(s);
+    end(s);
 }
 
 static void *thread_main(void *arg)
 {
     prctl(PR_SET_NAME, "joule-energy");
-    /* The kernel may be late by 50 us to save wake-ups: too much for periods
-     * of 10 ms. */
-    prctl(PR_SET_TIMERSLACK, 1000);
-    /* Ahead of the job's tasks, for some microseconds at a time; where that is
-     * not allowed, rows may be late. */
-    setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
+    joule_punctual_start();
     run(arg);
     return NULL;
 }
 
-static int start_thread(struct joule_energy_series *s)
-{
-    pthread_condattr_t cond_attr;
-    pthread_attr_t attr;
-    sigset_t all, before;
-    int rc;
-
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&cond_attr);
-    pthread_condattr_setclock(&cond_attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &cond_attr);
-    pthread_condattr_destroy(&cond_attr);
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, THREAD_STACK);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&s->thread, &attr, thread_main, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return rc;
-}
-
 static void release(struct joule_energy_series *s)
 {
-    pthread_cond_destroy(&s->wake);
-    pthread_mutex_destroy(&s->lock);
+    joule_columns_destroy(s->columns);
+    free(s->readings);
     free(s);
 }
 
@@ -277,13 +260,15 @@ struct joule_energy_series *
 joule_energy_series_create(const struct joule_energy_series_options *opt)
 {
     struct joule_energy_series *s = calloc(1, sizeof(*s));
-    int rc;
+    int rc = ENOMEM;
 
     if (!s)
         return NULL;
     s->opt = *opt;
     s->table = -1;
-    rc = start_thread(s);
+    s->columns = joule_columns_create(opt->source);
+    if (s->columns)
+        rc = joule_thread_start(&s->thread, THREAD_STACK, thread_main, s);
     if (rc == 0)
         return s;
     release(s);
@@ -291,14 +276,16 @@ joule_energy_series_create(const struct joule_energy_series_options *opt)
     return NULL;
 }
 
+void joule_energy_series_settled(struct joule_energy_series *s)
+{
+    atomic_store(&s->settled, true);
+}
+
 void joule_energy_series_destroy(struct joule_energy_series *s)
 {
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    pthread_cond_signal(&s->wake);
-    pthread_mutex_unlock(&s->lock);
+    joule_punctual_stop(&s->stop);
     pthread_join(s->thread, NULL);
     release(s);
 }

@@ -2,18 +2,30 @@
 /*
  * energy.h - the energy series of a step, sampled by a thread of its own.
  *
- * The thread reads the step's account at the multiples of the period since the
- * step began, and once more when the step ends, so that the rows cover all
- * of the step's time.  A row is labelled with the moment of its reading; one
- * that comes late by more than a period is taken all the same, and the
- * multiples that were missed are left out.  The columns are those of the
- * energy plugin's own series (doc/hdf5-format.md).
+ * The thread reads at the multiples of the period since the step began, and
+ * once more when the step ends, so that the rows cover all of the step's time.
+ * The columns are those of the energy plugin's own series (doc/hdf5-format.md).
+ * A row is labelled with the moment of its reading.
+ *
+ * Each period has a row.  One whose reading comes late is read late; if the
+ * thread has been away for longer than a period, the ones that were missed are
+ * made up for at twice the rate, up to JOULE_ENERGY_CATCH_UP of them.  Of more
+ * than that, only the last is read and the others are counted as missed: rows
+ * that lie so near together, so long after their time, say no more than the
+ * first of them.
+ *
+ * What is done at a period is one system call to sleep and those that read the
+ * counters.  Rows are made of readings some at a time, when they are a sixth
+ * of a second old at most.
  */
 #ifndef JOULE_STORE_ENERGY_H
 #define JOULE_STORE_ENERGY_H
 
 #include "common/board/account.h"
 #include "common/store/writer.h"
+
+/* Periods. */
+#define JOULE_ENERGY_CATCH_UP 4
 
 struct joule_energy_series;
 
@@ -32,6 +44,10 @@ struct joule_energy_series_options {
  * pthread_create gave. */
 struct joule_energy_series *
 joule_energy_series_create(const struct joule_energy_series_options *opt);
+
+/* The process is in the cgroups that it stays in: the thread may take
+ * real-time priority (joule_punctual_hurry).  Any thread. */
+void joule_energy_series_settled(struct joule_energy_series *series);
 
 /* Take the last row and end the thread.  NULL is a no-op. */
 void joule_energy_series_destroy(struct joule_energy_series *series);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filedriver.h - libhdf5 on a file descriptor that the caller has opened and
- * checked.
+ * filedriver.h - libhdf5 on a file that the caller has opened and checked.
  *
  * libhdf5 opens files by name, and follows the names that stand in a file
- * (external links, external storage).  This driver gives it one descriptor and
- * no name: whatever a file says, no other file is read.  It also reads in
- * large windows, since the tables of Slurm's plugin are made of pieces of a
- * few hundred bytes, and lets a file be read that is shorter than its header
- * says: what lies behind the end cannot be read, everything else can.
+ * (external links, external storage).  This driver gives it one file and no
+ * name: whatever that says, no other file is read.  It only reads, and lets a
+ * file be read that is shorter than its header says: what lies behind the end
+ * cannot be read, everything else can.
  *
  * One thread at a time.
  */
@@ -17,16 +15,16 @@
 
 #include <hdf5.h>
 #include <stdbool.h>
-#include <stdint.h>
+
+#include "common/store/windows.h"
 
 struct joule_filedriver {
-    int fd;          /* stays the caller's */
-    bool is_cut;     /* reading: go on although the end is missing */
-    int write_errno; /* of the first write that failed; 0: none */
+    struct joule_windows *windows; /* stay the caller's */
+    bool is_cut;                   /* go on although the end is missing */
 };
 
 /*
- * A file access list that makes H5Fopen and H5Fcreate use [driver], whatever
+ * A file access list that makes H5Fopen use [driver], whatever
  * name they are given; the struct must outlive the file.  *ret_driver is to be
  * unregistered with H5FDunregister after the file is closed; the caller closes
  * the list.  Negative: no memory.

@@ -54,6 +54,7 @@ static int put_facts(hid_t group, const struct joule_nodefile_facts *facts)
         joule_attribute_u64(group, "Joule End ns", 0) ||
         joule_attribute_u64(group, "Joule End Wall ns", 0) ||
         joule_attribute_u64(group, "Joule Run", facts->run) ||
+        joule_attribute_u64(group, "Joule Missed Periods", 0) ||
         joule_attribute_u64(group, "Joule Lost Rows", 0) ||
         joule_attribute_u64(group, "Joule Lost First ns", 0) ||
         joule_attribute_u64(group, "Joule Lost Last ns", 0) ||
@@ -222,6 +223,16 @@ int joule_nodefile_set_loss(struct joule_nodefile *file,
         return -1;
     }
     return 0;
+}
+
+int joule_nodefile_set_missed(struct joule_nodefile *file, uint64_t periods)
+{
+    file->changed = true;
+    if (joule_attribute_set_u64(file->group, "Joule Missed Periods", periods) ==
+        0)
+        return 0;
+    errno = EIO;
+    return -1;
 }
 
 /* HDF5's own flush.  It must not take back numbers of rows that were told

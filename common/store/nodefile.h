@@ -63,6 +63,9 @@ struct joule_table *joule_nodefile_table(struct joule_nodefile *file,
 int joule_nodefile_set_loss(struct joule_nodefile *file,
                             const struct joule_loss *loss);
 
+/* How many periods of the energy series have no row; likewise. */
+int joule_nodefile_set_missed(struct joule_nodefile *file, uint64_t periods);
+
 /*
  * Bring everything to the file, as joule_image_commit does: safe from the end
  * of this process now, and from a loss of power with the next commit.  -1 with

@@ -18,7 +18,7 @@
 #include "common/store/sandbox.h"
 
 /* Tasks that a worker has before it is through with the first of them. */
-#define AHEAD 2
+#define AHEAD 4
 
 #define TICK_MS 100
 
@@ -30,9 +30,9 @@
 #define HEAP_KEPT (16 << 20)
 
 struct message {
-    uint32_t is_end; /* of the task; otherwise a slot is full */
+    uint32_t is_end; /* of the task */
     uint32_t slot;
-    uint64_t length;
+    uint64_t length; /* of what is in the slot, perhaps nothing */
     int32_t errnum;
     char text[JOULE_ERROR_MAX];
 };
@@ -71,17 +71,17 @@ static int send_message(int fd, const struct message *m)
     return n == (ssize_t)sizeof(*m) ? 0 : -1;
 }
 
-/* Hand over what is in the slot and wait for one that is free. */
-static int flush(struct joule_out *out)
+/* Hand over what is in the slot, and wait for one that is free. */
+static int send_slot(struct joule_out *out, struct message *m)
 {
-    struct message m = {.slot = out->slot, .length = out->used};
     char credit;
 
+    m->slot = out->slot;
+    m->length = out->used;
+    if (send_message(out->fd, m) < 0)
+        return -1;
     if (out->used == 0)
         return 0;
-    if (send_message(out->fd, &m) < 0)
-        return -1;
-    joule_sandbox_watch(out->cpu_s);
     out->free--;
     while (out->free == 0 ||
            recv(out->fd, &credit, 1, MSG_DONTWAIT | MSG_PEEK) == 1) {
@@ -96,6 +96,16 @@ static int flush(struct joule_out *out)
     out->slot = (out->slot + 1) % JOULE_POOL_SLOTS;
     out->used = 0;
     return 0;
+}
+
+static int flush(struct joule_out *out)
+{
+    struct message m = {0};
+
+    if (out->used == 0)
+        return 0;
+    joule_sandbox_watch(out->cpu_s);
+    return send_slot(out, &m);
 }
 
 void *joule_out_room(struct joule_out *out, size_t size,
@@ -194,7 +204,7 @@ static void work_in_child(const struct joule_work *work, int task_fd,
         memcpy(m.text, err.text, sizeof(m.text));
         joule_sandbox_watch(0);
         close(fd);
-        if (flush(out) < 0 || send_message(out->fd, &m) < 0)
+        if (send_slot(out, &m) < 0)
             break;
     }
     _exit(0);
@@ -356,6 +366,25 @@ static int give_up(struct pool *pool, struct worker *w, size_t task,
     return pool->work->ended(pool->work->arg, task, errnum, why->text, err);
 }
 
+/* What the worker has put into a slot.  0, -1 with [why]; the slot is its own
+ * again. */
+static int take_slot(struct pool *pool, struct worker *w, size_t task,
+                     const struct message *m, struct joule_error *why)
+{
+    const struct joule_work *work = pool->work;
+
+    if (m->length == 0)
+        return 0;
+    if (m->slot >= JOULE_POOL_SLOTS || m->length > JOULE_POOL_SLOT_SIZE)
+        return joule_error_set(why, EBADMSG, "its reader sent nonsense");
+    if (work->take(work->arg, task, w->slots + m->slot * JOULE_POOL_SLOT_SIZE,
+                   (size_t)m->length, why) < 0)
+        return -1;
+    /* A worker that is gone is seen at the next turn. */
+    (void)!send(w->data_fd, "", 1, MSG_NOSIGNAL);
+    return 0;
+}
+
 /* Take the output of [task], which was given to [w]. */
 static int take_task(struct pool *pool, struct worker *w, size_t task,
                      struct joule_error *err)
@@ -367,30 +396,20 @@ static int take_task(struct pool *pool, struct worker *w, size_t task,
         struct message m;
         int rc = wait_message(pool, w, &m, &why);
 
-        if (rc == 0) {
+        if (rc == 0)
             errno = ECHILD;
+        if (rc <= 0)
             return give_up(pool, w, task, &why, err);
-        }
-        if (rc < 0)
-            return give_up(pool, w, task, &why, err);
-        if (m.is_end) {
-            m.text[sizeof(m.text) - 1] = '\0';
-            joule_error_set(&why, 0, "%s", m.text);
-            return work->ended(work->arg, task, m.errnum, why.text, err);
-        }
-        if (m.slot >= JOULE_POOL_SLOTS || m.length > JOULE_POOL_SLOT_SIZE) {
-            joule_error_set(&why, EBADMSG, "its reader sent nonsense");
-            return give_up(pool, w, task, &why, err);
-        }
-        if (work->take(work->arg, task,
-                       w->slots + m.slot * JOULE_POOL_SLOT_SIZE,
-                       (size_t)m.length, &why) < 0) {
+        if (take_slot(pool, w, task, &m, &why) < 0) {
             if (errno == EBADMSG)
                 return give_up(pool, w, task, &why, err);
             return joule_error_set(err, errno, "%s", why.text);
         }
-        /* A worker that is gone is seen at the next turn. */
-        (void)!send(w->data_fd, "", 1, MSG_NOSIGNAL);
+        if (!m.is_end)
+            continue;
+        m.text[sizeof(m.text) - 1] = '\0';
+        joule_error_set(&why, 0, "%s", m.text);
+        return work->ended(work->arg, task, m.errnum, why.text, err);
     }
 }
 

@@ -21,7 +21,7 @@
 
 struct joule_reader {
     struct joule_filedriver driver;
-    uint64_t size;
+    struct joule_rows_file rows_file;
     hid_t file, driver_id;
 };
 
@@ -66,6 +66,17 @@ static int open_file(struct joule_reader *r, struct joule_error *err)
     return -1;
 }
 
+/* Bytes of somebody else's may stand in front of the file: then addresses count
+ * from where it begins. */
+static bool begins_later(struct joule_windows *windows)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    const unsigned char *at =
+        joule_windows_look(windows, 0, sizeof(signature) - 1);
+
+    return !at || memcmp(at, signature, sizeof(signature) - 1) != 0;
+}
+
 struct joule_reader *joule_reader_open(int fd, struct joule_error *err)
 {
     struct joule_reader *r;
@@ -88,15 +99,19 @@ struct joule_reader *joule_reader_open(int fd, struct joule_error *err)
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    r->driver.fd = fd;
-    r->size = (uint64_t)st.st_size;
-    if (open_file(r, err) < 0) {
+    r->driver.windows = joule_windows_create(fd, (uint64_t)st.st_size);
+    r->rows_file.windows = r->driver.windows;
+    if (!r->driver.windows)
+        joule_error_set(err, ENOMEM, "out of memory");
+    if (!r->driver.windows || open_file(r, err) < 0) {
         int saved = errno;
 
+        joule_windows_destroy(r->driver.windows);
         free(r);
         errno = saved;
         return NULL;
     }
+    r->rows_file.is_moved = begins_later(r->driver.windows);
     return r;
 }
 
@@ -107,6 +122,7 @@ void joule_reader_close(struct joule_reader *r)
     H5Fclose(r->file);
     H5FDunregister(r->driver_id);
     H5Eclear2(H5E_DEFAULT);
+    joule_windows_destroy(r->driver.windows);
     free(r);
 }
 
@@ -319,7 +335,7 @@ static int visit_table(struct walk *w, hid_t group, const char *name)
     const struct joule_visitor *v = w->visitor;
     struct joule_error why;
     struct joule_rows *rows =
-        joule_rows_open(group, name, w->reader->size, &why);
+        joule_rows_open(group, name, &w->reader->rows_file, &why);
     bool stored;
     int rc;
 
@@ -455,5 +471,5 @@ int joule_reader_walk(struct joule_reader *r, const char *path,
 struct joule_rows *joule_reader_table(struct joule_reader *r, const char *path,
                                       struct joule_error *err)
 {
-    return joule_rows_open(r->file, path, r->size, err);
+    return joule_rows_open(r->file, path, &r->rows_file, err);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/chunkmap.h"
 #include "common/store/hdferror.h"
 
 /* A file whose header says that there are chunks without end: after as many
@@ -20,6 +21,9 @@
 struct joule_rows {
     hid_t dataset, space, type;
     struct joule_layout layout;
+    struct joule_windows *windows;
+    struct joule_chunkmap map; /* if has_map; else libhdf5 is asked */
+    bool has_map;
     struct joule_unfilter *unfilter;
     unsigned char *stored; /* a chunk with its filters */
     unsigned char *chunk;  /* rows of the chunk that is being handed out */
@@ -140,10 +144,28 @@ static void free_buffers(struct joule_rows *r)
     r->stored = r->chunk = NULL;
 }
 
+static bool open_map(struct joule_rows *r, const struct joule_rows_file *file)
+{
+    H5O_info_t info;
+
+    if (file->is_moved || r->layout.chunk_rows == 0 || !r->layout.is_known)
+        return false;
+#if H5_VERSION_GE(1, 10, 3)
+    if (H5Oget_info2(r->dataset, &info, H5O_INFO_BASIC) < 0)
+#else
+    if (H5Oget_info(r->dataset, &info) < 0)
+#endif
+        return false;
+    return joule_chunkmap_open(&r->map, r->windows, info.addr,
+                               r->layout.chunk_rows, r->layout.type.size) == 0;
+}
+
 struct joule_rows *joule_rows_open(hid_t parent, const char *name,
-                                   uint64_t file_size, struct joule_error *err)
+                                   const struct joule_rows_file *file,
+                                   struct joule_error *err)
 {
     struct joule_rows *r = calloc(1, sizeof(*r));
+    uint64_t file_size = joule_windows_size(file->windows);
     hid_t list = -1;
     int rc = -1;
 
@@ -151,6 +173,7 @@ struct joule_rows *joule_rows_open(hid_t parent, const char *name,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
+    r->windows = file->windows;
     r->space = r->type = -1;
     r->dataset = H5Dopen2(parent, name, H5P_DEFAULT);
     if (r->dataset >= 0) {
@@ -173,6 +196,7 @@ struct joule_rows *joule_rows_open(hid_t parent, const char *name,
         errno = saved;
         return NULL;
     }
+    r->has_map = open_map(r, file);
     r->bytes_left = file_size > UINT64_MAX / GROWTH_MAX
                         ? UINT64_MAX
                         : file_size * GROWTH_MAX;
@@ -213,6 +237,7 @@ void joule_rows_rewind(struct joule_rows *r)
 {
     r->next = r->lost = r->at = r->end = 0;
     r->misses = 0;
+    joule_chunkmap_rewind(&r->map);
 }
 
 /* Rows first .. first + count - 1 by libhdf5, with its filters. */
@@ -233,10 +258,21 @@ static int read_rows(struct joule_rows *r, uint64_t first, uint64_t count,
     return rc < 0 ? -1 : 0;
 }
 
-/* The stored chunk at row [first] to buf; its size, 0 if there is none that
- * could be read. */
-static size_t fetch(struct joule_rows *r, uint64_t first, void *buf,
-                    size_t room, uint32_t *ret_mask)
+/* Where the chunk at row [first] is; false: there is none, or the map is of no
+ * more use. */
+static bool look_up(struct joule_rows *r, uint64_t first, size_t room,
+                    struct joule_chunk *ret)
+{
+    int rc = joule_chunkmap_find(&r->map, first, ret);
+
+    r->has_map = rc >= 0;
+    return rc == 1 && ret->size <= room;
+}
+
+/* The same by libhdf5, and to buf; the size, 0 if there is none that could be
+ * read. */
+static size_t fetch_slowly(struct joule_rows *r, uint64_t first, void *buf,
+                           size_t room, uint32_t *ret_mask)
 {
     hsize_t offset = first, size = 0;
 
@@ -246,6 +282,40 @@ static size_t fetch(struct joule_rows *r, uint64_t first, void *buf,
         return (size_t)size;
     H5Eclear2(H5E_DEFAULT);
     return 0;
+}
+
+/* The stored chunk at row [first] to buf; its size, 0 if there is none that
+ * could be read. */
+static size_t fetch(struct joule_rows *r, uint64_t first, void *buf,
+                    size_t room, uint32_t *ret_mask)
+{
+    struct joule_chunk chunk;
+
+    if (r->has_map && look_up(r, first, room, &chunk)) {
+        *ret_mask = chunk.mask;
+        return joule_windows_read(r->windows, chunk.at, chunk.size, buf) == 0
+                   ? chunk.size
+                   : 0;
+    }
+    return r->has_map ? 0 : fetch_slowly(r, first, buf, room, ret_mask);
+}
+
+/* The same, not to a place of one's own if it is at hand. */
+static const void *look(struct joule_rows *r, uint64_t first, size_t *ret_len,
+                        uint32_t *ret_mask)
+{
+    size_t raw = (size_t)r->layout.chunk_rows * r->layout.type.size;
+    size_t room = joule_unfilter_bound(raw);
+    struct joule_chunk chunk;
+
+    if (r->has_map && look_up(r, first, room, &chunk) &&
+        chunk.size <= JOULE_WINDOW_MAX) {
+        *ret_mask = chunk.mask;
+        *ret_len = chunk.size;
+        return joule_windows_look(r->windows, chunk.at, chunk.size);
+    }
+    *ret_len = fetch(r, first, r->stored, room, ret_mask);
+    return *ret_len > 0 ? r->stored : NULL;
 }
 
 /* How many rows the next chunk has; 0 at the end of the table. */
@@ -301,15 +371,14 @@ static bool is_stored(struct joule_rows *r, uint64_t first)
 /* [count] rows from [first] on, which is where a chunk begins. */
 static int load(struct joule_rows *r, uint64_t first, uint64_t count, void *out)
 {
-    size_t raw = (size_t)r->layout.chunk_rows * r->layout.type.size;
+    const void *stored;
     uint32_t mask = 0;
     size_t len;
 
     if (r->layout.chunk_rows == 0 || !r->layout.is_known)
         return is_stored(r, first) ? read_rows(r, first, count, out) : -1;
-    len = fetch(r, first, r->stored, joule_unfilter_bound(raw), &mask);
-    return len > 0 ? joule_unfilter(r->unfilter, mask, r->stored, len, out)
-                   : -1;
+    stored = look(r, first, &len, &mask);
+    return stored ? joule_unfilter(r->unfilter, mask, stored, len, out) : -1;
 }
 
 /* The next chunk that can be read to [out]; its rows, 0 at the end. */

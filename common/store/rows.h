@@ -21,6 +21,7 @@
 #include "common/base/error.h"
 #include "common/store/rowtype.h"
 #include "common/store/unfilter.h"
+#include "common/store/windows.h"
 
 /* The largest chunk that is read, in bytes without filters. */
 #define JOULE_CHUNK_MAX ((size_t)4 << 20)
@@ -37,13 +38,20 @@ struct joule_layout {
 
 struct joule_rows;
 
+/* The file of a table. */
+struct joule_rows_file {
+    struct joule_windows *windows; /* outlives the table */
+    bool is_moved; /* addresses in it do not count from its beginning */
+};
+
 /*
- * Open [name] in group [parent], of a file of [file_size] bytes.  NULL with a
- * sentence: ENOTSUP (not a table, filters or sizes that are not read,
- * data outside of the file), EBADMSG (damaged), ENOMEM.
+ * Open [name] in group [parent] of [file].  NULL with a sentence: ENOTSUP (not
+ * a table, filters or sizes that are not read, data outside of the file),
+ * EBADMSG (damaged), ENOMEM.
  */
 struct joule_rows *joule_rows_open(hid_t parent, const char *name,
-                                   uint64_t file_size, struct joule_error *err);
+                                   const struct joule_rows_file *file,
+                                   struct joule_error *err);
 void joule_rows_close(struct joule_rows *rows);
 
 const struct joule_layout *joule_rows_layout(const struct joule_rows *rows);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/store/hdferror.h"
@@ -281,6 +282,31 @@ hid_t joule_rowtype_make(const struct joule_rowtype *type)
         H5Tclose(member);
     }
     return compound;
+}
+
+unsigned char *joule_rowtype_encode(const struct joule_rowtype *type,
+                                    size_t *ret_size)
+{
+    /* H5Tencode puts the kind of message and a version in front. */
+    const size_t front = 2;
+    hid_t id = joule_rowtype_make(type);
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+
+    if (id < 0)
+        return NULL;
+    if (H5Tencode(id, NULL, &size) >= 0 && size > front)
+        bytes = malloc(size);
+    if (bytes && (H5Tencode(id, bytes, &size) < 0 || bytes[0] != 3)) {
+        free(bytes);
+        bytes = NULL;
+    }
+    H5Tclose(id);
+    if (!bytes)
+        return NULL;
+    *ret_size = size - front;
+    memmove(bytes, bytes + front, *ret_size);
+    return bytes;
 }
 
 const struct joule_column *joule_rowtype_find(const struct joule_rowtype *type,

@@ -63,6 +63,11 @@ int joule_rowtype_read(hid_t type, struct joule_rowtype *ret,
 /* The libhdf5 type; the caller closes it.  Negative: no memory. */
 hid_t joule_rowtype_make(const struct joule_rowtype *type);
 
+/* What stands in a file for the type, in memory that the caller frees: a
+ * message of type 0x0003.  NULL: no memory, or libhdf5 refuses. */
+unsigned char *joule_rowtype_encode(const struct joule_rowtype *type,
+                                    size_t *ret_size);
+
 /* Whether [type], of [bytes] bytes, keeps the bounds of this header: columns
  * within the row, sizes that fit the kind, names that end.  -1 with EBADMSG. */
 int joule_rowtype_check(const struct joule_rowtype *type, size_t bytes);

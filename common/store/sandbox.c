@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,6 +16,8 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include "common/base/parse.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SANITIZER 1
@@ -55,11 +58,12 @@ static int close_others(const int *keep, size_t count)
     if (!dir)
         return -1;
     while ((entry = readdir(dir))) {
-        int fd = atoi(entry->d_name);
+        uint64_t fd;
 
-        if (entry->d_name[0] != '.' && fd != dirfd(dir) &&
-            !is_kept(fd, keep, count))
-            close(fd);
+        /* "." and ".." are no numbers. */
+        if (joule_parse_u64(entry->d_name, 0, INT_MAX, &fd) == 0 &&
+            (int)fd != dirfd(dir) && !is_kept((int)fd, keep, count))
+            close((int)fd);
     }
     return closedir(dir);
 }

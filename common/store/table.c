@@ -7,9 +7,6 @@
 
 #include "common/store/attribute.h"
 
-/* The bits of the chunk's filter mask: neither shuffle nor deflate. */
-#define NOT_FILTERED 0x3u
-
 struct joule_table {
     struct joule_image *image;
     hid_t set;
@@ -29,7 +26,6 @@ struct joule_table {
     unsigned char *rows;
     unsigned char *scratch; /* to pack: shuffled, and packed */
     unsigned char *packed;
-    size_t packed_size;
 };
 
 static hid_t make_type(const struct joule_table_options *opt)
@@ -69,7 +65,8 @@ static hid_t make_layout(const struct joule_table_options *opt)
         H5Pset_obj_track_times(layout, false) >= 0 &&
         (opt->pack.level == 0 ||
          ((!opt->pack.shuffle || H5Pset_shuffle(layout) >= 0) &&
-          H5Pset_deflate(layout, (unsigned)opt->pack.level) >= 0)))
+          H5Pset_deflate(layout, (unsigned)opt->pack.level) >= 0 &&
+          H5Pset_fletcher32(layout) >= 0)))
         return layout;
     H5Pclose(layout);
     return -1;
@@ -115,9 +112,8 @@ static int allocate(struct joule_table *table)
         return -1;
     if (table->pack.level == 0)
         return 0;
-    table->packed_size = joule_pack_bound(size);
     table->scratch = malloc(size);
-    table->packed = malloc(table->packed_size);
+    table->packed = malloc(joule_pack_bound(size));
     return table->scratch && table->packed ? 0 : -1;
 }
 
@@ -274,14 +270,12 @@ static int find_chunk(struct joule_table *table)
 int joule_table_flush(struct joule_table *table)
 {
     size_t row = table->row_size, size = table->chunk_rows * row;
-    uint32_t mask = 0;
 
     if (table->filled == table->flushed)
         return table->changed;
-    if (table->pack.level)
-        mask = table->pack.shuffle ? NOT_FILTERED : 1;
     if (table->at == JOULE_IMAGE_NOWHERE) {
-        if (write_chunk(table, mask, table->rows, size) < 0 ||
+        if (write_chunk(table, joule_pack_none(&table->pack), table->rows,
+                        size) < 0 ||
             find_chunk(table) < 0)
             return -1;
     } else {
@@ -302,12 +296,13 @@ int joule_table_flush(struct joule_table *table)
 static int put_packed(struct joule_table *table)
 {
     size_t size = table->chunk_rows * table->row_size, length;
+    uint32_t mask = 0;
 
     length = joule_pack(&table->pack, table->rows, size, table->row_size,
-                        table->scratch, table->packed, table->packed_size);
+                        table->scratch, table->packed, &mask);
     if (length == 0)
         return joule_table_flush(table) < 0 ? -1 : 0;
-    if (write_chunk(table, 0, table->packed, length) < 0)
+    if (write_chunk(table, mask, table->packed, length) < 0)
         return -1;
     if (table->at != JOULE_IMAGE_NOWHERE)
         joule_image_release(table->image, table->at, size);

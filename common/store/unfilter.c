@@ -7,12 +7,15 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/store/fletcher.h"
+
 struct joule_unfilter {
     struct joule_pipeline pipeline;
     size_t raw;
     bool has_stream;
     z_stream stream;
-    unsigned char *spare; /* raw bytes and a checksum */
+    unsigned char *spare[2]; /* each of joule_unfilter_bound; the second only
+                                where there is a need of it */
 };
 
 size_t joule_unfilter_bound(size_t raw)
@@ -30,12 +33,6 @@ struct joule_unfilter *joule_unfilter_create(const struct joule_pipeline *p,
         return NULL;
     u->pipeline = *p;
     u->raw = raw;
-    u->spare = malloc(joule_unfilter_bound(raw));
-    if (!u->spare) {
-        free(u);
-        errno = ENOMEM;
-        return NULL;
-    }
     return u;
 }
 
@@ -45,7 +42,8 @@ void joule_unfilter_destroy(struct joule_unfilter *u)
         return;
     if (u->has_stream)
         inflateEnd(&u->stream);
-    free(u->spare);
+    free(u->spare[0]);
+    free(u->spare[1]);
     free(u);
 }
 
@@ -132,47 +130,6 @@ static void take_shuffle(const unsigned char *in, size_t len, size_t element,
     memcpy(out + count * element, in + count * element, len - count * element);
 }
 
-/* The checksum that HDF5 appends: Fletcher's over 16-bit words, high byte
- * first, the sums folded to 16 bits. */
-static uint32_t fletcher32(const unsigned char *data, size_t len)
-{
-    uint32_t sum1 = 0, sum2 = 0;
-    size_t words = len / 2;
-
-    while (words > 0) {
-        size_t n = words > 360 ? 360 : words;
-
-        words -= n;
-        for (; n > 0; n--, data += 2) {
-            sum1 += (uint32_t)data[0] << 8 | data[1];
-            sum2 += sum1;
-        }
-        sum1 = (sum1 & 0xFFFF) + (sum1 >> 16);
-        sum2 = (sum2 & 0xFFFF) + (sum2 >> 16);
-    }
-    if (len % 2) {
-        sum1 += (uint32_t)*data << 8;
-        sum2 += sum1;
-        sum1 = (sum1 & 0xFFFF) + (sum1 >> 16);
-        sum2 = (sum2 & 0xFFFF) + (sum2 >> 16);
-    }
-    sum1 = (sum1 & 0xFFFF) + (sum1 >> 16);
-    sum2 = (sum2 & 0xFFFF) + (sum2 >> 16);
-    return sum2 << 16 | sum1;
-}
-
-static ssize_t take_fletcher(const unsigned char *in, size_t len)
-{
-    uint32_t sum;
-
-    if (len < 4)
-        return -1;
-    len -= 4;
-    sum = (uint32_t)in[len] | (uint32_t)in[len + 1] << 8 |
-          (uint32_t)in[len + 2] << 16 | (uint32_t)in[len + 3] << 24;
-    return sum == fletcher32(in, len) ? (ssize_t)len : -1;
-}
-
 /* Take one filter off in[len]; the length of what is in [to] (or, for a
  * checksum, still in [in]), or -1. */
 static ssize_t take_filter(struct joule_unfilter *u,
@@ -181,7 +138,9 @@ static ssize_t take_filter(struct joule_unfilter *u,
 {
     switch (filter->kind) {
     case JOULE_FILTER_FLETCHER32:
-        return take_fletcher(in, len);
+        return joule_fletcher_check(in, len)
+                   ? (ssize_t)(len - JOULE_FLETCHER_SIZE)
+                   : -1;
     case JOULE_FILTER_SHUFFLE:
         if (len > room)
             return -1;
@@ -202,33 +161,42 @@ static uint32_t last_mover(const struct joule_pipeline *p, uint32_t mask)
     return p->count;
 }
 
-int joule_unfilter(struct joule_unfilter *u, uint32_t mask, void *stored,
+static unsigned char *spare(struct joule_unfilter *u, int which)
+{
+    if (!u->spare[which])
+        u->spare[which] = malloc(joule_unfilter_bound(u->raw));
+    return u->spare[which];
+}
+
+int joule_unfilter(struct joule_unfilter *u, uint32_t mask, const void *stored,
                    size_t len, void *out)
 {
     uint32_t last = last_mover(&u->pipeline, mask);
-    unsigned char *in = stored, *to = u->spare;
+    const unsigned char *in = stored;
+    int which = 0;
 
     for (uint32_t i = u->pipeline.count; i-- > 0;) {
         const struct joule_filter *filter = &u->pipeline.filter[i];
         size_t room = i == last ? u->raw : joule_unfilter_bound(u->raw);
+        unsigned char *to = NULL;
         ssize_t n;
 
         if (mask >> i & 1)
             continue;
-        n = take_filter(u, filter, in, len, i == last ? out : to, room);
+        if (filter->kind != JOULE_FILTER_FLETCHER32) {
+            to = i == last ? out : spare(u, which);
+            which = !which; /* back and forth between the two */
+            if (!to)
+                return -1;
+        }
+        n = take_filter(u, filter, in, len, to, room);
         if (n < 0) {
             errno = EBADMSG;
             return -1;
         }
         len = (size_t)n;
-        if (i == last) {
-            in = out;
-        } else if (filter->kind != JOULE_FILTER_FLETCHER32) {
-            unsigned char *was = in;
-
-            in = to; /* back and forth between the two */
-            to = was;
-        }
+        if (to)
+            in = to;
     }
     if (len != u->raw) {
         errno = EBADMSG;
@@ -239,25 +207,52 @@ int joule_unfilter(struct joule_unfilter *u, uint32_t mask, void *stored,
     return 0;
 }
 
+/* How many bytes filter [i] was given; SIZE_MAX: as many as another deflate
+ * made. */
+static size_t given(const struct joule_unfilter *u, uint32_t mask, uint32_t i)
+{
+    size_t size = u->raw;
+
+    while (i-- > 0) {
+        if (mask >> i & 1)
+            continue;
+        if (u->pipeline.filter[i].kind == JOULE_FILTER_DEFLATE)
+            return SIZE_MAX;
+        if (u->pipeline.filter[i].kind == JOULE_FILTER_FLETCHER32)
+            size += JOULE_FLETCHER_SIZE;
+    }
+    return size;
+}
+
+static bool is_whole_deflate(struct joule_unfilter *u, const void *stored,
+                             size_t len, size_t size)
+{
+    unsigned char *to = spare(u, 0);
+    ssize_t n;
+
+    if (!to)
+        return false;
+    n = take_deflate(u, stored, len, to, joule_unfilter_bound(u->raw));
+    return n >= 0 && (size == SIZE_MAX || (size_t)n == size);
+}
+
 int joule_unfilter_check(struct joule_unfilter *u, uint32_t mask,
                          const void *stored, size_t len)
 {
-    for (uint32_t i = u->pipeline.count; i-- > 0;) {
-        const struct joule_filter *filter = &u->pipeline.filter[i];
-        ssize_t n;
+    bool is_sound = len == u->raw;
 
-        if ((mask >> i & 1) || filter->kind == JOULE_FILTER_SHUFFLE)
+    for (uint32_t i = u->pipeline.count; i-- > 0;) {
+        uint8_t kind = u->pipeline.filter[i].kind;
+
+        if ((mask >> i & 1) || kind == JOULE_FILTER_SHUFFLE)
             continue;
-        n = take_filter(u, filter, stored, len, u->spare,
-                        joule_unfilter_bound(u->raw));
         /* What is below a checksum over its bytes need not be looked at. */
-        if (n >= 0 &&
-            (filter->kind == JOULE_FILTER_FLETCHER32 || (size_t)n == u->raw))
-            return 0;
-        errno = EBADMSG;
-        return -1;
+        is_sound = kind == JOULE_FILTER_FLETCHER32
+                       ? joule_fletcher_check(stored, len)
+                       : is_whole_deflate(u, stored, len, given(u, mask, i));
+        break;
     }
-    if (len == u->raw)
+    if (is_sound)
         return 0;
     errno = EBADMSG;
     return -1;

@@ -44,18 +44,22 @@ struct joule_unfilter *joule_unfilter_create(const struct joule_pipeline *p,
 void joule_unfilter_destroy(struct joule_unfilter *u);
 
 /*
- * Turn the [len] bytes of [stored], which has room for joule_unfilter_bound
- * bytes and is used as work space, into the raw chunk [out].  Bit i of [mask]:
+ * Turn the [len] bytes of [stored] into the raw chunk [out].  Bit i of [mask]:
  * filter i was left out.  0, or -1 with EBADMSG if it is not what the filters
- * made, or does not come to [raw] bytes; [out] is then unspecified.
+ * made, or does not come to [raw] bytes, or ENOMEM; [out] is then unspecified.
  */
-int joule_unfilter(struct joule_unfilter *u, uint32_t mask, void *stored,
+int joule_unfilter(struct joule_unfilter *u, uint32_t mask, const void *stored,
                    size_t len, void *out);
 
 /*
- * Whether the chunk is what was written, as far as its outermost checksum
- * tells (fletcher32, which is quick, or that of deflate).  [stored] is left as
- * it is.  -1 with EBADMSG.
+ * Whether the chunk is sound as it is stored: its outermost checksum fits.
+ * That is fletcher32 where there is one: a pass over the stored bytes, which
+ * finds every flipped bit, and everything else but for one case in 2^32 (and 16
+ * bits of zeros that became ones, or the other way round).  Where there is
+ * deflate alone it is that of the rows (Adler-32), for which they are unpacked
+ * and counted; blocks that deflate has stored without packing are summed up as
+ * they lie.  A chunk without filters can only have the wrong size.  -1 with
+ * EBADMSG.
  */
 int joule_unfilter_check(struct joule_unfilter *u, uint32_t mask,
                          const void *stored, size_t len);

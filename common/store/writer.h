@@ -73,6 +73,9 @@ int joule_writer_add_table(struct joule_writer *writer, const char *name,
 int joule_writer_append(struct joule_writer *writer, int table,
                         const void *cells, int64_t epoch_s, int64_t mono_ns);
 
+/* Periods of a sampled series that never got a row: the file tells how many. */
+void joule_writer_add_missed(struct joule_writer *writer, uint64_t periods);
+
 /*
  * Write what there is and close the file.  Nobody may call anything else any
  * more.  -1 with errno ETIMEDOUT if that takes longer than [wait_ns]: the

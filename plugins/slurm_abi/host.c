@@ -111,20 +111,29 @@ static const char *find_dash_n(const char *text, size_t length)
     return NULL;
 }
 
-static int node_name_from_command(char *buf, size_t size)
+ssize_t joule_host_command(char *buf, size_t size)
 {
-    char text[65536];
-    const char *name;
     ssize_t length = -1;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 
     if (fd >= 0) {
-        length = read(fd, text, sizeof(text) - 1);
+        length = read(fd, buf, size - 1);
         close(fd);
     }
     if (length <= 0)
         return -1;
-    text[length] = '\0';
+    buf[length] = '\0';
+    return length;
+}
+
+static int node_name_from_command(char *buf, size_t size)
+{
+    char text[65536];
+    const char *name;
+    ssize_t length = joule_host_command(text, sizeof(text));
+
+    if (length < 0)
+        return -1;
     name = find_dash_n(text, (size_t)length);
     if (!name || !*name || strlen(name) >= size)
         return -1;

@@ -7,6 +7,7 @@
 #define JOULE_SLURM_HOST_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "common/base/error.h"
 
@@ -30,5 +31,9 @@ int joule_host_check(struct joule_error *err);
  * host name.  0, or -1 with a sentence.
  */
 int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
+
+/* The words of this process's command line, each ended by '\0', into buf[size];
+ * what does not fit is left away.  Their length, or -1. */
+ssize_t joule_host_command(char *buf, size_t size);
 
 #endif

@@ -12,8 +12,6 @@
 #include "common/source/rapl.h"
 #include "plugins/slurm_abi/conf.h"
 
-extern slurm_conf_t slurm_conf __attribute__((weak));
-
 struct row {
     const char *type; /* AcctGatherEnergyType */
     struct joule_source *(*open)(int root_fd, const struct joule_config *config,

@@ -74,8 +74,6 @@ struct dataset {
     int64_t first_ns; /* when the first came */
 };
 
-extern slurm_conf_t slurm_conf __attribute__((weak));
-
 static struct {
     enum joule_host host;
     struct joule_profile_config config;
@@ -333,6 +331,11 @@ int acct_gather_profile_p_node_step_end(void)
 int acct_gather_profile_p_task_start(uint32_t taskid)
 {
     (void)taskid;
+    /* slurmstepd has moved to the step's cgroups by now. */
+    pthread_mutex_lock(&self.lock);
+    if (self.energy)
+        joule_energy_series_settled(self.energy);
+    pthread_mutex_unlock(&self.lock);
     return SLURM_SUCCESS;
 }
 

@@ -108,6 +108,9 @@ extern int slurm_s_p_get_string(char **ret, const char *key,
                                 const s_p_hashtbl_t *table);
 extern char *slurm_get_extra_conf_path(char *conf_name);
 
+/* What slurm.conf says, in daemons and in slurmstepd; absent in other hosts. */
+extern slurm_conf_t slurm_conf __attribute__((weak));
+
 /* conf_values: what "scontrol show config" prints; freed by the list. */
 struct joule_slurm_key_pair {
     char *name;

@@ -2,7 +2,6 @@
 #include "plugins/slurm_abi/step.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 /* Offsets in stepd_step_rec_t on x86-64 (doc/slurm-abi.md). */
@@ -168,16 +168,9 @@ static bool read_title(struct title *title)
 {
     char text[4096];
     const char *at;
-    ssize_t length = -1;
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 
-    if (fd >= 0) {
-        length = read(fd, text, sizeof(text) - 1);
-        close(fd);
-    }
-    if (length <= 0)
+    if (joule_host_command(text, sizeof(text)) < 0)
         return false;
-    text[length] = '\0';
     at = strchr(text, '[');
     if (!at++ || !number(&at, &title->job_id))
         return false;

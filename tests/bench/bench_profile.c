@@ -26,12 +26,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/source/rapl.h"
 #include "common/store/config.h"
-#include "common/store/energy.h"
 #include "common/store/writer.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/series.h"
 
 #define SECONDS      75
 #define WARM         10 /* of them, that are not counted */
@@ -377,166 +376,6 @@ static void measure_bytes(struct bench_result *r)
     r->peer = bytes_of("theirs-rows");
 }
 
-/* ---- an energy series at 100 Hz ---- */
-
-#define FAST_SECONDS 20
-
-static void put_file(int dir, const char *path, const char *text, off_t size)
-{
-    int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-    if (fd < 0 || ftruncate(fd, size) < 0 || write(fd, text, strlen(text)) < 0)
-        bench_die(path, strerror(errno));
-    close(fd);
-}
-
-/* A machine of one package (Skylake-SP) with DRAM, of plain files: the reads
- * are system calls, and nothing else of the machine is. */
-static int make_machine(void)
-{
-    static const char *const dirs[] = {
-        "machine",
-        "machine/proc",
-        "machine/sys",
-        "machine/sys/devices",
-        "machine/sys/devices/system",
-        "machine/sys/devices/system/cpu",
-        "machine/sys/devices/system/cpu/cpu0",
-        "machine/sys/devices/system/cpu/cpu0/topology",
-        "machine/dev",
-        "machine/dev/cpu",
-        "machine/dev/cpu/0",
-    };
-    int dir = open(directory, O_PATH | O_DIRECTORY), root;
-    size_t i;
-
-    for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-        if (mkdirat(dir, dirs[i], 0755) < 0 && errno != EEXIST)
-            bench_die(dirs[i], strerror(errno));
-    root = openat(dir, "machine", O_PATH | O_DIRECTORY);
-    put_file(root, "proc/cpuinfo",
-             "processor\t: 0\nvendor_id\t: GenuineIntel\n"
-             "cpu family\t: 6\nmodel\t\t: 85\nmodel name\t: a benchmark\n"
-             "physical id\t: 0\ncore id\t\t: 0\ncpu cores\t: 1\n"
-             "flags\t\t: msr\n\n",
-             0);
-    put_file(root, "sys/devices/system/cpu/online", "0\n", 0);
-    put_file(root, "sys/devices/system/cpu/cpu0/topology/physical_package_id",
-             "0\n", 0);
-    put_file(root, "sys/devices/system/cpu/cpu0/topology/die_id", "0\n", 0);
-    put_file(root, "sys/devices/system/cpu/cpu0/topology/core_id", "0\n", 0);
-    put_file(root, "dev/cpu/0/msr", "", 0x621);
-    close(dir);
-    return root;
-}
-
-/* The counters go on, about 100 W, in a process that is not counted. */
-static pid_t start_counters(int root)
-{
-    int fd = openat(root, "dev/cpu/0/msr", O_WRONLY);
-    uint64_t raw = 0x12345678, unit = 0xa0e03;
-    pid_t pid;
-
-    if (fd < 0 || pwrite(fd, &unit, sizeof(unit), 0x606) < 0)
-        bench_die("dev/cpu/0/msr", strerror(errno));
-    pid = fork();
-    if (pid != 0)
-        return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (;; bench_sleep_ms(5)) {
-        raw = (raw + 8192) & UINT32_MAX;
-        if (pwrite(fd, &raw, sizeof(raw), 0x611) < 0 ||
-            pwrite(fd, &raw, sizeof(raw), 0x619) < 0)
-            _exit(2);
-    }
-}
-
-/* What the waking up costs that any sampling needs: a few us on hardware, 30
- * us and more on some virtual machines. */
-static double waking_percent(void)
-{
-    double before = cpu_ns();
-    struct timespec next;
-    int i;
-
-    prctl(PR_SET_TIMERSLACK, 1000);
-    clock_gettime(CLOCK_MONOTONIC, &next);
-    for (i = 0; i < FAST_SECONDS * 100; i++) {
-        next.tv_nsec += 10000000;
-        if (next.tv_nsec >= 1000000000) {
-            next.tv_nsec -= 1000000000;
-            next.tv_sec++;
-        }
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
-    }
-    return (cpu_ns() - before) / (FAST_SECONDS * 1e7);
-}
-
-/* In a process beside the other: under the same conditions. */
-static int start_waking(void)
-{
-    int pipes[2];
-    double percent;
-    pid_t pid;
-
-    if (pipe(pipes) < 0 || (pid = fork()) < 0)
-        bench_die("fork", strerror(errno));
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        percent = waking_percent();
-        if (write(pipes[1], &percent, sizeof(percent)) != sizeof(percent))
-            _exit(2);
-        _exit(0);
-    }
-    close(pipes[1]);
-    return pipes[0];
-}
-
-static void measure_fast(struct bench_result *r)
-{
-    struct joule_writer_options opt = {
-        .place = {.dir = directory, .user = "fast"},
-        .base = "7_0_n1",
-        .facts = {.node = "n1", .writer = PACKAGE_STRING, .tasks = 1},
-        .clock = &joule_clock_system,
-        .flush_ns = 5 * JOULE_NS_PER_S,
-        .pack = {.level = 1, .shuffle = true},
-        .queue_bytes = 1024 * 1024,
-    };
-    struct joule_energy_series_options series = {
-        .clock = &joule_clock_system, .period_ns = 10 * JOULE_NS_PER_MS};
-    struct joule_energy_series *energy;
-    struct joule_error err;
-    int root = make_machine();
-    pid_t counters = start_counters(root);
-    double before, percent;
-    int waking;
-
-    series.source = joule_rapl_create(root, NULL, &err);
-    if (!series.source)
-        bench_die("joule_rapl_create", err.text);
-    series.account = joule_account_create(
-        &joule_clock_system, (struct joule_source *)series.source, NULL);
-    series.writer = joule_writer_create(&opt, &err);
-    joule_account_begin(series.account);
-    energy = joule_energy_series_create(&series);
-    bench_sleep_ms(1000);
-    waking = start_waking();
-    before = cpu_ns();
-    bench_sleep_ms(FAST_SECONDS * 1000);
-    r->ours = (cpu_ns() - before) / (FAST_SECONDS * 1e7);
-    r->peer = NAN;
-    if (read(waking, &percent, sizeof(percent)) != sizeof(percent))
-        bench_die("waking up", "was not measured");
-    fprintf(stderr, "100 Hz: %.3f %% of a core, of which waking up %.3f\n",
-            r->ours, percent);
-    r->ours -= percent;
-    joule_energy_series_destroy(energy);
-    if (joule_writer_close(series.writer, 60 * JOULE_NS_PER_S) < 0)
-        bench_die("joule_writer_close", strerror(errno));
-    bench_stop(counters);
-}
-
 static bool is_titled(void)
 {
     char title[64] = "";
@@ -572,8 +411,6 @@ int main(int argc, char **argv)
     r = bench_measure(measure_bytes);
     good &= bench_print_row("energy sample in the file", "bytes", r,
                             BENCH_RATIO, 1.0 / 3);
-    r = bench_measure(measure_fast);
-    good &= bench_print_row("energy series at 100 Hz, waking up apart",
-                            "% of a core", r, BENCH_BELOW, 0.2);
+    good &= bench_series(directory);
     return good ? 0 : 1;
 }

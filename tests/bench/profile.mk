@@ -5,7 +5,15 @@ check_PROGRAMS += tests/bench/bench_profile
 endif
 endif
 tests_bench_bench_profile_SOURCES = tests/bench/bench_profile.c \
-	tests/bench/bench.c tests/bench/bench.h
+	tests/bench/bench.c tests/bench/bench.h \
+	tests/bench/series.c tests/bench/series.h
 tests_bench_bench_profile_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 tests_bench_bench_profile_LDFLAGS = -rdynamic
 tests_bench_bench_profile_LDADD = libjoulestore.la libjoule.la -ldl -lm
+
+# Built by who asks for it.  -rpath: to be a shared object although it is never
+# installed.
+EXTRA_LTLIBRARIES = tests/bench/shim_nosync.la
+tests_bench_shim_nosync_la_SOURCES = tests/bench/shim_nosync.c
+tests_bench_shim_nosync_la_LDFLAGS = -module -avoid-version -shared \
+	-rpath /nowhere

@@ -18,7 +18,7 @@
 #include "common/base/parse.h"
 #include "tests/fuzz/fuzz.h"
 
-#define INPUT_MAX  8192
+#define INPUT_MAX  16384
 #define STEPS_MAX  8
 #define CORPUS_MAX 256
 

@@ -6,4 +6,9 @@ tests_system_stuckfs_SOURCES = tests/system/stuckfs.c
 tests_system_stuckfs_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
 tests_system_stuckfs_LDADD = $(FUSE3_LIBS)
 
-dist_check_SCRIPTS += tests/system/test_profile.sh
+dist_check_SCRIPTS += tests/system/test_profile.sh \
+	tests/system/test_profile_loads.sh \
+	tests/system/test_profile_rate.sh \
+	tests/system/test_fuzz_store.sh \
+	tests/system/test_sh5util_more.sh
+EXTRA_DIST += tests/system/profile.sh

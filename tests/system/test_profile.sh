@@ -4,64 +4,8 @@
 # Profiles of real steps: what is in the files, whether Slurm's own sh5util
 # takes them, and what is left when things go wrong.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-PROFILE=acct_gather_profile/joule_hdf5
+. "$LIB/profile.sh"
 STUCKFS=$JOULE_BUILD/tests/system/stuckfs
-FREQ=task=1,energy=1,network=1,filesystem=1
-
-command -v h5dump > /dev/null || { skip profile "no h5dump (hdf5-tools)"; finish; }
-
-# rows FILE TABLE - its rows as lines of numbers, separated by commas
-rows() {
-    h5dump -y -w 0 -m %.6f -d "$2" "$1" | awk '
-        /^ *DATA \{/ { data = 1; next }
-        !data { next }
-        /^ *\{ *$/ { row = ""; next }
-        /^ *\},? *$/ { if (row != "") print row; row = ""; next }
-        /^ *ATTRIBUTE/ { exit }
-        { gsub(/[ ,]/, ""); row = row == "" ? $0 : row "," $0 }'
-}
-
-# attribute FILE OBJECT NAME
-attribute() {
-    h5dump -y -a "$2/$3" "$1" |
-        awk '/DATA \{/ { getline; gsub(/[ "]/, ""); print; exit }'
-}
-
-# Fails where there is no such cluster (any more): no path is built from that.
-profile_dir() {
-    local dir
-    dir=$(cluster dir "$1") && [ -n "$dir" ] || exit 1
-    echo "$dir/profile/alice"
-}
-
-# step CLUSTER SRUN-OPTION... - run a step as alice; sets JOB
-step() {
-    local name=$1 job_name
-    shift
-    job_name=p$RANDOM$RANDOM
-    cluster user "$name" srun -J "$job_name" "$@" || return 1
-    JOB=$(cluster run --timeout 10 "$name" squeue -a -h -t all -n "$job_name" -o %A)
-}
-
-# joules FILE NODE - sum over the energy series of power times time
-joules() {
-    rows "$1" "/$2/Energy" | awk -F, '
-        { sum += $3 * ($NF - before) / 1e9; before = $NF }
-        END { printf "%.3f\n", sum }'
-}
-
-# The series against what sacct says of the step, both over all nodes.
-series_is_right() {
-    local name=$1 cluster=$2 nodes=$3 sum=0 node file
-    for node in $nodes; do
-        file=$(profile_dir "$cluster")/${JOB}_0_$node.h5
-        sum=$(awk -v a="$sum" -v b="$(joules "$file" "$node")" \
-            'BEGIN { printf "%.3f\n", a + b }')
-    done
-    echo "# $name: series $sum J, sacct $(step_energy "$cluster" "$JOB.0") J"
-    check "$name: the series sums up to what sacct says" \
-        within "$sum" "$(step_energy "$cluster" "$JOB.0")" 0.5
-}
 
 # ascending FILE NODE TABLE SECONDS - one row a second, the time never falling
 ascending() {
@@ -195,19 +139,6 @@ closed() {
     [ "$(attribute "$1" "/$2" 'Joule End ns')" -gt 0 ]
 }
 
-# stepd_of CLUSTER JOB - of step 0; other clusters may have jobs of that number
-stepd_of() {
-    process_of "$(cluster dir "$1")" "^slurmstepd: \\[$2\\.0\\]"
-}
-
-# process_of DIR PATTERN - one that lives in the cluster in DIR
-process_of() {
-    local pid
-    for pid in $(pgrep -f "$2"); do
-        grep -q " $1/" "/proc/$pid/mountinfo" && { echo "$pid"; return; }
-    done
-}
-
 # kill -9 of slurmstepd: all but the last five seconds is there.
 killed() {
     local dir pid
@@ -246,7 +177,7 @@ attacks() {
     mv "$dir/.alice" "$dir/alice"
 }
 
-up prof --nodes 4 --contain --profile=$PROFILE --sim '--load square:60:100:3.1' || exit 1
+up prof --nodes 4 --contain --profile="$PROFILE" --sim '--load square:60:100:3.1' || exit 1
 mkdir -p "$SCRATCH" && chmod 1777 "$SCRATCH"
 one_node
 four_nodes
@@ -255,72 +186,10 @@ killed
 attacks
 cluster down prof
 
-# At 100 Hz.
-threads_cpu_ns() {
-    local task comm ns=0
-    for task in /proc/"$1"/task/*; do
-        read -r comm < "$task/comm" || continue
-        case $comm in
-        joule-energy | joule-profile)
-            ns=$((ns + $(cut -d' ' -f1 < "$task/schedstat"))) ;;
-        esac
-    done
-    echo "$ns"
-}
-
-# Every period of 10 ms has its row; how late the rows are.
-periods() {
-    rows "$1" "/$2/Energy" | awk -F, -v seconds="$3" '
-        { k = int($NF / 1e7); seen[k]++; off[NR] = $NF - k * 1e7 }
-        END {
-            n = asort_plain(off, NR)
-            printf "jitter: p50 %.0f us, p99 %.0f us, most %.0f us\n",
-                off[int(NR * 0.5)] / 1e3, off[int(NR * 0.99)] / 1e3, off[NR] / 1e3
-            for (k = 1; k <= seconds * 100; k++)
-                if (!(k in seen)) missing++
-            printf "%d rows, %d periods without one\n", NR, missing
-            # A machine that is shared may be away for longer than a period.
-            exit missing > seconds / 4
-        }
-        function asort_plain(a, n,    i, j, t, gap) {
-            for (gap = int(n / 2); gap > 0; gap = int(gap / 2))
-                for (i = gap + 1; i <= n; i++) {
-                    t = a[i]
-                    for (j = i; j > gap && a[j - gap] > t; j -= gap)
-                        a[j] = a[j - gap]
-                    a[j] = t
-                }
-            return n
-        }'
-}
-
-fast() {
-    local file pid from to
-    cluster user fast env JOULE_PROFILE_PERIOD=10ms srun -J fast \
-        --profile=energy sleep 60 &
-    wait_for 10 cluster run fast squeue -h -n fast -t R -o %A
-    JOB=$(cluster run fast squeue -h -n fast -o %A)
-    sleep 3
-    pid=$(stepd_of fast "$JOB")
-    from=$(threads_cpu_ns "$pid")
-    sleep 50
-    to=$(threads_cpu_ns "$pid")
-    wait
-    file=$(profile_dir fast)/${JOB}_0_node1.h5
-    # Most of it is FUSE's way to the simulated registers; tests/bench/run
-    # profile measures without it.
-    echo "# 100 Hz: $(((to - from) / 50000)) us of CPU a second, with reading"
-    periods "$file" node1 59 | note
-    check "100 Hz: every period has a row (but 1 in 400)" periods "$file" node1 59
-    series_is_right "100 Hz" fast node1
-    check "100 Hz: it says so" \
-        test "$(attribute "$file" /node1/Energy 'Joule Period ns')" = 10000000
-}
-
 # The profiles' file system stops to answer: jobs start and end all the same.
 hung() {
     local dir pid before backing slurmd
-    dir=$(cluster dir fast) && [ -d "$dir" ] ||
+    dir=$(cluster dir stuck) && [ -d "$dir" ] ||
         { not_ok "the stuck file system" "no cluster"; return; }
     backing=$dir/backing
     mkdir -p "$backing"
@@ -330,12 +199,12 @@ hung() {
     wait_for 10 grep -q " $dir/profile .* fuse" "/proc/$slurmd/mountinfo" ||
         { not_ok "the stuck file system"; return; }
     pid=$(pgrep -f "^$STUCKFS $backing")
-    step fast --profile=all sleep 7
+    step stuck --profile=all sleep 7
     check "a file system of FUSE: the file is there" \
         test "$(rows "$backing/alice/${JOB}_0_node1.h5" /node1/Energy | wc -l)" -ge 7
 
-    cluster user fast srun -J hung --profile=all sleep 12 &
-    wait_for 10 cluster run fast squeue -h -n hung -t R -o %A
+    cluster user stuck srun -J hung --profile=all sleep 12 &
+    wait_for 10 cluster run stuck squeue -h -n hung -t R -o %A
     sleep 8
     kill -STOP "$pid"
     before=${EPOCHREALTIME/./}
@@ -344,17 +213,17 @@ hung() {
     echo "# stuck in the middle: the step ended after $before s (4 left, and 10 to wait)"
     check "stuck in the middle: the step ends" test $before -le 20
     check "stuck in the middle: said in the log" \
-        test "$(cluster log fast node1 | grep -c 'file system does not answer')" = 1
+        test "$(cluster log stuck node1 | grep -c 'file system does not answer')" = 1
     before=${EPOCHREALTIME/./}
     check "stuck from the beginning: the step runs" \
-        cluster user fast srun -J hung --profile=all sleep 7
+        cluster user stuck srun -J hung --profile=all sleep 7
     before=$(((${EPOCHREALTIME/./} - before) / 1000000))
     echo "# stuck from the beginning: a step of 7 s took $before s"
     check "stuck from the beginning: the step ends" test $before -le 23
     check "stuck from the beginning: a step shorter than a flush runs" \
-        cluster user fast srun -J hung --profile=all sleep 1
+        cluster user stuck srun -J hung --profile=all sleep 1
     kill -CONT "$pid"
-    step fast --profile=all sleep 1
+    step stuck --profile=all sleep 1
     check "it answers again: the file is there" \
         test "$(attribute "$backing/alice/${JOB}_0_node1.h5" /node1 'Joule End ns')" -gt 0
     check "no slurmstepd is left" wait_for 10 no_stepd
@@ -363,14 +232,10 @@ hung() {
 }
 
 no_stepd() {
-    ! cluster run fast pgrep -f "^slurmstepd: \[$JOB"
+    ! cluster run stuck pgrep -f "^slurmstepd: \[$JOB"
 }
 
-up fast --profile=$PROFILE --gather 'JouleProfilePeriodMin=10ms' || exit 1
-fast
-step fast --profile=energy sleep 2
-check "without a wish, it is --acctg-freq" test "$(attribute \
-    "$(profile_dir fast)/${JOB}_0_node1.h5" /node1/Energy 'Joule Period ns')" = 1000000000
+up stuck --profile="$PROFILE" || exit 1
 if [ -x "$STUCKFS" ]; then
     hung
 else

@@ -99,16 +99,19 @@ static int put_table(hid_t group, const char *name, const struct nodefile *n)
     hid_t type = row_type(n);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     hsize_t rows = n->rows, unlimited = H5S_UNLIMITED;
-    hsize_t chunk = n->ours ? 4096 : 10;
+    hsize_t chunk = !n->ours ? 10 : n->rate_hz > 6 ? 4096 : 256;
     hid_t space = H5Screate_simple(1, &rows, &unlimited);
     unsigned char *data = make_rows(n, H5Tget_size(type));
     hid_t id;
     herr_t rc = -1;
 
     H5Pset_chunk(list, 1, &chunk);
-    if (n->ours)
+    if (n->ours && !n->plain)
         H5Pset_shuffle(list);
-    H5Pset_deflate(list, n->ours ? 1 : 0);
+    if (!n->plain)
+        H5Pset_deflate(list, n->ours ? 1 : 0);
+    if (n->ours && !n->plain)
+        H5Pset_fletcher32(list);
     id = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
     if (id >= 0 && data)
         rc = n->rows ? H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)

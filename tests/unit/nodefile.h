@@ -17,6 +17,7 @@ struct nodefile {
     uint64_t start_ns; /* since 1970 */
     bool ours;         /* large packed chunks and a column of ns; otherwise as
                         * Slurm's plugin has it */
+    bool plain;        /* ours, not packed */
     unsigned tasks;    /* tables below "Tasks" */
     unsigned seed;     /* of the power */
 };

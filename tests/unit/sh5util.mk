@@ -2,8 +2,12 @@
 # Profile files: their reader, the merge and what is made of them.
 if HAVE_HDF5
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_sh5util tests/unit/test_store_read
-TESTS += tests/unit/test_sh5util tests/unit/test_store_read
+SH5UTIL_TESTS = \
+	tests/unit/test_sh5util \
+	tests/unit/test_store_copy \
+	tests/unit/test_store_read
+check_PROGRAMS += $(SH5UTIL_TESTS)
+TESTS += $(SH5UTIL_TESTS)
 
 SH5UTIL_TEST_LIBS = libjoule_store_read.la libjoule.la $(HDF5_LIBS) \
 	-lz -lm $(CHECK_LIBS)
@@ -14,6 +18,12 @@ tests_unit_test_sh5util_SOURCES = tests/unit/test_sh5util.c \
 tests_unit_test_sh5util_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 tests_unit_test_sh5util_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_sh5util_LDADD = $(SH5UTIL_TEST_LIBS)
+
+tests_unit_test_store_copy_SOURCES = tests/unit/test_store_copy.c \
+	tests/unit/nodefile.c tests/unit/nodefile.h
+tests_unit_test_store_copy_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_test_store_copy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_store_copy_LDADD = $(SH5UTIL_TEST_LIBS)
 
 tests_unit_test_store_read_SOURCES = tests/unit/test_store_read.c \
 	tests/unit/nodefile.c tests/unit/nodefile.h

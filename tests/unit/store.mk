@@ -4,6 +4,7 @@
 if HAVE_CHECK
 if HAVE_HDF5
 STORE_TESTS = \
+	tests/unit/test_energy \
 	tests/unit/test_nodefile \
 	tests/unit/test_place \
 	tests/unit/test_writer
@@ -34,3 +35,10 @@ tests_unit_test_writer_SOURCES = tests/unit/test_writer.c \
 tests_unit_test_writer_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_writer_LDFLAGS = $(WRAP_DISK)
 tests_unit_test_writer_LDADD = $(STORE_LIBS)
+
+tests_unit_test_energy_SOURCES = tests/unit/test_energy.c \
+	tests/unit/fake_power.h \
+	tests/unit/rows.c tests/unit/rows.h \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_energy_CFLAGS = $(STORE_CFLAGS)
+tests_unit_test_energy_LDADD = $(STORE_LIBS)

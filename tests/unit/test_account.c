@@ -124,6 +124,46 @@ START_TEST(not_begun)
 }
 END_TEST
 
+/* Readings that are followed later, over a wrap and while the sampler goes on,
+ * come to what they would have come to at once. */
+START_TEST(followed_later)
+{
+    struct joule_reading readings[8][FAKE_MAX];
+    int64_t ns[8];
+    int i;
+
+    add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 50 * TICKS_PER_J);
+    account = joule_account_create(&fake.clock, &fake.source, NULL);
+    errno = 0;
+    ck_assert_int_eq(joule_account_follow(account, readings[0], 0, &got), -1);
+    ck_assert_int_eq(errno, EINVAL);
+    joule_account_destroy(account);
+    sampler_start();
+    account_start();
+    for (i = 0; i < 8; i++) {
+        pass(100 * MS, 20);
+        if (i % 3 == 2)
+            sampler_run();
+        ns[i] = joule_account_read(account, readings[i]);
+        ck_assert_int_eq(ns[i], fake.now_ns);
+    }
+    for (i = 0; i < 8; i++) {
+        ck_assert_int_eq(
+            joule_account_follow(account, readings[i], ns[i], &got), 0);
+        ck_assert_int_eq(got.mono_ns, ns[i]);
+        ck_assert_int_eq(got.elapsed_ns, (i + 1) * 100 * MS);
+        ck_assert_uint_eq(got.used_uj, (uint64_t)(i + 1) * 20 * 1000000);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+        ck_assert_uint_eq(got.node_mw, 200000);
+    }
+    ck_assert_int_eq(got.gap_ns, 0);
+    /* And at once again. */
+    pass(100 * MS, 20);
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 9 * 20 * 1000000);
+}
+END_TEST
+
 START_TEST(no_memory)
 {
     fail_calloc = 1;
@@ -1111,6 +1151,7 @@ int main(void)
 
     tcase_add_checked_fixture(bad, setup, teardown);
     tcase_add_test(bad, not_begun);
+    tcase_add_test(bad, followed_later);
     tcase_add_test(bad, no_memory);
     tcase_add_test(bad, destroy_null);
     tcase_add_test(bad, never_moves);

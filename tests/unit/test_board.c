@@ -284,7 +284,7 @@ START_TEST(board_is_fifo)
     make_board(1);
     tree_remove(&tree, BOARD);
     ck_assert_int_eq(mkfifoat(tree.fd, BOARD, 0600), 0);
-    refused_by_both(EPERM, "not of the expected type");
+    refused_by_both(EPERM, "not a regular file");
 }
 END_TEST
 

@@ -345,6 +345,44 @@ START_TEST(rows_come_back)
 }
 END_TEST
 
+/* Rows that deflate cannot make smaller lie as they are, with a checksum. */
+START_TEST(noise_is_not_packed)
+{
+    static uint64_t rows[64][ROWS_FIELDS + 3], back[64][ROWS_FIELDS + 3];
+    const struct joule_pack *pack = &packs[1 + _i];
+    int fd = must_open(), i;
+    struct joule_nodefile *file = must_create(fd);
+    unsigned char *bytes = (unsigned char *)rows;
+    hsize_t first = 0, size;
+    haddr_t at;
+    unsigned mask, seed = 7;
+    hid_t id, set, type;
+
+    for (i = 0; i < (int)sizeof(rows); i++)
+        bytes[i] = (unsigned char)(rand_r(&seed) >> 7);
+    must_add(file, "Energy", pack, 64);
+    for (i = 0; i < 64; i++)
+        ck_assert_int_eq(
+            joule_table_append(joule_nodefile_table(file, 0), rows[i]), 0);
+    ck_assert_int_eq(joule_nodefile_finish(file, 1, 2), 0);
+    joule_nodefile_destroy(file);
+    close(fd);
+    id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    set = H5Dopen2(id, "/n1/Energy", H5P_DEFAULT);
+    type = H5Dget_type(set);
+    ck_assert_int_ge(H5Dget_chunk_info_by_coord(set, &first, &mask, &at, &size),
+                     0);
+    ck_assert_uint_eq(mask, pack->shuffle ? 3 : 1);
+    ck_assert_uint_eq(size, sizeof(rows) + 4);
+    ck_assert_int_ge(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, back),
+                     0);
+    ck_assert_mem_eq(back, rows, sizeof(rows));
+    H5Tclose(type);
+    H5Dclose(set);
+    H5Fclose(id);
+}
+END_TEST
+
 /* More chunks than a node of the B-tree holds, and more tables than a node of
  * the group does. */
 START_TEST(large)
@@ -757,6 +795,7 @@ int main(void)
     tcase_add_test(tc, format);
     tcase_add_test(tc, a_second_run_has_a_group_of_its_own);
     tcase_add_loop_test(tc, rows_come_back, 0, 7 * COUNT(packs));
+    tcase_add_loop_test(tc, noise_is_not_packed, 0, COUNT(packs) - 1);
     tcase_add_test(tc, large);
     tcase_add_test(tc, a_copy_is_the_same_and_smaller);
     tcase_add_test(tc, a_failed_commit_loses_nothing);

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "common/store/copy.h"
+#include "common/store/fletcher.h"
 #include "common/store/hdferror.h"
 #include "common/store/pool.h"
 #include "common/store/reader.h"
@@ -306,6 +307,111 @@ START_TEST(walk_both_layouts)
 }
 END_TEST
 
+/* What HDF5's own filter makes of len bytes: data and checksum. */
+static void fletcher_by_hdf5(const unsigned char *data, size_t len,
+                             unsigned char *ret)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t count = len, first = 0;
+    hid_t space = H5Screate_simple(1, &count, NULL), file, set;
+    uint32_t mask = 9;
+
+    H5Pset_fapl_core(access, 1 << 20, false);
+    file = H5Fcreate("in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pset_chunk(list, 1, &count);
+    H5Pset_fletcher32(list);
+    set = H5Dcreate2(file, "x", H5T_STD_U8LE, space, H5P_DEFAULT, list,
+                     H5P_DEFAULT);
+    ck_assert_int_ge(
+        H5Dwrite(set, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, data),
+        0);
+    ck_assert_int_ge(H5Dflush(set), 0);
+    ck_assert_int_ge(H5Dread_chunk(set, H5P_DEFAULT, &first, &mask, ret), 0);
+    ck_assert_uint_eq(mask, 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Fclose(file);
+    H5Pclose(list);
+    H5Pclose(access);
+}
+
+/* Lengths around those of a block; zeros, ones, what only just folds, and
+ * anything. */
+START_TEST(fletcher_agrees_with_hdf5)
+{
+    static const size_t lens[] = {1,   2,   3,    7,     8,    9,
+                                  15,  16,  2879, 2880,  2881, 2888,
+                                  719, 721, 5761, 40000, 65535};
+    static unsigned char data[65536], sealed[65536 + 8];
+    size_t len = lens[_i / 5];
+
+    for (size_t i = 0; i < len; i++)
+        data[i] = _i % 5 == 0   ? 0
+                  : _i % 5 == 1 ? 0xFF
+                  : _i % 5 == 2 ? i == len / 2
+                  : _i % 5 == 3 ? (i & 1 ? 0xFE : 0xFF)
+                                : (unsigned char)(i * i * 2654435761u >> 13);
+    fletcher_by_hdf5(data, len, sealed);
+    ck_assert_mem_eq(sealed, data, len);
+    ck_assert(joule_fletcher_check(sealed, len + JOULE_FLETCHER_SIZE));
+    memset(sealed + len, 0x55, JOULE_FLETCHER_SIZE);
+    joule_fletcher_put(sealed, len);
+    ck_assert(joule_fletcher_check(sealed, len + JOULE_FLETCHER_SIZE));
+    for (size_t bit = 0; bit < len * 8; bit += len / 40 + 1) {
+        sealed[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        ck_assert(!joule_fletcher_check(sealed, len + JOULE_FLETCHER_SIZE));
+        sealed[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    for (size_t cut = 0; cut < JOULE_FLETCHER_SIZE; cut++)
+        ck_assert(!joule_fletcher_check(sealed, cut));
+}
+END_TEST
+
+/* A bit of a chunk flipped, in a file as the writer makes it: the chunk's rows
+ * are lost and counted, the others come over. */
+START_TEST(flipped_bit_of_a_chunk_is_found)
+{
+    struct nodefile n = node;
+    hsize_t first = 0, size = 0;
+    haddr_t at = 0;
+    unsigned mask;
+    hid_t file, set;
+    int fd;
+    unsigned char byte;
+
+    n.ours = true;
+    n.rate_hz = 1;
+    n.tasks = 0;
+    n.rows = 600; /* 256, 256, 88 */
+    ck_assert_int_eq(nodefile_write(path, &n), 0);
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    set = H5Dopen2(file, "/n1/Energy", H5P_DEFAULT);
+    first = 256;
+    ck_assert_int_ge(H5Dget_chunk_info_by_coord(set, &first, &mask, &at, &size),
+                     0);
+    H5Dclose(set);
+    H5Fclose(file);
+    fd = open(path, O_RDWR);
+    for (hsize_t i = 0; i < size * 8; i += size * 8 / 50) {
+        off_t where = (off_t)(at + i / 8);
+
+        ck_assert_int_eq(pread(fd, &byte, 1, where), 1);
+        byte ^= (unsigned char)(1u << i % 8);
+        ck_assert_int_eq(pwrite(fd, &byte, 1, where), 1);
+        ck_assert_int_eq(walk(path), 0);
+        ck_assert_uint_eq(seen.lost, 256);
+        ck_assert_uint_eq(seen.rows, 344);
+        byte ^= (unsigned char)(1u << i % 8);
+        ck_assert_int_eq(pwrite(fd, &byte, 1, where), 1);
+    }
+    ck_assert_int_eq(walk(path), 0);
+    ck_assert_uint_eq(seen.lost, 0);
+    ck_assert_uint_eq(seen.rows, 600);
+    close(fd);
+}
+END_TEST
+
 START_TEST(links_and_twice_reached)
 {
     hid_t file, group;
@@ -549,11 +655,13 @@ int main(void)
     tcase_add_test(plain, unsound_types);
     tcase_add_test(plain, values_of_all_widths);
     tcase_add_test(plain, deflate_at_all_levels);
+    tcase_add_loop_test(plain, fletcher_agrees_with_hdf5, 0, 17 * 5);
     tcase_add_test(plain, decoder_believes_nothing);
     tcase_add_loop_test(plain, pool_in_order, 1, 4);
     tcase_set_timeout(plain, 120);
     tcase_add_checked_fixture(files, setup, teardown);
     tcase_add_test(files, walk_both_layouts);
+    tcase_add_test(files, flipped_bit_of_a_chunk_is_found);
     tcase_add_test(files, links_and_twice_reached);
     tcase_add_test(files, outside_data_is_refused);
     tcase_add_test(files, cut_files_give_whole_rows);

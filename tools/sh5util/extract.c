@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/sh5util/extract.h"
-
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/store/hdferror.h"
 #include "common/store/reader.h"
 #include "tools/sh5util/cells.h"
-#include "tools/sh5util/options.h"
-#include "tools/sh5util/select.h"
+#include "tools/sh5util/extraction.h"
 #include "tools/sh5util/totals.h"
-
-#define CPU_S  5
-#define WALL_S 60
 
 /* A worker reads so many bytes of rows at a time. */
 #define BATCH_SIZE ((size_t)128 << 10)
@@ -24,26 +16,9 @@
 /* Tables are put together into tasks of about so many rows. */
 #define TASK_ROWS 65536
 
-struct extract {
-    const struct joule_extract_request *request;
-    struct joule_plan plan;
-    struct joule_selection selection;
-    size_t *first; /* table of each task, and one more */
-    size_t tasks;
-    struct joule_text text;
-};
-
-static int open_task(void *arg, size_t task, struct joule_error *err)
-{
-    const struct extract *x = arg;
-
-    (void)task;
-    return joule_text_open(&x->text, err);
-}
-
 /* In the worker: one table, and what its rows begin with. */
 struct reading {
-    const struct extract *x;
+    const struct joule_extraction *x;
     const struct joule_plan_table *table;
     struct joule_rows *rows;
     const struct joule_rowtype *type;
@@ -167,7 +142,8 @@ static int read_all(struct reading *r, struct joule_error *err)
     return rc;
 }
 
-static int read_table(const struct extract *x, struct joule_reader *reader,
+static int read_table(const struct joule_extraction *x,
+                      struct joule_reader *reader,
                       const struct joule_plan_table *table,
                       struct joule_out *out, uint64_t *lost,
                       struct joule_error *err)
@@ -195,7 +171,7 @@ static int read_table(const struct extract *x, struct joule_reader *reader,
 static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
-    const struct extract *x = arg;
+    const struct joule_extraction *x = arg;
     struct joule_reader *reader;
     struct joule_error why = {""};
     uint64_t lost = 0;
@@ -224,49 +200,39 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
     return why.text[0] ? joule_error_set(err, EBADMSG, "%s", why.text) : 0;
 }
 
-static int take(void *arg, size_t task, const void *data, size_t len,
-                struct joule_error *err)
+static int choose(struct joule_extraction *x, struct joule_error *err)
 {
-    struct extract *x = arg;
-
-    (void)task;
-    return joule_text_rows(&x->text, data, len, err);
-}
-
-static int ended(void *arg, size_t task, int errnum, const char *sentence,
-                 struct joule_error *err)
-{
-    struct extract *x = arg;
-
-    (void)task;
-    (void)err;
-    if (errnum)
-        joule_text_failed(&x->text, x->request->input, sentence);
-    return 0;
-}
-
-static int cut_tasks(struct extract *x, struct joule_error *err)
-{
+    const struct joule_extract_request *r = x->request;
     const struct joule_selection *s = &x->selection;
     uint64_t rows = 0;
 
-    x->first = calloc(s->tables + 1, sizeof(*x->first));
-    if (!x->first)
-        return joule_error_set(err, ENOMEM, "out of memory");
+    if (s->tables == 0)
+        return joule_error_set(err, ENOENT,
+                               "%s: nothing in it fits (series "
+                               "%s, node %s)",
+                               r->input, r->series ? r->series : "any",
+                               r->node ? r->node : "any");
+    if (joule_extraction_cut(x, err) < 0)
+        return -1;
     for (size_t i = 0; i < s->tables; i++) {
         if (rows == 0)
-            x->first[x->tasks++] = i;
+            joule_extraction_task(x, i);
         /* One at least: a table without rows takes time, too. */
         rows +=
             s->table[i]->rows < TASK_ROWS ? s->table[i]->rows + 64 : TASK_ROWS;
         if (rows >= TASK_ROWS)
             rows = 0;
     }
-    x->first[x->tasks] = s->tables;
     return 0;
 }
 
-static int write_head(struct extract *x, struct joule_error *err)
+static void say(const struct joule_extraction *x)
+{
+    fprintf(stderr, "sh5util: Extracting job data from %s into %s\n",
+            x->request->input, x->request->output);
+}
+
+static int write_head(struct joule_extraction *x, struct joule_error *err)
 {
     const struct joule_selection *s = &x->selection;
     char(*made)[JOULE_STORE_NAME_MAX + 4];
@@ -305,67 +271,15 @@ static int write_head(struct extract *x, struct joule_error *err)
     return rc;
 }
 
-static int run(struct extract *x, struct joule_error *err)
-{
-    const struct joule_extract_request *r = x->request;
-    const struct joule_work work = {
-        .open = open_task,
-        .run = run_task,
-        .take = take,
-        .ended = ended,
-        .arg = x,
-        .cpu_s = CPU_S,
-        .wall_s = WALL_S,
-    };
-
-    x->text.fd = joule_text_input(r->input, err);
-    if (x->text.fd < 0)
-        return -1;
-    if (joule_plan_read(x->text.fd, &x->plan, err) < 0)
-        return joule_error_set(err, errno, "%s: %s", r->input, err->text);
-    if (x->plan.notes)
-        joule_text_failed(&x->text, r->input, x->plan.first_note.text);
-    if (joule_select(&x->plan, r->job, r->node, r->series, &x->selection) < 0)
-        return joule_error_set(err, errno, "out of memory");
-    if (x->selection.tables == 0)
-        return joule_error_set(err, ENOENT,
-                               "%s: nothing in it fits (series "
-                               "%s, node %s)",
-                               r->input, r->series ? r->series : "any",
-                               r->node ? r->node : "any");
-    if (joule_outfile_open(&x->text.out, r->output, err) < 0)
-        return -1;
-    fprintf(stderr, "sh5util: Extracting job data from %s into %s\n", r->input,
-            r->output);
-    if (cut_tasks(x, err) < 0 || write_head(x, err) < 0 ||
-        joule_pool_run(&work, x->tasks, r->readers, err) < 0)
-        return -1;
-    if (x->text.failed && !x->text.has_rows)
-        return joule_error_set(err, ENODATA, "nothing could be read from %s",
-                               r->input);
-    if (joule_text_tail(&x->text, err) < 0)
-        return -1;
-    return joule_outfile_commit(&x->text.out, err);
-}
-
 int joule_extract(const struct joule_extract_request *request)
 {
-    struct extract x = {.request = request};
-    struct joule_error err = {""};
-    int rc;
+    static const struct joule_extract_kind kind = {
+        .choose = choose,
+        .say = say,
+        .head = write_head,
+        .run = run_task,
+    };
+    struct joule_extraction x = {.request = request};
 
-    x.text.json = request->json;
-    x.text.fd = x.text.out.fd = x.text.out.dir_fd = -1;
-    rc = run(&x, &err);
-    if (rc < 0)
-        fprintf(stderr, "sh5util: %s\n", err.text);
-    joule_outfile_abandon(&x.text.out);
-    joule_selection_free(&x.selection);
-    joule_plan_free(&x.plan);
-    free(x.first);
-    if (x.text.fd >= 0)
-        close(x.text.fd);
-    if (rc < 0)
-        return JOULE_EXIT_NOTHING;
-    return x.text.failed ? JOULE_EXIT_PART : JOULE_EXIT_ALL;
+    return joule_extraction_run(&x, &kind);
 }

@@ -27,7 +27,7 @@ int joule_extract(const struct joule_extract_request *request);
 int joule_extract_item(const struct joule_extract_request *request);
 int joule_extract_list(const struct joule_extract_request *request);
 
-/* What the first two share: rows of text from workers into a file. */
+/* Rows of text from workers into a file. */
 struct joule_text {
     struct joule_outfile out;
     int fd; /* of the job file */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/columns.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Power, node_uJ, and a column for each domain; or two for each label and
+ * node_uJ. */
+#define COLUMNS_MAX (2 * JOULE_DOMAINS_MAX + 2)
+
+union cell {
+    uint64_t u;
+    double d;
+};
+
+_Static_assert(sizeof(union cell) == 8, "a column is eight bytes");
+
+struct joule_columns {
+    const struct joule_source *source;
+    bool primed;
+    int64_t before_ns;
+    uint64_t before_uj;
+    uint64_t domain_before_uj[JOULE_DOMAINS_MAX];
+    union cell row[COLUMNS_MAX];
+    size_t count;
+    struct joule_column column[COLUMNS_MAX];
+};
+
+static void add(struct joule_columns *c, bool is_double, const char *stem,
+                const char *suffix)
+{
+    struct joule_column *column = &c->column[c->count++];
+
+    snprintf(column->name, sizeof(column->name), "%.31s%s", stem, suffix);
+    column->is_double = is_double;
+}
+
+static void add_all(struct joule_columns *c)
+{
+    const struct joule_source *source = c->source;
+    char stem[sizeof(source->domains[0].name)];
+    size_t i;
+    char *p;
+
+    if (joule_source_is_power(source)) {
+        for (i = 0; i < source->domain_count; i++)
+            add(c, false, source->domains[i].name, "Power");
+    } else {
+        add(c, false, "Power", "");
+    }
+    add(c, false, "node_uJ", "");
+    for (i = 0; i < source->domain_count; i++) {
+        memcpy(stem, source->domains[i].name, sizeof(stem));
+        for (p = stem; *p; p++) {
+            if (*p == '-')
+                *p = '_';
+        }
+        add(c, true, stem, "_mW");
+    }
+}
+
+struct joule_columns *joule_columns_create(const struct joule_source *source)
+{
+    struct joule_columns *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->source = source;
+    add_all(c);
+    return c;
+}
+
+void joule_columns_destroy(struct joule_columns *c)
+{
+    free(c);
+}
+
+const struct joule_column *joule_columns_list(const struct joule_columns *c,
+                                              size_t *ret_count)
+{
+    *ret_count = c->count;
+    return c->column;
+}
+
+static double domain_mw(const struct joule_columns *c,
+                        const struct joule_account_reading *reading, size_t i,
+                        int64_t ns)
+{
+    if (reading->domain_mw && reading->domain_mw[i] == JOULE_MW_UNKNOWN)
+        return NAN;
+    return (double)(reading->domain_uj[i] - c->domain_before_uj[i]) * 1e6 /
+           (double)ns;
+}
+
+static uint64_t watts(double mw)
+{
+    return mw >= 0 && mw < 1e12 ? (uint64_t)(mw / 1000 + 0.5) : 0;
+}
+
+static void fill_row(struct joule_columns *c,
+                     const struct joule_account_reading *reading, int64_t ns)
+{
+    const struct joule_source *source = c->source;
+    union cell *cell = c->row;
+    size_t i;
+
+    if (joule_source_is_power(source)) {
+        for (i = 0; i < source->domain_count; i++)
+            (cell++)->u = watts(domain_mw(c, reading, i, ns));
+    } else {
+        (cell++)->u =
+            watts((double)(reading->used_uj - c->before_uj) * 1e6 / (double)ns);
+    }
+    (cell++)->u = reading->used_uj;
+    for (i = 0; i < source->domain_count; i++)
+        (cell++)->d = domain_mw(c, reading, i, ns);
+}
+
+void *joule_columns_row(struct joule_columns *c,
+                        const struct joule_account_reading *reading)
+{
+    int64_t ns = reading->mono_ns - c->before_ns;
+    void *row = NULL;
+
+    if (joule_source_is_power(c->source) &&
+        reading->node_mw == JOULE_MW_UNKNOWN) {
+        c->primed = false;
+        return NULL;
+    }
+    if (c->primed && ns <= 0)
+        return NULL;
+    if (c->primed) {
+        fill_row(c, reading, ns);
+        row = c->row;
+    }
+    c->primed = true;
+    c->before_ns = reading->mono_ns;
+    c->before_uj = reading->used_uj;
+    memcpy(c->domain_before_uj, reading->domain_uj,
+           c->source->domain_count * sizeof(reading->domain_uj[0]));
+    return row;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * columns.h - the energy series of a profile: its columns, and the row of the
+ * time between two readings of an account.
+ *
+ * Counters: "Power" (W, unsigned, as Slurm's own plugins), "node_uJ"
+ * (unsigned: the node's energy since the account began), then the mean power
+ * of each domain since the reading before, "package_0_mW", "dram_0_mW", ...
+ * (double).
+ *
+ * Of a power source: the mean power of each label, "NodePower" (W, unsigned, as
+ * Slurm's own plugin), "Socket0Power", ..., then "node_uJ", then each label
+ * once more, "Node_mW", "Socket0_mW", ... (double).  A label other than the
+ * node's that is not measured at that time is NaN in the latter and 0 in the
+ * former, which has no such value.
+ *
+ * There is a row only for time that was measured: none for the first reading,
+ * and none while the BMC does not answer.
+ */
+#ifndef JOULE_BOARD_COLUMNS_H
+#define JOULE_BOARD_COLUMNS_H
+
+#include "common/board/account.h"
+
+struct joule_column {
+    char name[40];
+    bool is_double; /* else unsigned, 64 bits */
+};
+
+struct joule_columns;
+
+/* [source] is borrowed until destroy.  NULL with errno ENOMEM. */
+struct joule_columns *joule_columns_create(const struct joule_source *source);
+void joule_columns_destroy(struct joule_columns *columns);
+
+/* All columns; they live as long as [columns]. */
+const struct joule_column *
+joule_columns_list(const struct joule_columns *columns, size_t *ret_count);
+
+/* The cells of the row that [reading] ends, 8 bytes a column, which live until
+ * the next call; NULL: it ends none, but begins one.  Readings of an account
+ * whose source is that of [columns], in the order of their times. */
+void *joule_columns_row(struct joule_columns *columns,
+                        const struct joule_account_reading *reading);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads are measured by what the scheduler says of each, exact to the
+ * nanosecond and not by ticks.  The thread that does nothing has the same
+ * priority and sleeps in the same way, half a period apart: under the same
+ * conditions, in the same process.
+ */
+#include "tests/bench/series.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/source/rapl.h"
+#include "common/store/energy.h"
+#include "common/store/punctual.h"
+#include "common/store/writer.h"
+#include "config.h"
+#include "tests/bench/bench.h"
+
+#define PERIOD_NS (10 * JOULE_NS_PER_MS)
+#define SECONDS   20
+#define WARM      6 /* the file is made at the first flush, after 5 s */
+#define BUSY      2 /* tasks for each CPU */
+
+/* ---- a machine ---- */
+
+static void put_file(int dir, const char *path, const char *text, off_t size)
+{
+    int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    if (fd < 0 || ftruncate(fd, size) < 0 || write(fd, text, strlen(text)) < 0)
+        bench_die(path, strerror(errno));
+    close(fd);
+}
+
+/* A machine of one package (Skylake-SP) with DRAM, of plain files: the reads
+ * are system calls, and nothing else of the machine is. */
+static int make_machine(const char *directory)
+{
+    static const char *const dirs[] = {
+        "machine",
+        "machine/proc",
+        "machine/sys",
+        "machine/sys/devices",
+        "machine/sys/devices/system",
+        "machine/sys/devices/system/cpu",
+        "machine/sys/devices/system/cpu/cpu0",
+        "machine/sys/devices/system/cpu/cpu0/topology",
+        "machine/dev",
+        "machine/dev/cpu",
+        "machine/dev/cpu/0",
+    };
+    int dir = open(directory, O_PATH | O_DIRECTORY), root;
+    size_t i;
+
+    for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+        if (mkdirat(dir, dirs[i], 0755) < 0 && errno != EEXIST)
+            bench_die(dirs[i], strerror(errno));
+    root = openat(dir, "machine", O_PATH | O_DIRECTORY);
+    put_file(root, "proc/cpuinfo",
+             "processor\t: 0\nvendor_id\t: GenuineIntel\n"
+             "cpu family\t: 6\nmodel\t\t: 85\nmodel name\t: a benchmark\n"
+             "physical id\t: 0\ncore id\t\t: 0\ncpu cores\t: 1\n"
+             "flags\t\t: msr\n\n",
+             0);
+    put_file(root, "sys/devices/system/cpu/online", "0\n", 0);
+    put_file(root, "sys/devices/system/cpu/cpu0/topology/physical_package_id",
+             "0\n", 0);
+    put_file(root, "sys/devices/system/cpu/cpu0/topology/die_id", "0\n", 0);
+    put_file(root, "sys/devices/system/cpu/cpu0/topology/core_id", "0\n", 0);
+    put_file(root, "dev/cpu/0/msr", "", 0x621);
+    close(dir);
+    return root;
+}
+
+/* The counters go on, about 100 W, in a process that is not counted. */
+static pid_t start_counters(int root)
+{
+    int fd = openat(root, "dev/cpu/0/msr", O_WRONLY);
+    uint64_t raw = 0x12345678, unit = 0xa0e03;
+    pid_t pid;
+
+    if (fd < 0 || pwrite(fd, &unit, sizeof(unit), 0x606) < 0)
+        bench_die("dev/cpu/0/msr", strerror(errno));
+    pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;; bench_sleep_ms(50)) {
+        raw = (raw + 81920) & UINT32_MAX;
+        if (pwrite(fd, &raw, sizeof(raw), 0x611) < 0 ||
+            pwrite(fd, &raw, sizeof(raw), 0x619) < 0)
+            _exit(2);
+    }
+}
+
+/* ---- threads ---- */
+
+static joule_stop bare_stop;
+
+static void *wake_up(void *arg)
+{
+    struct timespec ts;
+    int64_t next_ns;
+
+    (void)arg;
+    prctl(PR_SET_NAME, "bare");
+    joule_punctual_start();
+    joule_punctual_hurry();
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    next_ns = ts.tv_sec * JOULE_NS_PER_S + ts.tv_nsec;
+    while (joule_punctual_sleep(&bare_stop, next_ns))
+        next_ns += PERIOD_NS;
+    return NULL;
+}
+
+/* One line of a file of a thread of this process; false: it is gone. */
+static bool read_line(const char *tid, const char *file, char *text, int size)
+{
+    char path[300];
+    FILE *f;
+    bool is_read;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%s/%s", tid, file);
+    f = fopen(path, "r");
+    if (!f)
+        return false;
+    is_read = fgets(text, size, f) != NULL;
+    fclose(f);
+    text[strcspn(text, "\n")] = '\0';
+    return is_read;
+}
+
+/* CPU time of the thread of this process that has that name. */
+static double thread_ns(const char *name)
+{
+    DIR *dir = opendir("/proc/self/task");
+    struct dirent *entry;
+    char text[128];
+    double ns = -1;
+
+    while (dir && (entry = readdir(dir)) != NULL)
+        if (read_line(entry->d_name, "comm", text, sizeof(text)) &&
+            strcmp(text, name) == 0 &&
+            read_line(entry->d_name, "schedstat", text, sizeof(text)))
+            ns = strtod(text, NULL);
+    if (dir)
+        closedir(dir);
+    if (ns < 0)
+        bench_die(name, "there is no such thread, or no /proc/self/schedstat");
+    return ns;
+}
+
+static const char *const threads[] = {"bare", "joule-energy", "joule-profile"};
+
+#define THREADS (sizeof(threads) / sizeof(threads[0]))
+
+/* Of each thread, us of CPU a period. */
+static void measure(double us[THREADS])
+{
+    size_t i;
+
+    for (i = 0; i < THREADS; i++)
+        us[i] = -thread_ns(threads[i]);
+    bench_sleep_ms(SECONDS * 1000);
+    for (i = 0; i < THREADS; i++)
+        us[i] = (us[i] + thread_ns(threads[i])) / 1e3 /
+                (SECONDS * JOULE_NS_PER_S / PERIOD_NS);
+}
+
+/* ---- tasks that fill the machine ---- */
+
+static void start_tasks(pid_t *pids, long count)
+{
+    long i;
+
+    for (i = 0; i < count; i++) {
+        pids[i] = fork();
+        if (pids[i] < 0)
+            bench_die("fork", strerror(errno));
+        if (pids[i] > 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            ;
+    }
+}
+
+static bool report(const char *name, const double us[THREADS])
+{
+    struct bench_result r = {.ours = (us[1] + us[2] - us[0]) / 100,
+                             .peer = NAN};
+
+    fprintf(stderr,
+            "100 Hz, %s: us of CPU a period: %.1f waking up and nothing else, "
+            "%.1f sampling, %.1f writing; %% of a core: %.3f in all, %.3f of "
+            "them waking up\n",
+            name, us[0], us[1], us[2], (us[1] + us[2]) / 100, us[0] / 100);
+    return bench_print_row(name, "% of a core", r, BENCH_BELOW, 0.2);
+}
+
+static struct joule_writer *open_writer(const char *directory)
+{
+    struct joule_writer_options opt = {
+        .place = {.dir = directory, .user = "fast"},
+        .base = "7_0_n1",
+        .facts = {.node = "n1", .writer = PACKAGE_STRING, .tasks = 1},
+        .clock = &joule_clock_system,
+        .flush_ns = 5 * JOULE_NS_PER_S,
+        .pack = {.level = 1, .shuffle = true},
+        .queue_bytes = 1024 * 1024,
+    };
+    struct joule_error err;
+    struct joule_writer *writer = joule_writer_create(&opt, &err);
+
+    if (!writer)
+        bench_die("joule_writer_create", err.text);
+    return writer;
+}
+
+bool bench_series(const char *directory)
+{
+    long tasks = BUSY * sysconf(_SC_NPROCESSORS_ONLN), i;
+    pid_t *pids = calloc((size_t)tasks, sizeof(*pids)), counters;
+    struct joule_energy_series_options opt = {.clock = &joule_clock_system,
+                                              .period_ns = PERIOD_NS};
+    int root = make_machine(directory);
+    struct joule_energy_series *energy;
+    struct joule_source *source;
+    double us[THREADS];
+    struct joule_error err;
+    pthread_t bare;
+    bool good;
+
+    counters = start_counters(root);
+    source = joule_rapl_create(root, NULL, &err);
+    if (!source)
+        bench_die("joule_rapl_create", err.text);
+    opt.source = source;
+    opt.account = joule_account_create(&joule_clock_system, source, NULL);
+    opt.writer = open_writer(directory);
+    joule_account_begin(opt.account);
+    energy = joule_energy_series_create(&opt);
+    if (!pids || !energy || pthread_create(&bare, NULL, wake_up, NULL) != 0)
+        bench_die("the series", "does not start");
+    joule_energy_series_settled(energy);
+    bench_sleep_ms(WARM * 1000);
+    measure(us);
+    good = report("series at 100 Hz over waking up, idle machine", us);
+    start_tasks(pids, tasks);
+    measure(us);
+    good &= report("series at 100 Hz over waking up, all CPUs busy", us);
+    for (i = 0; i < tasks; i++)
+        bench_stop(pids[i]);
+    joule_punctual_stop(&bare_stop);
+    pthread_join(bare, NULL);
+    joule_energy_series_destroy(energy);
+    if (joule_writer_close(opt.writer, 60 * JOULE_NS_PER_S) < 0)
+        bench_die("joule_writer_close", strerror(errno));
+    joule_account_destroy(opt.account);
+    joule_source_destroy(source);
+    bench_stop(counters);
+    free(pids);
+    return good;
+}

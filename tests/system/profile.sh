@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# profile.sh - steps that are profiled, and what is in their files; source it
+# after lib.sh.
+# shellcheck disable=SC2034  # for the tests
+PROFILE=acct_gather_profile/joule_hdf5
+# shellcheck disable=SC2034  # likewise
+FREQ=task=1,energy=1,network=1,filesystem=1
+
+command -v h5dump > /dev/null || { skip profile "no h5dump (hdf5-tools)"; finish; }
+
+# rows FILE TABLE - its rows as lines of numbers, separated by commas
+rows() {
+    h5dump -y -w 0 -m %.6f -d "$2" "$1" | awk '
+        /^ *DATA \{/ { data = 1; next }
+        !data { next }
+        /^ *\{ *$/ { row = ""; next }
+        /^ *\},? *$/ { if (row != "") print row; row = ""; next }
+        /^ *ATTRIBUTE/ { exit }
+        { gsub(/[ ,]/, ""); row = row == "" ? $0 : row "," $0 }'
+}
+
+# attribute FILE OBJECT NAME
+attribute() {
+    h5dump -y -a "$2/$3" "$1" |
+        awk '/DATA \{/ { getline; gsub(/[ "]/, ""); print; exit }'
+}
+
+# Fails where there is no such cluster (any more): no path is built from that.
+profile_dir() {
+    local dir
+    dir=$(cluster dir "$1") && [ -n "$dir" ] || exit 1
+    echo "$dir/profile/alice"
+}
+
+# step CLUSTER SRUN-OPTION... - run a step as alice; sets JOB
+step() {
+    local name=$1 job_name
+    shift
+    job_name=p$RANDOM$RANDOM
+    cluster user "$name" srun -J "$job_name" "$@" || return 1
+    JOB=$(cluster run --timeout 10 "$name" squeue -a -h -t all -n "$job_name" -o %A)
+}
+
+# joules FILE NODE - sum over the energy series of power times time
+joules() {
+    rows "$1" "/$2/Energy" | awk -F, '
+        { sum += $3 * ($NF - before) / 1e9; before = $NF }
+        END { printf "%.3f\n", sum }'
+}
+
+# The series against what sacct says of the step, both over all nodes.
+series_is_right() {
+    local name=$1 cluster=$2 nodes=$3 sum=0 node file
+    for node in $nodes; do
+        file=$(profile_dir "$cluster")/${JOB}_0_$node.h5
+        sum=$(awk -v a="$sum" -v b="$(joules "$file" "$node")" \
+            'BEGIN { printf "%.3f\n", a + b }')
+    done
+    echo "# $name: series $sum J, sacct $(step_energy "$cluster" "$JOB.0") J"
+    check "$name: the series sums up to what sacct says" \
+        within "$sum" "$(step_energy "$cluster" "$JOB.0")" 0.5
+}
+
+# stepd_of CLUSTER JOB - of step 0; other clusters may have jobs of that number
+stepd_of() {
+    process_of "$(cluster dir "$1")" "^slurmstepd: \\[$2\\.0\\]"
+}
+
+# process_of DIR PATTERN - one that lives in the cluster in DIR
+process_of() {
+    local pid
+    for pid in $(pgrep -f "$2"); do
+        grep -q " $1/" "/proc/$pid/mountinfo" && { echo "$pid"; return; }
+    done
+}

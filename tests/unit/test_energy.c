@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The thread that samples the energy series: each period has a row, also of a
+ * thread that is held up; what never gets one is counted. */
+#include <check.h>
+#include <errno.h>
+#include <hdf5.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/store/energy.h"
+#include "common/store/punctual.h"
+#include "tests/unit/fake_power.h"
+#include "tests/unit/rows.h"
+#include "tests/unit/tree.h"
+
+#define MS       JOULE_NS_PER_MS
+#define PERIOD   (10 * MS)
+#define WATTS    100
+#define ROWS_MAX 1000
+
+/* ---- a counter that follows the kernel's clock, and may be slow ---- */
+
+static _Atomic int reads, stall_at = -1;
+static _Atomic int64_t stall_ns;
+
+static void sleep_ns(int64_t ns)
+{
+    struct timespec ts = {.tv_sec = ns / JOULE_NS_PER_S,
+                          .tv_nsec = ns % JOULE_NS_PER_S};
+
+    nanosleep(&ts, NULL);
+}
+
+static void steady_read(struct joule_source *source, struct joule_reading *out)
+{
+    (void)source;
+    if (reads++ == stall_at)
+        sleep_ns(stall_ns);
+    out[0].error = 0;
+    out[0].raw =
+        (uint64_t)(joule_clock_mono_ns(&joule_clock_system) / 1000 * WATTS) &
+        UINT32_MAX;
+}
+
+static void steady_destroy(struct joule_source *source)
+{
+    (void)source;
+}
+
+static const struct joule_source_ops steady_ops = {
+    .type = "steady", .read = steady_read, .destroy = steady_destroy};
+static const struct joule_domain steady_domain = {
+    .kind = JOULE_DOMAIN_PACKAGE,
+    .unit = {.num = 1, .shift = 0},
+    .width_bits = 32,
+    .in_total = true,
+    .name = "package-0",
+};
+static struct joule_source steady = {
+    .ops = &steady_ops, .domains = &steady_domain, .domain_count = 1};
+
+/* ---- a profile ---- */
+
+struct row {
+    uint64_t power, node_uj, ns;
+};
+
+static struct tree tree;
+static char path[300];
+static struct joule_writer *writer;
+static struct joule_account *account;
+static struct row rows[ROWS_MAX];
+static size_t row_count;
+
+static void setup(void)
+{
+    tree_create(&tree);
+    ck_assert_int_eq(fchmod(tree.fd, 0755), 0);
+}
+
+static void teardown(void)
+{
+    tree_destroy(&tree);
+}
+
+static struct joule_energy_series *start(struct joule_source *source,
+                                         int64_t period_ns)
+{
+    char dir[128];
+    struct joule_writer_options opt = {
+        .place = {.dir = dir,
+                  .user = "alice",
+                  .uid = geteuid(),
+                  .gid = getegid(),
+                  .admin = geteuid()},
+        .base = "7_0_n1",
+        .facts = {.node = "n1", .writer = "test", .tasks = 1},
+        .clock = &joule_clock_system,
+        .flush_ns = 200 * MS,
+        .queue_bytes = 64 * 1024,
+    };
+    struct joule_energy_series_options series = {
+        .clock = &joule_clock_system, .source = source, .period_ns = period_ns};
+    struct joule_energy_series *energy;
+    struct joule_error err;
+
+    snprintf(dir, sizeof(dir), "%s/profile", tree.path);
+    ck_assert_int_eq(mkdir(dir, 0755), 0);
+    snprintf(path, sizeof(path), "%s/alice/7_0_n1.h5", dir);
+    account = joule_account_create(&joule_clock_system, source, NULL);
+    writer = joule_writer_create(&opt, &err);
+    ck_assert_msg(writer != NULL, "%s", err.text);
+    joule_account_begin(account);
+    series.account = account;
+    series.writer = writer;
+    energy = joule_energy_series_create(&series);
+    ck_assert_ptr_nonnull(energy);
+    return energy;
+}
+
+static void stop(struct joule_energy_series *energy)
+{
+    joule_energy_series_destroy(energy);
+    ck_assert_int_eq(joule_writer_close(writer, 5 * JOULE_NS_PER_S), 0);
+    joule_account_destroy(account);
+}
+
+static void read_rows(void)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set, type, space;
+    hsize_t count;
+
+    ck_assert_int_ge(file, 0);
+    set = H5Dopen2(file, "/n1/Energy", H5P_DEFAULT);
+    ck_assert_int_ge(set, 0);
+    space = H5Dget_space(set);
+    H5Sget_simple_extent_dims(space, &count, NULL);
+    ck_assert_uint_le(count, ROWS_MAX);
+    type = H5Tcreate(H5T_COMPOUND, sizeof(struct row));
+    H5Tinsert(type, "Power", 0, H5T_NATIVE_UINT64);
+    H5Tinsert(type, "node_uJ", 8, H5T_NATIVE_UINT64);
+    H5Tinsert(type, "ElapsedTimeNs", 16, H5T_NATIVE_UINT64);
+    ck_assert_int_ge(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows),
+                     0);
+    row_count = count;
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+/*
+ * By the rule of energy.h, what the times of the rows say of the periods: all
+ * have a row but those that the file counts as missed.  The last row may be of
+ * a period's beginning.
+ */
+static uint64_t check_rows(int64_t period_ns)
+{
+    uint64_t missed = rows_attribute(path, "/n1", "Joule Missed Periods");
+    uint64_t period = (uint64_t)period_ns, over, seen = 0, ended = 0, i;
+
+    read_rows();
+    ck_assert_uint_gt(row_count, 0);
+    over = rows[row_count - 1].ns / period;
+    ck_assert_uint_ge(row_count + missed, over);
+    ck_assert_uint_le(row_count + missed, over + 1);
+    for (i = 0; i + 1 < row_count; i++) {
+        ck_assert_uint_ge(rows[i].ns, (ended + 1) * period);
+        if (i > 0)
+            ck_assert_uint_ge(rows[i].ns - rows[i - 1].ns, period / 2);
+        ended++;
+        if (rows[i].ns / period > ended + JOULE_ENERGY_CATCH_UP) {
+            seen += rows[i].ns / period - ended;
+            ended = rows[i].ns / period;
+        }
+    }
+    /* Of what is left at the end, the last row is one. */
+    if (over > ended + 1)
+        seen += over - ended - 1;
+    ck_assert_uint_eq(missed, seen);
+    return seen;
+}
+
+/* Over the rows behind the first, which begins when the thread does. */
+static void check_energy(void)
+{
+    uint64_t uj = 0, i;
+
+    for (i = 1; i < row_count; i++)
+        uj += rows[i].power * (rows[i].ns - rows[i - 1].ns) / 1000;
+    i = rows[row_count - 1].node_uj - rows[0].node_uj;
+    ck_assert_uint_ge(uj, i - i / 50);
+    ck_assert_uint_le(uj, i + i / 50);
+}
+
+/* ---- tests ---- */
+
+START_TEST(ends_at_once)
+{
+    stop(start(&steady, PERIOD));
+    joule_energy_series_destroy(NULL);
+}
+END_TEST
+
+START_TEST(no_period)
+{
+    struct joule_energy_series *energy = start(&steady, 0);
+
+    sleep_ns(50 * MS);
+    stop(energy);
+    ck_assert_int_eq(rows_count(path, "/n1/Energy", 0, 1), -2);
+}
+END_TEST
+
+START_TEST(each_period_has_a_row)
+{
+    static const int64_t periods[] = {PERIOD, 50 * MS, 170 * MS, 400 * MS};
+    struct joule_energy_series *energy = start(&steady, periods[_i]);
+
+    sleep_ns(938 * MS);
+    stop(energy);
+    check_rows(periods[_i]);
+    ck_assert_uint_ge(rows[row_count - 1].ns, 938 * MS);
+    check_energy();
+}
+END_TEST
+
+/* A step of [run_ns] whose thread is held up once; how many periods are
+ * missed. */
+static uint64_t held_up(int64_t for_ns, int64_t run_ns)
+{
+    struct joule_energy_series *energy;
+
+    stall_at = 20;
+    stall_ns = for_ns;
+    energy = start(&steady, PERIOD);
+    sleep_ns(run_ns);
+    stop(energy);
+    return check_rows(PERIOD);
+}
+
+/* By two periods. */
+START_TEST(late_periods_are_made_up_for)
+{
+    held_up(25 * MS, 600 * MS);
+    check_energy();
+}
+END_TEST
+
+START_TEST(a_long_stall_is_counted)
+{
+    ck_assert_uint_ge(held_up(300 * MS, 900 * MS), 28);
+    check_energy();
+}
+END_TEST
+
+/* Still held up when the step ends. */
+START_TEST(a_stall_at_the_end)
+{
+    ck_assert_uint_ge(held_up(400 * MS, 300 * MS), 28);
+}
+END_TEST
+
+/* No board: nothing is known of the power. */
+START_TEST(nothing_is_measured)
+{
+    static struct fake_power bmc;
+    struct joule_energy_series *energy;
+
+    fake_power_init(&bmc);
+    energy = start(&bmc.source, PERIOD);
+    sleep_ns(100 * MS);
+    stop(energy);
+    ck_assert_int_eq(rows_count(path, "/n1/Energy", 0, 1), 0);
+}
+END_TEST
+
+static void *hurry_and_fork(void *arg)
+{
+    int status, *policy = arg;
+    pid_t pid;
+
+    policy[2] = joule_punctual_hurry() == 0 ? 0 : errno;
+    policy[0] = sched_getscheduler(gettid());
+    pid = fork();
+    if (pid == 0)
+        _exit(sched_getscheduler(0));
+    waitpid(pid, &status, 0);
+    policy[1] = WEXITSTATUS(status);
+    return NULL;
+}
+
+START_TEST(children_are_not_real_time)
+{
+    int policy[3];
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, hurry_and_fork, policy), 0);
+    pthread_join(thread, NULL);
+    if (policy[2] == 0)
+        ck_assert_int_eq(policy[0], SCHED_FIFO | SCHED_RESET_ON_FORK);
+    else
+        ck_assert_int_eq(policy[2], EPERM);
+    ck_assert_int_eq(policy[1], SCHED_OTHER);
+    ck_assert_int_eq(sched_getscheduler(0), SCHED_OTHER);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("energy");
+    TCase *tc = tcase_create("energy");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, ends_at_once);
+    tcase_add_test(tc, no_period);
+    tcase_add_loop_test(tc, each_period_has_a_row, 0, 4);
+    tcase_add_test(tc, late_periods_are_made_up_for);
+    tcase_add_test(tc, a_long_stall_is_counted);
+    tcase_add_test(tc, a_stall_at_the_end);
+    tcase_add_test(tc, nothing_is_measured);
+    tcase_add_test(tc, children_are_not_real_time);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
