@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 dist_man_MANS += \
 	doc/joule-acct_gather.conf.5 \
+	doc/joule-cpufreq.7 \
 	doc/joule.1 \
 	doc/sh5util.1 \
 	doc/slurm-joule.7

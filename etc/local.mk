@@ -5,4 +5,5 @@ dist_examples_DATA = \
 	etc/acct_gather-ipmi.conf.example \
 	etc/acct_gather-profile.conf.example \
 	etc/acct_gather.conf.example \
+	etc/plugstack.conf.example \
 	etc/slurm.conf.example

@@ -6,6 +6,8 @@ joule_sources = \
 	tools/joule/bmc.c tools/joule/bmc.h \
 	tools/joule/bmc_judge.c \
 	tools/joule/confcheck.c tools/joule/confcheck.h \
+	tools/joule/cpufreq.c tools/joule/cpufreq.h \
+	tools/joule/cpufreq_report.c \
 	tools/joule/finding.c tools/joule/finding.h \
 	tools/joule/gathercheck.c tools/joule/gathercheck.h \
 	tools/joule/json.c tools/joule/json.h \

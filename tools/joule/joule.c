@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "tools/joule/cpufreq.h"
 #include "tools/joule/probe.h"
 
 static const struct command {
@@ -15,6 +16,8 @@ static const struct command {
 } commands[] = {
     {"probe", joule_probe_main,
      "what energy can this node measure, and is Slurm set up to use it"},
+    {"cpufreq", joule_cpufreq_main,
+     "frequencies of the CPUs, the steps that hold them; put them back"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

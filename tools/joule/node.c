@@ -12,7 +12,8 @@
 
 #define BOARDS "run/slurm-joule"
 
-/* The number of boards below the root; if it is one, its name. */
+/* The number of boards below the root; if it is one, its name.  The journal of
+ * frequencies is there as well. */
 static unsigned find_boards(int root_fd, char name[JOULE_NODE_MAX])
 {
     int fd = joule_file_open(root_fd, BOARDS, O_RDONLY | O_DIRECTORY);
@@ -26,7 +27,7 @@ static unsigned find_boards(int root_fd, char name[JOULE_NODE_MAX])
         return 0;
     }
     while ((entry = readdir(dir))) {
-        if (entry->d_name[0] == '.')
+        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "cpufreq") == 0)
             continue;
         if (count++ == 0)
             snprintf(name, JOULE_NODE_MAX, "%s", entry->d_name);

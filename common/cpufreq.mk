@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Frequencies of CPUs: requests, policies, the journal.
+libjoule_la_SOURCES += \
+	common/base/process.c common/base/process.h \
+	common/base/rundir.c common/base/rundir.h \
+	common/base/ticker.c common/base/ticker.h \
+	common/cgroup/cpuset.c common/cgroup/cpuset.h \
+	common/cpufreq/average.c common/cpufreq/average.h \
+	common/cpufreq/control.c common/cpufreq/control.h \
+	common/cpufreq/cpus.c common/cpufreq/cpus.h \
+	common/cpufreq/driver.c common/cpufreq/driver.h \
+	common/cpufreq/journal.c common/cpufreq/journal.h \
+	common/cpufreq/journal_text.c \
+	common/cpufreq/plan.c common/cpufreq/plan.h \
+	common/cpufreq/policy.c common/cpufreq/policy.h \
+	common/cpufreq/request.c common/cpufreq/request.h \
+	common/cpufreq/settle.c common/cpufreq/settle.h \
+	common/cpufreq/store.c common/cpufreq/store.h \
+	common/cpufreq/take.c \
+	common/cpufreq/keeper.c common/cpufreq/keeper.h

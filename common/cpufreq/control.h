@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * control.h - steps hold policies: take, give back, recover.
+ *
+ * Each call is a transaction under the journal's lock: what the policies were
+ * is on disk before the first write, and leaves the disk when it is so again.
+ * A process that is killed at any instruction leaves a journal from which
+ * joule_control_recover, of whichever process, puts everything back.
+ *
+ * A policy that several steps hold is set for one of them:
+ *   - of the steps of one job for the one that began last;
+ *   - of several jobs for the one that asks for the highest frequency, so that
+ *     no job is slower than it asked for; of equal ones for the last.
+ * When a holder ends, the next one in this order is served; when the last one
+ * ends, the policy is what it was before the first.
+ *
+ * What cannot be put back (CPU offline, EBUSY, read-only sysfs) stays in the
+ * journal, held by nobody, and is tried again with every call.  A value that
+ * the kernel takes but does not show, JOULE_CONTROL_TRIES times, counts as put
+ * back: another limit (of temperature, of power) is in force beside it.
+ *
+ * Thread rule: a control belongs to one thread at a time.
+ */
+#ifndef JOULE_CPUFREQ_CONTROL_H
+#define JOULE_CPUFREQ_CONTROL_H
+
+#include "common/cpufreq/plan.h"
+#include "common/cpufreq/store.h"
+
+#define JOULE_CONTROL_TRIES 10
+
+struct joule_control_config {
+    struct joule_cpufreq_rules rules;
+    int64_t lock_wait_ns;
+};
+
+struct joule_control {
+    int root_fd; /* the caller's */
+    struct joule_control_config config;
+    struct joule_cpufreq_store store; /* dir_fd -1: not opened yet */
+};
+
+/* Sentences that a caller passes on: the first, and how many there were. */
+struct joule_control_notes {
+    struct joule_error first;
+    unsigned count;
+};
+
+void joule_control_note(struct joule_control_notes *notes,
+                        const struct joule_error *err);
+
+struct joule_control_claim {
+    uint32_t job;
+    const char *step; /* joule_cpufreq_is_word, below JOULE_CPUFREQ_STEP_MAX */
+    pid_t pid;        /* the process that holds: its end ends the claim */
+    bool is_watch;    /* the step asks for nothing of us, but somebody else may
+                         write these policies: put them back at the end */
+    struct joule_request request;
+    struct joule_cpus cpus;
+};
+
+/* What a step got. */
+struct joule_control_grant {
+    uint64_t number; /* of the holder; 0: nothing is held */
+    pid_t pid;
+    uint64_t start; /* joule_process_start of it */
+    struct joule_cpus policies;
+    unsigned met, unmet;   /* policies that are, or are not, as asked */
+    uint32_t low_khz, high_khz; /* limits of what was set, over the policies */
+    char governor[JOULE_CPUFREQ_WORD]; /* of the first policy */
+    struct joule_control_notes notes;  /* what was adjusted or not met */
+};
+
+void joule_control_init(struct joule_control *c, int root_fd,
+                        const struct joule_control_config *config);
+/* Gives nothing back. */
+void joule_control_destroy(struct joule_control *c);
+
+/*
+ * Take the policies of the claim's CPUs and set them.  A policy where the
+ * request cannot be fulfilled is left alone and counted as unmet.  Returns 0
+ * if any policy is held or there is nothing to hold, else -1 with a sentence:
+ *   ENOTSUP  the machine has no policies for these CPUs, or none can do it
+ *   EBUSY    the lock
+ *   EBADMSG, EPERM  the journal
+ *   ESRCH    the claim's process is not there
+ *   other    of the file system
+ */
+int joule_control_take(struct joule_control *c,
+                       const struct joule_control_claim *claim,
+                       struct joule_control_grant *ret,
+                       struct joule_error *err);
+
+/* Hold on to those policies alone that are in [keep] too, and give the others
+ * back. */
+int joule_control_narrow(struct joule_control *c,
+                         struct joule_control_grant *grant,
+                         const struct joule_cpus *keep,
+                         struct joule_error *err);
+
+/* Give everything back.  0 also if the journal does not know the grant (it was
+ * restored by hand).  -1 with a sentence: recovery will do it when the process
+ * has ended. */
+int joule_control_release(struct joule_control *c,
+                          const struct joule_control_grant *grant,
+                          struct joule_error *err);
+
+/* Drop holders whose process has ended, and set their policies for those that
+ * are left.  Costs one system call if nothing is held.  Returns how many were
+ * dropped, or -1. */
+int joule_control_recover(struct joule_control *c,
+                          struct joule_control_notes *notes,
+                          struct joule_error *err);
+
+/* Drop all holders, running steps too, and put everything back.  Returns how
+ * many policies could not be put back, or -1. */
+int joule_control_restore(struct joule_control *c,
+                          struct joule_control_notes *notes,
+                          struct joule_error *err);
+
+/* Put a journal that cannot be read aside; EINVAL for one that can. */
+int joule_control_discard(struct joule_control *c, struct joule_error *err);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * keeper.h - the process beside slurmd that puts back what steps have left
+ * behind that ended without doing so (kill -9 of slurmstepd).
+ *
+ * A process and not a thread: slurmd of 22.05 loads its SPANK plugins before
+ * it becomes a daemon, which no thread survives; and if slurmd itself is
+ * killed, the process stays until everything is back.
+ *
+ * joule-cpufreq-keeper reads one struct joule_keeper_config from its descriptor
+ * 0, a SOCK_SEQPACKET socket, and detaches itself.  The end of the socket is
+ * the end of slurmd.
+ */
+#ifndef JOULE_CPUFREQ_KEEPER_H
+#define JOULE_CPUFREQ_KEEPER_H
+
+#include "common/cpufreq/control.h"
+
+#define JOULE_KEEPER_VERSION 1
+
+struct joule_keeper_config {
+    uint32_t version;
+    uint32_t size;
+    int64_t period_ns;
+    struct joule_control_config control;
+};
+
+/*
+ * Start [program] (absolute path).  Returns our end of the socket, to be kept
+ * open, or -1 with errno and a sentence.
+ */
+int joule_keeper_start(const char *program,
+                      const struct joule_control_config *control,
+                      int64_t period_ns, struct joule_error *err);
+
+/*
+ * The process's loop, until the other end of [fd] is closed and nothing is on
+ * record any more.  say() has sentences for the log, each once and not every
+ * period.
+ */
+void joule_keeper_run(int fd, int root_fd,
+                     const struct joule_keeper_config *config,
+                     void (*say)(const char *text));
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/cpufreq/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cpufreq/driver.h"
+
+struct planner {
+    const struct joule_cpufreq_policy *policy;
+    const struct joule_cpufreq_driver *driver;
+    const struct joule_cpufreq_state *original;
+    const struct joule_cpufreq_rules *rules;
+    struct joule_cpufreq_plan plan;
+    struct joule_error *err;
+    bool is_adjusted;
+};
+
+static void set_governor(struct planner *k, const char *name)
+{
+    struct joule_cpufreq_state *t = &k->plan.target;
+
+    snprintf(t->governor, sizeof(t->governor), "%s", name);
+    k->plan.touches |= JOULE_CPUFREQ_GOVERNOR;
+    /* Governors take these along. */
+    if (*k->original->epp)
+        k->plan.touches |= JOULE_CPUFREQ_EPP;
+    k->plan.touches |= JOULE_CPUFREQ_SETSPEED;
+}
+
+static void set_limits(struct planner *k, uint32_t min_khz, uint32_t max_khz)
+{
+    struct joule_cpufreq_state *t = &k->plan.target;
+
+    t->min_khz = min_khz;
+    t->max_khz = max_khz;
+    k->plan.touches |= JOULE_CPUFREQ_MIN | JOULE_CPUFREQ_MAX;
+    if (!t->setspeed_khz)
+        return;
+    /* Userspace's frequency follows the limits. */
+    k->plan.touches |= JOULE_CPUFREQ_SETSPEED;
+    if (t->setspeed_khz < min_khz)
+        t->setspeed_khz = min_khz;
+    if (t->setspeed_khz > max_khz)
+        t->setspeed_khz = max_khz;
+}
+
+/* The [n]-th of the frequencies that the driver lists, or would. */
+static uint32_t named_khz(const struct planner *k, enum joule_speed_kind kind)
+{
+    const struct joule_cpufreq_policy *p = k->policy;
+    unsigned count = p->step_count;
+    uint32_t step = k->driver->step_khz, low = p->hw_min_khz,
+             high = p->hw_max_khz;
+
+    if (count > 0) {
+        unsigned n = kind == JOULE_SPEED_LOW      ? 0
+                     : kind == JOULE_SPEED_MEDIUM ? (count - 1) / 2
+                     : kind == JOULE_SPEED_HIGHM1 ? (count > 1 ? count - 2 : 0)
+                                                  : count - 1;
+        return p->step_khz[n];
+    }
+    if (kind == JOULE_SPEED_LOW || high - low <= step)
+        return kind == JOULE_SPEED_HIGH ? high : low;
+    if (kind == JOULE_SPEED_MEDIUM)
+        return low + (high - low) / 2 / step * step;
+    return kind == JOULE_SPEED_HIGHM1 ? high - step : high;
+}
+
+static uint32_t adjusted(struct planner *k, uint32_t asked, uint32_t khz,
+                         const char *why)
+{
+    k->is_adjusted = true;
+    joule_error_set(k->err, ERANGE, "%u kHz is %s: policy%u gets %u kHz", asked,
+                    why, k->policy->id, khz);
+    return khz;
+}
+
+/* The lowest frequency of the hardware that is not below. */
+static uint32_t resolve(struct planner *k, struct joule_speed speed)
+{
+    const struct joule_cpufreq_policy *p = k->policy;
+    unsigned n = p->step_count;
+    uint32_t low = n ? p->step_khz[0] : p->hw_min_khz,
+             high = n ? p->step_khz[n - 1] : p->hw_max_khz, khz = speed.khz;
+
+    if (speed.kind != JOULE_SPEED_KHZ) {
+        khz = named_khz(k, speed.kind);
+    } else if (khz < low) {
+        khz = adjusted(k, khz, low, "less than the hardware has");
+    } else if (khz > high) {
+        khz = adjusted(k, khz, high, "more than the hardware has");
+    } else if (n) {
+        unsigned i = 0;
+
+        while (p->step_khz[i] < khz)
+            i++;
+        khz = p->step_khz[i];
+    }
+    if (k->rules->keep_limits && khz < k->original->min_khz)
+        khz = adjusted(k, khz, k->original->min_khz, "below the site's limit");
+    if (k->rules->keep_limits && khz > k->original->max_khz)
+        khz = adjusted(k, khz, k->original->max_khz, "above the site's limit");
+    return khz;
+}
+
+static int plan_governor(struct planner *k, enum joule_governor governor)
+{
+    const struct joule_cpufreq_stand_in *own = NULL;
+    const char *name = joule_governor_name(governor);
+
+    if (!(k->rules->governors & governor))
+        return joule_error_set(k->err, ENOTSUP,
+                               "governor %s is not one of CpuFreqGovernors",
+                               name);
+    if (k->driver->is_autonomous) {
+        own = joule_cpufreq_stand_in_find(governor);
+        name = own ? own->governor : name;
+    }
+    if (!joule_cpufreq_has_word(k->policy->governors, name))
+        return joule_error_set(k->err, ENOTSUP,
+                               "policy%u (%s) has no governor %s, only: %s",
+                               k->policy->id, k->policy->driver,
+                               joule_governor_name(governor),
+                               k->policy->governors);
+    set_governor(k, name);
+    if (own && *k->original->epp) {
+        const char *epp = own->epp ? own->epp : "performance";
+
+        if (!own->epp || joule_cpufreq_has_word(k->policy->epps, epp))
+            snprintf(k->plan.target.epp, sizeof(k->plan.target.epp), "%s", epp);
+    }
+    if (governor == JOULE_GOVERNOR_USERSPACE)
+        k->plan.target.setspeed_khz =
+            k->original->setspeed_khz ? k->original->setspeed_khz
+                                      : k->policy->cur_khz;
+    return 0;
+}
+
+static void plan_pin(struct planner *k, uint32_t khz)
+{
+    const struct joule_cpufreq_state *o = k->original;
+
+    k->plan.ceiling_khz = khz;
+    if (!k->driver->has_setspeed ||
+        !(k->rules->governors & JOULE_GOVERNOR_USERSPACE) ||
+        !joule_cpufreq_has_word(k->policy->governors, "userspace")) {
+        set_limits(k, khz, khz);
+        return;
+    }
+    set_governor(k, "userspace");
+    k->plan.target.setspeed_khz = khz;
+    /* Limits are left alone where they allow it: what is not written need not
+     * be written back. */
+    if (khz < o->min_khz || khz > o->max_khz)
+        set_limits(k, khz < o->min_khz ? khz : o->min_khz,
+                   khz > o->max_khz ? khz : o->max_khz);
+}
+
+static int plan_range(struct planner *k, const struct joule_request *r)
+{
+    uint32_t max_khz = resolve(k, r->max), min_khz = k->original->min_khz;
+
+    if (r->min.kind != JOULE_SPEED_NONE)
+        min_khz = resolve(k, r->min);
+    else if (min_khz > max_khz)
+        min_khz = max_khz;
+    if (min_khz > max_khz)
+        return joule_error_set(k->err, ENOTSUP,
+                               "the range of frequencies is empty on policy%u: "
+                               "%u to %u kHz",
+                               k->policy->id, min_khz, max_khz);
+    set_limits(k, min_khz, max_khz);
+    k->plan.ceiling_khz = max_khz;
+    return 0;
+}
+
+int joule_cpufreq_plan(const struct joule_cpufreq_policy *p,
+                       const struct joule_cpufreq_state *original,
+                       const struct joule_request *request,
+                       const struct joule_cpufreq_rules *rules,
+                       struct joule_cpufreq_plan *ret, struct joule_error *err)
+{
+    struct planner k = {
+        .policy = p,
+        .driver = joule_cpufreq_driver_find(p),
+        .original = original,
+        .rules = rules,
+        .plan = {.target = *original, .ceiling_khz = original->max_khz},
+        .err = err,
+    };
+    enum joule_governor governor = request->governor;
+
+    if (request->pin) {
+        plan_pin(&k, resolve(&k, request->max));
+        *ret = k.plan;
+        return k.is_adjusted;
+    }
+    if (request->max.kind != JOULE_SPEED_NONE) {
+        if (plan_range(&k, request) < 0)
+            return -1;
+        if (governor == JOULE_GOVERNOR_NONE)
+            governor = rules->range_governor;
+    }
+    if (governor != JOULE_GOVERNOR_NONE && plan_governor(&k, governor) < 0)
+        return -1;
+    /* Others than the autonomous ones hold the lower limit. */
+    if (governor == JOULE_GOVERNOR_POWERSAVE && !k.driver->is_autonomous)
+        k.plan.ceiling_khz = k.plan.target.min_khz;
+    if (governor == JOULE_GOVERNOR_USERSPACE)
+        k.plan.ceiling_khz = k.plan.target.setspeed_khz;
+    *ret = k.plan;
+    return k.is_adjusted;
+}
+
+unsigned joule_cpufreq_differences(const struct joule_cpufreq_state *now,
+                                   const struct joule_cpufreq_state *target,
+                                   unsigned touches)
+{
+    unsigned found = 0;
+
+    if (strcmp(now->governor, target->governor) != 0)
+        found |= JOULE_CPUFREQ_GOVERNOR;
+    if (now->min_khz != target->min_khz)
+        found |= JOULE_CPUFREQ_MIN;
+    if (now->max_khz != target->max_khz)
+        found |= JOULE_CPUFREQ_MAX;
+    if (strcmp(target->governor, "userspace") == 0 && target->setspeed_khz &&
+        now->setspeed_khz != target->setspeed_khz)
+        found |= JOULE_CPUFREQ_SETSPEED;
+    if (*target->epp && strcmp(now->epp, target->epp) != 0)
+        found |= JOULE_CPUFREQ_EPP;
+    return found & touches;
+}
+
+struct ops {
+    struct joule_cpufreq_write_op *op;
+    unsigned count;
+};
+
+static void add_text(struct ops *ops, enum joule_cpufreq_field field,
+                     const char *text)
+{
+    struct joule_cpufreq_write_op *op = &ops->op[ops->count++];
+
+    op->field = field;
+    snprintf(op->text, sizeof(op->text), "%s", text);
+}
+
+static void add_khz(struct ops *ops, enum joule_cpufreq_field field,
+                    uint32_t khz)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%u", (unsigned)khz);
+    add_text(ops, field, text);
+}
+
+/* The upper limit first, unless it would come below the present lower one. */
+static void add_limits(struct ops *ops, const struct joule_cpufreq_state *now,
+                       const struct joule_cpufreq_state *target, unsigned which)
+{
+    bool min_first = now && (which & JOULE_CPUFREQ_MAX) &&
+                     target->max_khz < now->min_khz;
+
+    if (min_first && (which & JOULE_CPUFREQ_MIN))
+        add_khz(ops, JOULE_CPUFREQ_MIN, target->min_khz);
+    if (which & JOULE_CPUFREQ_MAX)
+        add_khz(ops, JOULE_CPUFREQ_MAX, target->max_khz);
+    if (!min_first && (which & JOULE_CPUFREQ_MIN))
+        add_khz(ops, JOULE_CPUFREQ_MIN, target->min_khz);
+}
+
+unsigned joule_cpufreq_ops(const struct joule_cpufreq_state *now,
+                           const struct joule_cpufreq_state *target,
+                           unsigned touches,
+                           struct joule_cpufreq_write_op *ret_ops)
+{
+    struct ops ops = {.op = ret_ops};
+    unsigned which =
+        now ? joule_cpufreq_differences(now, target, touches) : touches;
+    bool new_governor = which & JOULE_CPUFREQ_GOVERNOR;
+    bool is_userspace = strcmp(target->governor, "userspace") == 0;
+    bool is_performance = strcmp(target->governor, "performance") == 0;
+
+    add_limits(&ops, now, target, which);
+    if (new_governor)
+        add_text(&ops, JOULE_CPUFREQ_GOVERNOR, target->governor);
+    /* A new governor userspace holds the frequency of that moment. */
+    if ((which & JOULE_CPUFREQ_SETSPEED ||
+         (new_governor && touches & JOULE_CPUFREQ_SETSPEED)) &&
+        is_userspace && target->setspeed_khz)
+        add_khz(&ops, JOULE_CPUFREQ_SETSPEED, target->setspeed_khz);
+    if ((which & JOULE_CPUFREQ_EPP ||
+         (new_governor && touches & JOULE_CPUFREQ_EPP)) &&
+        *target->epp &&
+        !(is_performance && strcmp(target->epp, "performance") == 0))
+        add_text(&ops, JOULE_CPUFREQ_EPP, target->epp);
+    return ops.count;
+}

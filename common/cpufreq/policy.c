@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/cpufreq/policy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/base/parse.h"
+#include "common/cpufreq/request.h"
+
+#define BUSY_TRIES 4
+#define BUSY_NS    1000000L
+
+const char *joule_cpufreq_file(enum joule_cpufreq_field field)
+{
+    switch (field) {
+    case JOULE_CPUFREQ_GOVERNOR:
+        return "scaling_governor";
+    case JOULE_CPUFREQ_MIN:
+        return "scaling_min_freq";
+    case JOULE_CPUFREQ_MAX:
+        return "scaling_max_freq";
+    case JOULE_CPUFREQ_SETSPEED:
+        return "scaling_setspeed";
+    case JOULE_CPUFREQ_EPP:
+        return "energy_performance_preference";
+    case JOULE_CPUFREQ_FIELDS:
+        break;
+    }
+    return "";
+}
+
+/* The number behind "policy", the whole of the name. */
+static int parse_id(const char *name, unsigned *ret_id)
+{
+    uint64_t id;
+
+    if (strncmp(name, "policy", 6) != 0 ||
+        joule_parse_u64(name + 6, 0, JOULE_CPUS_MAX - 1, &id) < 0) {
+        errno = EBADMSG;
+        return -1;
+    }
+    *ret_id = (unsigned)id;
+    return 0;
+}
+
+int joule_cpufreq_list(int root_fd, struct joule_cpus *ret_ids,
+                       struct joule_error *err)
+{
+    int fd = joule_file_open(root_fd, JOULE_CPUFREQ_DIR, O_RDONLY | O_DIRECTORY);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    unsigned id;
+    int errnum = errno;
+
+    memset(ret_ids, 0, sizeof(*ret_ids));
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        if (errnum == ENOENT)
+            return 0;
+        return joule_error_set(err, errnum, "cannot read /%s: %s",
+                               JOULE_CPUFREQ_DIR, strerror(errnum));
+    }
+    while ((entry = readdir(dir)))
+        if (parse_id(entry->d_name, &id) == 0)
+            joule_cpus_add(ret_ids, id);
+    closedir(dir);
+    return 0;
+}
+
+int joule_cpufreq_policy_of(int root_fd, unsigned cpu, unsigned *ret_id)
+{
+    char path[64], target[PATH_MAX], *name;
+    ssize_t length;
+
+    snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/cpufreq", cpu);
+    length = readlinkat(root_fd, path, target, sizeof(target) - 1);
+    if (length < 0)
+        return -1;
+    target[length] = '\0';
+    name = strrchr(target, '/');
+    return parse_id(name ? name + 1 : target, ret_id);
+}
+
+static int open_policy(int root_fd, unsigned id, struct joule_error *err)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u", id);
+    fd = joule_file_open(root_fd, path, O_PATH | O_DIRECTORY);
+    if (fd < 0)
+        return joule_error_set(err, errno, "there is no policy%u: %s", id,
+                               strerror(errno));
+    return fd;
+}
+
+static int refuse(struct joule_error *err, unsigned id, const char *name,
+                  int errnum)
+{
+    return joule_error_set(err, errnum, "cannot read %s of policy%u: %s", name,
+                           id,
+                           errnum == EBADMSG ? "it holds something else"
+                                             : strerror(errnum));
+}
+
+/* A line of the kernel, its trailing blank dropped; empty if the file is not
+ * there and need not be. */
+static int read_text(int fd, unsigned id, const char *name, bool required,
+                     char *buf, size_t size, struct joule_error *err)
+{
+    ssize_t length = joule_file_read(fd, name, buf, size);
+
+    if (length < 0 && errno == ENOENT && !required)
+        length = 0;
+    if (length < 0)
+        return refuse(err, id, name,
+                      errno == EFBIG || errno == EINVAL ? EBADMSG : errno);
+    while (length > 0 && buf[length - 1] == ' ')
+        length--;
+    buf[length] = '\0';
+    for (ssize_t i = 0; i < length; i++)
+        if ((unsigned char)buf[i] < ' ' || (unsigned char)buf[i] > '~')
+            return refuse(err, id, name, EBADMSG);
+    return 0;
+}
+
+static int read_word(int fd, unsigned id, const char *name, bool required,
+                     char buf[JOULE_CPUFREQ_WORD], struct joule_error *err)
+{
+    if (read_text(fd, id, name, required, buf, JOULE_CPUFREQ_WORD, err) < 0)
+        return -1;
+    if (*buf ? !joule_cpufreq_is_word(buf) : required)
+        return refuse(err, id, name, EBADMSG);
+    return 0;
+}
+
+static int read_khz(int fd, unsigned id, const char *name, uint32_t *ret_khz,
+                    struct joule_error *err)
+{
+    char text[JOULE_CPUFREQ_WORD];
+    uint64_t khz;
+
+    if (read_word(fd, id, name, true, text, err) < 0)
+        return -1;
+    if (joule_parse_u64(text, 0, JOULE_KHZ_MAX, &khz) < 0)
+        return refuse(err, id, name, EBADMSG);
+    *ret_khz = (uint32_t)khz;
+    return 0;
+}
+
+static int read_state(int fd, unsigned id, struct joule_cpufreq_state *s,
+                      struct joule_error *err)
+{
+    char text[JOULE_CPUFREQ_WORD];
+    uint64_t khz;
+
+    if (read_word(fd, id, "scaling_governor", true, s->governor, err) < 0 ||
+        read_khz(fd, id, "scaling_min_freq", &s->min_khz, err) < 0 ||
+        read_khz(fd, id, "scaling_max_freq", &s->max_khz, err) < 0 ||
+        read_word(fd, id, "energy_performance_preference", false, s->epp,
+                  err) < 0 ||
+        read_text(fd, id, "scaling_setspeed", false, text, sizeof(text), err) <
+            0)
+        return -1;
+    /* "<unsupported>" under all other governors. */
+    s->setspeed_khz = 0;
+    if (strcmp(s->governor, "userspace") == 0 &&
+        joule_parse_u64(text, 0, JOULE_KHZ_MAX, &khz) == 0)
+        s->setspeed_khz = (uint32_t)khz;
+    return 0;
+}
+
+static int compare_khz(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Drivers list their frequencies in any order; some list one twice. */
+static int read_steps(int fd, struct joule_cpufreq_policy *p,
+                      struct joule_error *err)
+{
+    const char *name = "scaling_available_frequencies";
+    char text[4096], *word, *rest;
+    unsigned count = 0, kept = 0;
+    uint64_t khz;
+
+    if (read_text(fd, p->id, name, false, text, sizeof(text), err) < 0)
+        return -1;
+    for (word = strtok_r(text, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest)) {
+        if (count == JOULE_CPUFREQ_STEPS ||
+            joule_parse_u64(word, 1, JOULE_KHZ_MAX, &khz) < 0)
+            return refuse(err, p->id, name, EBADMSG);
+        p->step_khz[count++] = (uint32_t)khz;
+    }
+    qsort(p->step_khz, count, sizeof(p->step_khz[0]), compare_khz);
+    for (unsigned i = 0; i < count; i++)
+        if (kept == 0 || p->step_khz[i] != p->step_khz[kept - 1])
+            p->step_khz[kept++] = p->step_khz[i];
+    p->step_count = kept;
+    return 0;
+}
+
+static int read_all(int root_fd, int fd, struct joule_cpufreq_policy *p,
+                    struct joule_error *err)
+{
+    char cpus[JOULE_CPUS_TEXT_MAX];
+
+    if (read_text(fd, p->id, "affected_cpus", true, cpus, sizeof(cpus), err) <
+        0)
+        return -1;
+    if (joule_cpus_parse(&p->cpus, cpus) < 0)
+        return refuse(err, p->id, "affected_cpus", EBADMSG);
+    if (joule_cpus_count(&p->cpus) == 0)
+        return joule_error_set(err, EBUSY, "the CPUs of policy%u are offline",
+                               p->id);
+    if (read_word(fd, p->id, "scaling_driver", true, p->driver, err) < 0 ||
+        read_khz(fd, p->id, "cpuinfo_min_freq", &p->hw_min_khz, err) < 0 ||
+        read_khz(fd, p->id, "cpuinfo_max_freq", &p->hw_max_khz, err) < 0 ||
+        read_text(fd, p->id, "scaling_available_governors", true, p->governors,
+                  sizeof(p->governors), err) < 0 ||
+        read_text(fd, p->id, "energy_performance_available_preferences", false,
+                  p->epps, sizeof(p->epps), err) < 0 ||
+        read_steps(fd, p, err) < 0 || read_state(fd, p->id, &p->now, err) < 0)
+        return -1;
+    if (p->hw_min_khz > p->hw_max_khz)
+        return refuse(err, p->id, "cpuinfo_min_freq", EBADMSG);
+    /* The same name stands for two ways of control. */
+    if (strcmp(p->driver, "amd-pstate") == 0 &&
+        joule_file_read(root_fd, "sys/devices/system/cpu/amd_pstate/status",
+                        p->mode, sizeof(p->mode)) < 0)
+        p->mode[0] = '\0';
+    return 0;
+}
+
+int joule_cpufreq_read(int root_fd, unsigned id,
+                       struct joule_cpufreq_policy *ret,
+                       struct joule_error *err)
+{
+    int fd = open_policy(root_fd, id, err), rc, saved;
+
+    if (fd < 0)
+        return -1;
+    memset(ret, 0, sizeof(*ret));
+    ret->id = id;
+    rc = read_all(root_fd, fd, ret, err);
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return rc;
+}
+
+int joule_cpufreq_read_state(int root_fd, unsigned id,
+                             struct joule_cpufreq_state *ret,
+                             struct joule_error *err)
+{
+    int fd = open_policy(root_fd, id, err), rc, saved;
+
+    if (fd < 0)
+        return -1;
+    memset(ret, 0, sizeof(*ret));
+    rc = read_state(fd, id, ret, err);
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return rc;
+}
+
+uint32_t joule_cpufreq_current_khz(int root_fd, unsigned id)
+{
+    char path[96], text[JOULE_CPUFREQ_WORD];
+    uint64_t khz;
+
+    snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u/scaling_cur_freq",
+             id);
+    if (joule_file_read(root_fd, path, text, sizeof(text)) < 0 ||
+        joule_parse_u64(text, 0, JOULE_KHZ_MAX, &khz) < 0)
+        return 0;
+    return (uint32_t)khz;
+}
+
+/* The whole value in one write: each one is a request of its own. */
+static int write_once(int fd, const char *text)
+{
+    char line[JOULE_CPUFREQ_WORD + 1];
+    size_t length = (size_t)snprintf(line, sizeof(line), "%s\n", text);
+    ssize_t n = write(fd, line, length);
+
+    if (n >= 0 && (size_t)n != length)
+        errno = EIO;
+    return n == (ssize_t)length ? 0 : -1;
+}
+
+int joule_cpufreq_write(int root_fd, unsigned id,
+                        enum joule_cpufreq_field field, const char *text,
+                        struct joule_error *err)
+{
+    const struct timespec pause = {.tv_nsec = BUSY_NS};
+    char path[128];
+    int errnum = EBUSY;
+
+    snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u/%s", id,
+             joule_cpufreq_file(field));
+    for (unsigned i = 0; i < BUSY_TRIES; i++) {
+        /* sysfs takes no notice of O_TRUNC; plain files in its place do. */
+        int fd =
+            joule_file_open(root_fd, path, O_WRONLY | O_TRUNC | O_NOFOLLOW);
+        int rc = fd < 0 ? -1 : write_once(fd, text);
+
+        errnum = errno;
+        if (fd >= 0)
+            close(fd);
+        if (rc == 0)
+            return 0;
+        if (errnum != EBUSY && errnum != EINTR && errnum != EAGAIN)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return joule_error_set(err, errnum, "cannot write %s to %s of policy%u: %s",
+                           text, joule_cpufreq_file(field), id,
+                           strerror(errnum));
+}
+
+bool joule_cpufreq_is_word(const char *text)
+{
+    return *text &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+")] ==
+               '\0';
+}
+
+bool joule_cpufreq_has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    while (*list) {
+        size_t n = strcspn(list, " ");
+
+        if (n == length && n > 0 && memcmp(list, word, n) == 0)
+            return true;
+        list += n + strspn(list + n, " ");
+    }
+    return false;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * store.h - the journal's place: run/slurm-joule/cpufreq below a root fd, and
+ * the lock that its writers hold.
+ *
+ * The CPUs are the host's: all slurmd and slurmstepd of a host share one
+ * journal, whatever their NodeName.  A new journal replaces the old one in one
+ * step; there is none when nothing is held.
+ */
+#ifndef JOULE_CPUFREQ_STORE_H
+#define JOULE_CPUFREQ_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cpufreq/journal.h"
+
+#define JOULE_CPUFREQ_JOURNAL "/run/slurm-joule/cpufreq/journal"
+
+struct joule_cpufreq_store {
+    int root_fd; /* the caller's */
+    int dir_fd, lock_fd;
+    bool is_locked;
+};
+
+/* Open; made where missing if [create].  -1 with a sentence: ENOENT if nothing
+ * has been held in this boot, else as joule_rundir_open. */
+int joule_cpufreq_store_open(struct joule_cpufreq_store *s, int root_fd,
+                             bool create, struct joule_error *err);
+
+/* Unlocks.  errno is kept. */
+void joule_cpufreq_store_close(struct joule_cpufreq_store *s);
+
+/* Keep other writers out.  -1 with EBUSY and a sentence if one of them has not
+ * ended within [wait_ns]. */
+int joule_cpufreq_store_lock(struct joule_cpufreq_store *s, int64_t wait_ns,
+                             struct joule_error *err);
+void joule_cpufreq_store_unlock(struct joule_cpufreq_store *s);
+
+/*
+ * Read the journal, with or without the lock; the caller clears it.  It is
+ * empty if there is none, or one of another boot: the kernel has begun with
+ * settings of its own since then.  -1 with a sentence and
+ *   EPERM    it is no plain file of root's alone
+ *   EBADMSG  it is damaged, or of another version
+ */
+int joule_cpufreq_store_load(struct joule_cpufreq_store *s,
+                             struct joule_cpufreq_journal *ret,
+                             struct joule_error *err);
+
+/* Replace the journal on disk (with the lock); an empty one removes the file.
+ * -1 with a sentence, and the old one stays. */
+int joule_cpufreq_store_save(struct joule_cpufreq_store *s,
+                             const struct joule_cpufreq_journal *j,
+                             struct joule_error *err);
+
+/* Put a journal that nobody can read aside as "journal.bad" (with the lock). */
+int joule_cpufreq_store_set_aside(struct joule_cpufreq_store *s,
+                                  struct joule_error *err);
+
+/* Whether there is a journal file: one system call. */
+bool joule_cpufreq_store_exists(const struct joule_cpufreq_store *s);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plugins/spank/joule_cpufreq/core.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugins/slurm_abi/slurm_abi.h"
+
+extern slurm_conf_t slurm_conf __attribute__((weak));
+
+static const struct {
+    uint32_t slurm;
+    enum joule_governor governor;
+} governors[] = {
+    {CPU_FREQ_CONSERVATIVE, JOULE_GOVERNOR_CONSERVATIVE},
+    {CPU_FREQ_ONDEMAND, JOULE_GOVERNOR_ONDEMAND},
+    {CPU_FREQ_PERFORMANCE, JOULE_GOVERNOR_PERFORMANCE},
+    {CPU_FREQ_POWERSAVE, JOULE_GOVERNOR_POWERSAVE},
+    {CPU_FREQ_SCHEDUTIL, JOULE_GOVERNOR_SCHEDUTIL},
+    {CPU_FREQ_USERSPACE, JOULE_GOVERNOR_USERSPACE},
+};
+
+static const struct {
+    uint32_t slurm;
+    enum joule_speed_kind kind;
+} speeds[] = {
+    {CPU_FREQ_LOW, JOULE_SPEED_LOW},
+    {CPU_FREQ_MEDIUM, JOULE_SPEED_MEDIUM},
+    {CPU_FREQ_HIGH, JOULE_SPEED_HIGH},
+    {CPU_FREQ_HIGHM1, JOULE_SPEED_HIGHM1},
+};
+
+/* A value of CpuFreqDef. */
+static bool parse_default(uint32_t value, struct joule_request *r)
+{
+    memset(r, 0, sizeof(*r));
+    if (value == 0 || value == NO_VAL)
+        return false;
+    if (!(value & CPU_FREQ_RANGE_FLAG)) {
+        if (value > JOULE_KHZ_MAX)
+            return false;
+        r->max.kind = JOULE_SPEED_KHZ;
+        r->max.khz = value;
+        r->pin = true;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(governors) / sizeof(governors[0]); i++)
+        if (governors[i].slurm == value) {
+            r->governor = governors[i].governor;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+        if (speeds[i].slurm == value) {
+            r->max.kind = speeds[i].kind;
+            r->pin = true;
+            return true;
+        }
+    return false;
+}
+
+bool joule_core_conf(struct joule_cpufreq_rules *rules,
+                     struct joule_request *ret_default)
+{
+    bool has_default;
+
+    rules->governors = JOULE_GOVERNORS_ALL;
+    rules->range_governor = JOULE_GOVERNOR_NONE;
+    memset(ret_default, 0, sizeof(*ret_default));
+    if (!&slurm_conf)
+        return false;
+    rules->governors = 0;
+    for (size_t i = 0; i < sizeof(governors) / sizeof(governors[0]); i++)
+        if (slurm_conf.cpu_freq_govs &
+            (governors[i].slurm & ~(uint32_t)CPU_FREQ_RANGE_FLAG))
+            rules->governors |= governors[i].governor;
+    has_default = parse_default(slurm_conf.cpu_freq_def, ret_default);
+    rules->range_governor = ret_default->governor;
+    if (rules->range_governor == JOULE_GOVERNOR_USERSPACE)
+        rules->range_governor = JOULE_GOVERNOR_NONE;
+    return has_default;
+}
+
+int joule_core_off(struct joule_error *err)
+{
+    const uint16_t no_cpus = 0;
+    void (*receive)(int fd);
+    int fds[2];
+    ssize_t n;
+
+    *(void **)&receive = dlsym(RTLD_DEFAULT, "cpu_freq_recv_info");
+    if (!receive)
+        return joule_error_set(err, ENOTSUP,
+                               "this Slurm has no cpu_freq_recv_info: its own "
+                               "code goes on setting frequencies");
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return joule_error_set(err, errno, "cannot make a pipe: %s",
+                               strerror(errno));
+    n = write(fds[1], &no_cpus, sizeof(no_cpus));
+    /* Closed first: a release that wants more finds the end and does not
+     * wait. */
+    close(fds[1]);
+    if (n == sizeof(no_cpus))
+        receive(fds[0]);
+    close(fds[0]);
+    return 0;
+}

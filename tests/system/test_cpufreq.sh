@@ -1,0 +1,229 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# srun --cpu-freq with spank_joule_cpufreq: every form of a request, steps that
+# overlap, options of the plugin and of slurm.conf.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+. "$LIB/cpufreq.sh"
+
+# request TEXT STATE-OF-POLICY-0 - set while the step runs, back when srun is
+request() {
+    local out
+    out=$(freq_srun ${1:+--cpu-freq="$1"} -n1 bash -c "cd $FREQ_DIR/policy0
+        g=\$(cat scaling_governor) s='<unsupported>'
+        [ \$g != userspace ] || s=\$(cat scaling_setspeed)
+        echo \$g \$s \$(cat scaling_min_freq) \$(cat scaling_max_freq)" 2>&1)
+    [ "$out" = "$2" ] || { echo "$out"; return 1; }
+    # At once: srun is told afterwards.
+    freq_clean
+}
+
+# Refused by srun itself, or told by one sentence: the step runs as it is.
+told() { # TEXT WORDS
+    local out
+    out=$(freq_srun --cpu-freq="$1" -n1 echo ran 2>&1)
+    grep -q -- "$2" <<< "$out" && grep -qx ran <<< "$out" || { echo "$out"; return 1; }
+    [ "$(grep -c joule_cpufreq <<< "$out")" = 1 ] || { echo "$out"; return 1; }
+    freq_clean
+}
+
+freq_up q-freq "--governor ondemand" "" --conf 'CpuFreqGovernors=OnDemand,Performance,UserSpace,PowerSave,Conservative' ||
+    { not_ok "a cluster with policies"; finish; }
+
+L="1500000 3000000"
+check "a step without a request" request "" "$FREQ_ONE"
+check "exact" request 2000000 "userspace 2000000 $L"
+check "rounded up" request 2100000 "userspace 2600000 $L"
+check "low" request Low "userspace 1500000 $L"
+check "medium" request Medium "userspace 2000000 $L"
+check "highm1" request HighM1 "userspace 2600000 $L"
+check "high" request High "userspace 3000000 $L"
+check "range" request 1500000-2600000 "ondemand <unsupported> 1500000 2600000"
+check "range of words" request Low-Medium "ondemand <unsupported> 1500000 2000000"
+check "range and governor" request 2000000-2600000:Performance \
+    "performance <unsupported> 2000000 2600000"
+check "one frequency as a range" request 2000000-2000000 "userspace 2000000 $L"
+check "governor" request PowerSave "powersave <unsupported> $L"
+check "governor userspace" request UserSpace "userspace 1500000 $L"
+check "too high" told 9000000 "more than the hardware has"
+check "too low" told 1000 "less than the hardware has"
+
+both() {
+    freq_srun --cpu-freq=low -n2 bash -c "cat $FREQ_DIR/policy*/scaling_setspeed" 2>&1 |
+        sort | uniq -c | grep -q '^ *4 1500000$' && freq_clean
+}
+check "both CPUs of a step" both
+
+verbose() {
+    local out
+    out=$(freq_srun -v --cpu-freq=2100000 -n1 sleep 0.2 2>&1 | grep joule_cpufreq:)
+    grep -q 'set userspace, 2600000 to 2600000 kHz, on CPUs 0 ' <<< "$out" &&
+        grep -q 'ran at 2600000 kHz on average' <<< "$out" || { echo "$out"; return 1; }
+}
+check "srun -v says what was set and what was achieved" verbose
+quiet() {
+    local out
+    out=$(freq_srun --cpu-freq=2100000 -n1 echo ran 2>&1)
+    grep -qx ran <<< "$out" && ! grep joule <<< "$out"
+}
+check "nothing is said without -v" quiet
+
+# ---- overlapping steps of one job: the last one that began is served ----
+
+orders="012 021 102 120 201 210"
+STEP_STATES=("performance <unsupported> $L" "userspace 2000000 $L" "userspace 1500000 $L")
+overlap() { # ORDER
+    local order=$1 job i n held=012 served
+    cluster run "$FREQ" salloc -n1 --no-shell -J overlap > "$SCRATCH/salloc" 2>&1
+    job=$(last_job "$FREQ")
+    freq_step a --jobid "$job" --overlap --cpu-freq=Performance -n1 || return 1
+    freq_step b --jobid "$job" --overlap --cpu-freq=2000000 -n1 || return 1
+    freq_step c --jobid "$job" --overlap --cpu-freq=low -n1 || return 1
+    for ((i = 0; i < 3; i++)); do
+        served=${held: -1}
+        freq_is "${STEP_STATES[served]},$FREQ_ONE" || return 1
+        n=${order:i:1}
+        held=${held/$n/}
+        freq_open "$(tr 012 abc <<< "$n")"
+    done
+    freq_clean_soon || return 1
+    cluster run "$FREQ" scancel "$job"
+}
+for order in $orders; do
+    check "three overlapping steps end in the order $order" overlap $order
+    freq_clear
+done
+
+# ---- batch scripts ----
+
+batch() { # OPTIONS STATE
+    local out
+    out=$(cluster dir "$FREQ")/run/batch.out
+    cluster run "$FREQ" bash -c "printf '#!/bin/bash\ncat $FREQ_DIR/policy0/scaling_governor\n' |
+        sbatch -n1 -W -o $out $1" > /dev/null || return 1
+    [ "$(cat "$out")" = "$2" ] || { cat "$out"; return 1; }
+    freq_clean_soon
+}
+check "batch=no: a batch script runs as it is" batch "--cpu-freq=low" ondemand
+
+freq_options "batch=yes" || not_ok "restart with batch=yes"
+check "batch=yes: a batch script has its frequency" batch "--cpu-freq=low" userspace
+check "a batch script without a request" batch "" ondemand
+nested() {
+    local out
+    out=$(cluster dir "$FREQ")/run/nested.out
+    cluster run "$FREQ" bash -c "printf '#!/bin/bash\ncd $FREQ_DIR/policy0\ncat scaling_setspeed\nsrun --cpu-freq=2600000 cat scaling_setspeed\nsrun cat scaling_setspeed\ncat scaling_setspeed\n' |
+        sbatch -n1 -W --cpu-freq=low -o $out" > /dev/null || return 1
+    [ "$(paste -sd , "$out")" = 1500000,2600000,1500000,1500000 ] || { cat "$out"; return 1; }
+    freq_clean_soon
+}
+check "steps within a batch script, and the script again after them" nested
+
+array() {
+    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 0.3\n' |
+        sbatch -n1 -W --array=1-4 --cpu-freq=low -o /dev/null" > /dev/null &&
+        freq_clean_soon
+}
+check "an array of batch scripts" array
+salloc_srun() {
+    [ "$(cluster run "$FREQ" salloc -n1 --cpu-freq=2600000 \
+        srun cat $FREQ_DIR/policy0/scaling_setspeed 2> /dev/null)" = 2600000 ] && freq_clean_soon
+}
+check "salloc hands its request on" salloc_srun
+
+requeue() {
+    local job
+    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 30\n' |
+        sbatch -n1 --requeue --cpu-freq=low -o /dev/null" > /dev/null
+    job=$(last_job "$FREQ")
+    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
+    cluster run "$FREQ" scontrol requeuehold "$job" && freq_clean_soon || return 1
+    cluster run "$FREQ" scancel "$job"
+}
+check "a job that is requeued" requeue
+freq_clear
+
+suspend() {
+    local job
+    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 1\n' |
+        sbatch -n1 --cpu-freq=low -o /dev/null" > /dev/null
+    job=$(last_job "$FREQ")
+    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
+    cluster run "$FREQ" scontrol suspend "$job" || return 1
+    # What is suspended keeps what it has.
+    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
+    cluster run "$FREQ" scontrol resume "$job" || return 1
+    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
+    wait_for 10 freq_no_jobs && freq_clean_soon
+}
+check "suspend and resume" suspend
+freq_clear
+
+cancel() {
+    freq_step a --cpu-freq=low -n2 || return 1
+    cluster run "$FREQ" scancel "$(last_job "$FREQ")"
+    freq_clean_soon
+}
+check "scancel" cancel
+failed_launch() {
+    freq_srun --cpu-freq=low -n1 /no/such/program > /dev/null 2>&1
+    freq_clean_soon
+}
+check "a program that is not there" failed_launch
+freq_clear
+
+# ---- other options ----
+
+freq_options "strict=yes" || not_ok "restart with strict=yes"
+strict() {
+    local out
+    out=$(freq_srun --cpu-freq=9000000 -n2 echo ran 2>&1) && { echo "$out"; return 1; }
+    grep -q 'more than the hardware has' <<< "$out" && ! grep -qx ran <<< "$out" ||
+        { echo "$out"; return 1; }
+    freq_clean_soon
+}
+check "strict=yes: a step that cannot have its frequency fails" strict
+wait_for 10 freq_idle
+check "strict=yes: others run" request 2000000 "userspace 2000000 $L"
+
+freq_options "limits=site" || not_ok "restart with limits=site"
+site_limits() {
+    freq_set 0 scaling_max_freq 2000000
+    out=$(freq_srun --cpu-freq=high -n1 cat $FREQ_DIR/policy0/scaling_setspeed 2>&1)
+    freq_is "ondemand <unsupported> 1500000 2000000,$FREQ_ONE" || return 1
+    freq_reset
+    grep -qx 2000000 <<< "$out" && grep -q "above the site's limit" <<< "$out" || { echo "$out"; return 1; }
+}
+check "limits=site: no step goes beyond" site_limits
+
+freq_options "corre=on batch=maybe lock_wait=0" || not_ok "restart with bad options"
+bad_options() {
+    cluster log "$FREQ" node1 | grep -q 'error: joule_cpufreq: plugstack.conf: corre=on is no option' &&
+        request 2000000 "userspace 2000000 $L"
+}
+check "bad options are told, and the defaults hold" bad_options
+
+damaged() {
+    local out
+    cluster run "$FREQ" bash -c "mkdir -p -m 700 ${FREQ_JOURNAL%/*} && echo x > $FREQ_JOURNAL && chmod 600 $FREQ_JOURNAL"
+    out=$(freq_srun --cpu-freq=low -n1 cat $FREQ_DIR/policy0/scaling_governor 2>&1)
+    grep -qx ondemand <<< "$out" && grep -q 'joule cpufreq --discard' <<< "$out" || { echo "$out"; return 1; }
+    cluster at "$FREQ" node1 "$FREQ_TOOL" cpufreq > /dev/null && return 1
+    cluster at "$FREQ" node1 "$FREQ_TOOL" cpufreq --discard &&
+        request 2000000 "userspace 2000000 $L"
+}
+check "a damaged journal is refused with a sentence" damaged
+
+shown() {
+    local out
+    freq_step a --cpu-freq=low -n1 || return 1
+    out=$(cluster at "$FREQ" node1 "$FREQ_TOOL" cpufreq)
+    grep -q "held by    $(last_job "$FREQ").0 (low)" <<< "$out" &&
+        grep -q 'original   ondemand 1.5-3.0' <<< "$out" || { echo "$out"; return 1; }
+    cluster at "$FREQ" node1 "$FREQ_TOOL" cpufreq --restore && freq_clean || return 1
+    freq_open a
+    freq_clean_soon
+}
+check "joule cpufreq shows and restores" shown
+cluster down q-freq
+finish

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Frequencies of CPUs; all are linked with libunit.la (local.mk).  System calls are wrapped where a test makes them fail.
+if HAVE_CHECK
+CPUFREQ_TESTS = \
+	tests/unit/test_cpufreq_control \
+	tests/unit/test_cpufreq_faults \
+	tests/unit/test_cpufreq_journal \
+	tests/unit/test_cpufreq_keeper \
+	tests/unit/test_cpufreq_options \
+	tests/unit/test_cpufreq_plan \
+	tests/unit/test_cpufreq_policy \
+	tests/unit/test_cpufreq_request \
+	tests/unit/test_cpuset
+check_PROGRAMS += $(CPUFREQ_TESTS)
+TESTS += $(CPUFREQ_TESTS)
+
+FREQ_WRAP = -Wl,--wrap=openat,--wrap=write,--wrap=renameat \
+	-Wl,--wrap=unlinkat,--wrap=fsync
+FREQ_TREE = tests/unit/freqtree.c tests/unit/freqtree.h
+
+tests_unit_test_cpufreq_request_SOURCES = tests/unit/test_cpufreq_request.c
+
+tests_unit_test_cpufreq_plan_SOURCES = tests/unit/test_cpufreq_plan.c
+
+tests_unit_test_cpufreq_journal_SOURCES = tests/unit/test_cpufreq_journal.c
+
+tests_unit_test_cpufreq_policy_SOURCES = tests/unit/test_cpufreq_policy.c \
+	$(FREQ_TREE)
+tests_unit_test_cpufreq_policy_LDFLAGS = $(FREQ_WRAP)
+
+tests_unit_test_cpufreq_control_SOURCES = tests/unit/test_cpufreq_control.c \
+	$(FREQ_TREE)
+tests_unit_test_cpufreq_control_LDFLAGS = $(FREQ_WRAP)
+
+tests_unit_test_cpufreq_faults_SOURCES = tests/unit/test_cpufreq_faults.c \
+	$(FREQ_TREE)
+tests_unit_test_cpufreq_faults_LDFLAGS = $(FREQ_WRAP)
+
+tests_unit_test_cpufreq_keeper_SOURCES = tests/unit/test_cpufreq_keeper.c \
+	$(FREQ_TREE)
+tests_unit_test_cpufreq_keeper_LDFLAGS = $(FREQ_WRAP)
+
+tests_unit_test_cpufreq_options_SOURCES = tests/unit/test_cpufreq_options.c \
+	plugins/spank/joule_cpufreq/options.c
+tests_unit_test_cpufreq_options_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
+
+tests_unit_test_cpuset_SOURCES = tests/unit/test_cpuset.c
+endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The keeper's loop, and the threads' ticker below the averages.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/ticker.h"
+#include "common/cpufreq/average.h"
+#include "common/cpufreq/keeper.h"
+#include "tests/unit/freqtree.h"
+
+static const struct joule_keeper_config config = {
+    .period_ns = 20 * JOULE_NS_PER_MS,
+    .control = {.rules = {.governors = JOULE_GOVERNORS_ALL},
+                .lock_wait_ns = JOULE_NS_PER_S},
+};
+
+static struct tree tree;
+
+static void setup(void)
+{
+    tree_create(&tree);
+    freqtree_acpi(&tree, 0, 0, 1);
+    freqtree_process(&tree, 101, 7);
+}
+
+static void teardown(void)
+{
+    tree_destroy(&tree);
+}
+
+static void quiet(const char *text)
+{
+    (void)text;
+}
+
+static void pause_ms(int ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000,
+                               .tv_nsec = ms % 1000 * JOULE_NS_PER_MS};
+
+    nanosleep(&t, NULL);
+}
+
+static void take(void)
+{
+    struct joule_control_claim claim = {.job = 1, .step = "0", .pid = 101};
+    struct joule_control_grant grant;
+    struct joule_control control;
+
+    joule_request_parse("powersave", &claim.request, NULL);
+    joule_cpus_parse(&claim.cpus, "0");
+    joule_control_init(&control, tree.fd, &config.control);
+    ck_assert_int_eq(joule_control_take(&control, &claim, &grant, NULL), 0);
+    joule_control_destroy(&control);
+}
+
+static bool is_back(void)
+{
+    struct stat st;
+
+    return strcmp(freqtree_read(&tree, 0, "scaling_governor"), "ondemand") ==
+               0 &&
+           fstatat(tree.fd, "run/slurm-joule/cpufreq/journal", &st, 0) < 0;
+}
+
+static bool wait_back(void)
+{
+    for (int i = 0; i < 500 && !is_back(); i++)
+        pause_ms(10);
+    return is_back();
+}
+
+/* A keeper in a process of its own; *ret_fd is slurmd's end. */
+static pid_t start(int *ret_fd)
+{
+    int fds[2];
+    pid_t pid;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        close(fds[0]);
+        joule_keeper_run(fds[1], tree.fd, &config, quiet);
+        _exit(0);
+    }
+    close(fds[1]);
+    *ret_fd = fds[0];
+    return pid;
+}
+
+static void ends_well(pid_t pid)
+{
+    int status;
+
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+
+START_TEST(keeps)
+{
+    int fd;
+    pid_t pid = start(&fd);
+
+    take();
+    pause_ms(100);
+    ck_assert(!is_back());
+    freqtree_process(&tree, 101, 0);
+    ck_assert(wait_back());
+    ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+    close(fd);
+    ends_well(pid);
+}
+END_TEST
+
+/* slurmd goes first: the keeper stays until the step has gone, too. */
+START_TEST(stays)
+{
+    int fd;
+    pid_t pid;
+
+    take();
+    pid = start(&fd);
+    close(fd);
+    pause_ms(100);
+    ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+    freqtree_process(&tree, 101, 0);
+    ck_assert(wait_back());
+    ends_well(pid);
+}
+END_TEST
+
+/* What cannot be put back keeps it; a journal that nobody can read does
+ * not. */
+START_TEST(does_not_stay_for_nothing)
+{
+    int fd;
+    pid_t pid;
+
+    take();
+    tree_write(&tree, "run/slurm-joule/cpufreq/journal", "x");
+    pid = start(&fd);
+    close(fd);
+    ends_well(pid);
+}
+END_TEST
+
+START_TEST(not_started)
+{
+    struct joule_error err = {""};
+
+    ck_assert_int_eq(joule_keeper_start("/no/such/program", &config.control,
+                                        JOULE_NS_PER_S, &err),
+                     -1);
+    ck_assert(*err.text);
+}
+END_TEST
+
+START_TEST(averages)
+{
+    struct joule_cpus policies = {{0}};
+    struct joule_average *a;
+    uint32_t khz;
+    unsigned readings;
+
+    joule_cpus_add(&policies, 0);
+    a = joule_average_create(tree.fd, &policies, NULL);
+    ck_assert_ptr_nonnull(a);
+    pause_ms(300);
+    joule_average_destroy(a, &khz, &readings);
+    ck_assert_uint_eq(khz, 2000000);
+    ck_assert_uint_eq(readings, 1);
+    /* Many policies: some of them; none that tells. */
+    memset(&policies, 0xff, sizeof(policies));
+    joule_cpus_remove(&policies, 0);
+    a = joule_average_create(tree.fd, &policies, NULL);
+    pause_ms(100);
+    joule_average_destroy(a, &khz, &readings);
+    ck_assert_uint_eq(readings, 0);
+    joule_average_destroy(NULL, &khz, &readings);
+}
+END_TEST
+
+static void count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+START_TEST(ticks)
+{
+    int n = 0;
+    struct joule_ticker *t = joule_ticker_create(
+        0, 10 * JOULE_NS_PER_MS, count, &n, NULL);
+
+    pause_ms(300);
+    joule_ticker_destroy(t);
+    ck_assert_int_ge(n, 3);
+    ck_assert_int_le(n, 40);
+    t = joule_ticker_create(3600 * JOULE_NS_PER_S, 1, count, &n, NULL);
+    n = 0;
+    joule_ticker_destroy(t);
+    ck_assert_int_eq(n, 0);
+    joule_ticker_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cpufreq keeper");
+    TCase *c = tcase_create("keeper");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_test(c, does_not_stay_for_nothing);
+    tcase_add_test(c, not_started);
+    tcase_add_test(c, keeps);
+    tcase_add_test(c, stays);
+    tcase_add_test(c, averages);
+    tcase_add_test(c, ticks);
+    tcase_set_timeout(c, 60);
+    suite_add_tcase(s, c);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The options behind the plugin in plugstack.conf: the parser, and what the
+ * manual and the example say of them.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "plugins/spank/joule_cpufreq/options.h"
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+static const struct {
+    const char *text;
+    int errnum;
+} bad[] = {
+    {"", EINVAL},
+    {"core", EINVAL},
+    {"core=", EINVAL},
+    {"core=maybe", EINVAL},
+    {"=on", EINVAL},
+    {"corre=on", EINVAL},
+    {"core =on", EINVAL},
+    {"limits=none", EINVAL},
+    {"limits=site,hardware", EINVAL},
+    {"lock_wait=0", ERANGE},
+    {"lock_wait=61s", ERANGE},
+    {"lock_wait=-1s", EINVAL},
+    {"keeper_period=99ms", ERANGE},
+    {"keeper=relative", EINVAL},
+    {"keeper=", EINVAL},
+    {"a-key-that-is-longer-than-any-key-there-is=1", EINVAL},
+};
+
+/* The default holds, and the others are read all the same. */
+START_TEST(refused)
+{
+    struct joule_spank_options plain, o;
+    struct joule_error err = {""};
+    char first[64], last[] = "batch=yes";
+    char *argv[] = {first, last};
+
+    snprintf(first, sizeof(first), "%s", bad[_i].text);
+    ck_assert_int_eq(joule_spank_options_parse(&plain, 0, NULL, NULL), 0);
+    ck_assert_int_eq(joule_spank_options_parse(&o, 2, argv, &err), -1);
+    ck_assert_int_eq(errno, bad[_i].errnum);
+    ck_assert(*err.text);
+    ck_assert(o.batch);
+    o.batch = false;
+    ck_assert_mem_eq(&o, &plain, sizeof(o));
+}
+END_TEST
+
+START_TEST(accepted)
+{
+    char *argv[] = {(char *)"core=ON", (char *)"strict=yes",
+                    (char *)"limits=site", (char *)"lock_wait=250ms",
+                    (char *)"keeper=/x"};
+    struct joule_spank_options o;
+
+    ck_assert_int_eq(joule_spank_options_parse(&o, COUNT(argv), argv, NULL), 0);
+    ck_assert(o.core && o.strict && !o.batch);
+    ck_assert_uint_eq(o.limits, JOULE_LIMITS_SITE);
+    ck_assert_int_eq(o.lock_wait_ns, 250000000);
+    ck_assert_int_eq(o.keeper_period_ns, 2000000000);
+    ck_assert_str_eq(o.keeper, "/x");
+}
+END_TEST
+
+static char *shipped(const char *name)
+{
+    int fd = open(JOULE_SOURCE_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *text = joule_file_load(fd, name, 1 << 20, NULL);
+
+    ck_assert_msg(text != NULL, "cannot read %s", name);
+    close(fd);
+    return text;
+}
+
+START_TEST(manual)
+{
+    char *page = shipped("doc/joule-cpufreq.7");
+    const struct joule_option *o = joule_spank_option_table;
+
+    for (; o->key; o++) {
+        char item[64], line[256], range[128], *entry;
+
+        snprintf(item, sizeof(item), "\n.It Cm %s\n", o->key);
+        entry = strstr(page, item);
+        ck_assert_msg(entry != NULL, "%s", o->key);
+        joule_option_range(o, range, sizeof(range));
+        /* Where it is installed is not known to the page. */
+        snprintf(line, sizeof(line), "\nAllowed: %s.\nDefault: %s.\n", range,
+                 strcmp(o->key, "keeper") == 0
+                     ? "joule-cpufreq-keeper in libexec/slurm-joule"
+                     : o->default_text);
+        ck_assert_msg(strstr(entry, line) != NULL, "%s:%s", o->key, line);
+    }
+    free(page);
+}
+END_TEST
+
+/* The second line has all the defaults; the first one is a good one. */
+START_TEST(example)
+{
+    char *text = shipped("etc/plugstack.conf.example");
+    unsigned lines = 0;
+
+    for (char *line, *rest = text; (line = strsep(&rest, "\n"));) {
+        bool defaults = strncmp(line, "#optional ", 10) == 0;
+        char *argv[16], *word;
+        struct joule_spank_options o, plain;
+        int argc = 0;
+
+        if (!defaults && strncmp(line, "optional ", 9) != 0)
+            continue;
+        lines++;
+        strsep(&line, " ");
+        ck_assert_ptr_nonnull(
+            strstr(strsep(&line, " "), "/spank_joule_cpufreq.so"));
+        while ((word = strsep(&line, " ")))
+            argv[argc++] = word;
+        ck_assert_int_eq(joule_spank_options_parse(&o, argc, argv, NULL), 0);
+        joule_spank_options_parse(&plain, 0, NULL, NULL);
+        ck_assert_int_eq(memcmp(&o, &plain, sizeof(o)) == 0, defaults);
+        ck_assert_int_eq(argc, defaults ? 6 : 1);
+    }
+    ck_assert_uint_eq(lines, 2);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cpufreq options");
+    TCase *c = tcase_create("options");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_loop_test(c, refused, 0, COUNT(bad));
+    tcase_add_test(c, accepted);
+    tcase_add_test(c, manual);
+    tcase_add_test(c, example);
+    suite_add_tcase(s, c);
+    runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
