@@ -109,13 +109,6 @@ static int host_check(const void *field, struct joule_error *reason)
     return joule_ipmi_host_expand(field, "host", "node", &scratch, reason);
 }
 
-static int sensors_check(const void *field, struct joule_error *reason)
-{
-    struct joule_ipmi_config scratch;
-
-    return joule_ipmi_sensors_parse(field, &scratch, reason);
-}
-
 /* Which driver it will be is not known here. */
 static int workarounds_check(const void *field, struct joule_error *reason)
 {
@@ -177,8 +170,9 @@ const struct joule_option joule_config_options[] = {
      .range = "an absolute path",
      .help = "another program in place of the installed joule-ipmi-reader"},
     {.key = "EnergyIPMIPowerSensors",
+     /* Not checked here: other sensors than those that were meant are no
+      * default.  Without a list that makes sense, energy is unknown. */
      TEXT(ipmi_sensors),
-     .check = sensors_check,
      .range = "LABEL=SENSOR[,SENSOR]...[;LABEL=...] with a label Node",
      .help = "which sensors make the node's power"},
     {.key = "EnergyIPMIFrequency",

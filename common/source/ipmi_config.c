@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/option.h"
 #include "common/base/parse.h"
 
 #define CREDENTIALS_MAX 4096
@@ -257,10 +258,24 @@ static int node_first(struct sensors *s, struct joule_error *err)
     return 0;
 }
 
+/* Without single quotes around all of it, which Slurm's parser leaves there. */
+static const char *unquote(const char *text, char *buf, size_t size)
+{
+    struct span s = trim(text, strlen(text));
+
+    if (s.len < 2 || s.len - 2 >= size || s.at[0] != '\'' ||
+        s.at[s.len - 1] != '\'')
+        return s.at;
+    memcpy(buf, s.at + 1, s.len - 2);
+    buf[s.len - 2] = '\0';
+    return buf + strspn(buf, BLANKS);
+}
+
 int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
                              struct joule_error *err)
 {
-    const char *at = text + strspn(text, BLANKS);
+    char buf[JOULE_OPTION_TEXT_MAX + 1];
+    const char *at = unquote(text, buf, sizeof(buf));
     struct sensors s;
 
     memset(&s, 0, sizeof(s));

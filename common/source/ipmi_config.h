@@ -88,7 +88,8 @@ struct joule_ipmi_config {
  *   ',', ';', '=' or a quote, or that looks like one of the others, stands in
  *   double or single quotes (Slurm's parser leaves only single quotes within
  *   a value with blanks).
- * Blanks around labels and sensors do not count.  "Node", DCMI and
+ * Single quotes around all of [text], and blanks around labels and sensors do
+ * not count.  "Node", DCMI and
  * DCMI_ENHANCED may be in any case.
  * "Node" must be among the labels and is put first, the others keep their
  * order; empty [text] is "Node=" + the FIRST sensor.  0, or -1 with EINVAL and

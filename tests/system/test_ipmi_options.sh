@@ -107,6 +107,11 @@ wrong "readable credentials" 'may be read by others' \
 chmod 600 "$CREDENTIALS"
 wrong "LAN and KCS" 'JouleIPMIHost is set, but EnergyIPMIDriverType' \
     JouleIPMICredentialsFile="$CREDENTIALS" EnergyIPMIDriverType=KCS
+NETWORK_RIGHT=$NETWORK NETWORK=${NETWORK/Node=Node/Nod=1}
+wrong "sensors without a node" \
+    'EnergyIPMIPowerSensors: there is no label "Node"' \
+    JouleIPMICredentialsFile="$CREDENTIALS"
+NETWORK=$NETWORK_RIGHT
 chmod 777 "$KEEP/reader"
 wrong "a reader that others may write" 'JouleIPMIReader: .* may be written' \
     JouleIPMICredentialsFile="$CREDENTIALS"

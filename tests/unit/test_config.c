@@ -65,8 +65,6 @@ static const struct {
     {"EnergyIPMIFrequency", "-1", "is not a duration"},
     {"EnergyIPMITimeout", "0", "1s to 600s"},
     {"JouleIPMIAnswerTimeout", "61", "100ms to 60s"},
-    {"EnergyIPMIPowerSensors", "Nod=16", "there is no label \"Node\""},
-    {"EnergyIPMIPowerSensors", "Node=16;Node=17", "stands twice"},
     {"EnergyIPMIVariable", "Temp", "allowed are Watts"},
     {"EnergyIPMIDriverType", "3", "OPENIPMI (2)"},
     {"EnergyIPMIDriverType", "KCS,SSIF", "OPENIPMI (2)"},

@@ -153,6 +153,8 @@ static const struct {
     {"Node=\xC2\xB5W", "Node='\xC2\xB5W"},
     {"Node=' blank '", "Node=' blank "},
     {"Node=1;", "Node=#1"},
+    {"'Node=4'", "Node=#4"},
+    {" 'Node=PSU1;A=\"x,y\",'z''\t", "Node='PSU1;A='x,y'z"},
 };
 
 static void describe(char *text, size_t size)

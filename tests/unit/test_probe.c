@@ -550,8 +550,6 @@ static const struct {
      "EnergyIPMIFrequency=1s", "10ms to 60s"},
     {GOOD, "EnergyIPMIFrequenzy=1\n", "option-without-plugin", JOULE_FAULT, 1,
      NULL, NULL},
-    {GOOD, "EnergyIPMIPowerSensors=Nod=1\n", "bad-value", JOULE_WARNING, 1,
-     "EnergyIPMIPowerSensors=", "there is no label \"Node\""},
     {GOOD, "EnergyIPMIRereadSdrCache=yes\n", "notice", JOULE_NOTE, 1, NULL,
      "EnergyIPMIRereadSdrCache has no meaning here: "},
     {GOOD, "EnergyIPMIPassword=geheim\n", "notice", JOULE_WARNING, 1, NULL,
