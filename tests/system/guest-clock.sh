@@ -6,7 +6,7 @@
 #
 # The guest is an emulated machine, in which all takes about ten times as long:
 # the bounds are those of faults.sh times ten, and the step's energy may have
-# half a second of power for the start and the end of its tasks.  To a controller
+# a second of power for the start and the end of its tasks.  To a controller
 # whose clock goes an hour forward no node has answered for an hour.
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -29,7 +29,7 @@ backward() { set_clock -3600; }
 # hour NAME FIRST SECOND - an hour off for 10 s
 hour() {
     SET_S=0
-    fault "clock an hour $1" 10 4 "$2" "$3"
+    fault "clock an hour $1" 10 8 "$2" "$3"
     check "$1: the clock was set, and set right ($SET_S s)" \
         test ${SET_S#-} -lt 5
 }
