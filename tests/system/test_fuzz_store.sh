@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: busy
 #
 # The reader of profile files under libFuzzer, with sanitizers, led by coverage,
 # for FUZZ_SECONDS (60).  What is found stays in tests-logs of the build.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: alone
 #
 # Energy series that are faster than Slurm's timer: at 100 Hz from counters,
 # with tasks on all CPUs, and at 10 Hz from a BMC.
