@@ -22,8 +22,8 @@ static char *load_proc(int root_fd, pid_t pid, const char *name,
     text = joule_file_load(root_fd, path, PROC_TEXT_MAX, NULL);
     if (text)
         return text;
-    joule_error_set(err, errno == ENOENT ? ESRCH : errno,
-                    "cannot read /%s: %s", path, strerror(errno));
+    joule_error_set(err, errno == ENOENT ? ESRCH : errno, "cannot read /%s: %s",
+                    path, strerror(errno));
     return NULL;
 }
 
@@ -50,8 +50,8 @@ static char *find_group(char *text, bool v2)
 
     for (line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
-        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':')
-                                                     : NULL;
+        char *list = strchr(line, ':'),
+             *path = list ? strchr(list + 1, ':') : NULL;
 
         if (!path || path[1] != '/')
             continue;
@@ -123,8 +123,7 @@ static int read_cpus(int root_fd, const char *dir, const char *name,
     snprintf(path, sizeof(path), "%s/%s", dir, name);
     if (joule_file_read(root_fd, path, text, sizeof(text)) < 0)
         return -1;
-    if (joule_cpus_parse(ret_cpus, text) < 0 ||
-        joule_cpus_count(ret_cpus) == 0) {
+    if (joule_cpus_parse(ret_cpus, text) < 0 || joule_cpus_is_empty(ret_cpus)) {
         errno = EBADMSG;
         return -1;
     }
@@ -208,7 +207,7 @@ int joule_cgroup_cpus_of(int root_fd, pid_t pid, struct joule_cpus *ret_cpus,
     joule_cpus_intersect(&set, &bound);
     /* The kernel keeps both the same but for a moment; nothing in common means
      * that it was not the process's cpuset that was read. */
-    if (joule_cpus_count(&set) > 0)
+    if (!joule_cpus_is_empty(&set))
         *ret_cpus = set;
     return 0;
 }

@@ -154,7 +154,7 @@ int joule_control_recover(struct joule_control *c,
     if (joule_cpufreq_store_load(&c->store, &j, err) < 0)
         return -1;
     dropped = drop_dead(c, &j, &loose);
-    if (dropped == 0 && joule_cpus_count(&loose) == 0 && j.holder_count > 0) {
+    if (dropped == 0 && joule_cpus_is_empty(&loose) && j.holder_count > 0) {
         joule_cpufreq_journal_clear(&j);
         return 0;
     }
@@ -239,7 +239,7 @@ static int give_back(struct joule_control *c,
         joule_cpus_unite(&loose, &h->policies);
         if (keep)
             joule_cpus_intersect(&h->policies, keep);
-        if (!keep || joule_cpus_count(&h->policies) == 0)
+        if (!keep || joule_cpus_is_empty(&h->policies))
             joule_cpufreq_journal_remove_holder(&j, i);
     }
     settle_all(c, &j, &loose, &notes);

@@ -65,7 +65,7 @@ struct joule_control_grant {
     pid_t pid;
     uint64_t start; /* joule_process_start of it */
     struct joule_cpus policies;
-    unsigned met, unmet;   /* policies that are, or are not, as asked */
+    unsigned met, unmet;        /* policies that are, or are not, as asked */
     uint32_t low_khz, high_khz; /* limits of what was set, over the policies */
     char governor[JOULE_CPUFREQ_WORD]; /* of the first policy */
     struct joule_control_notes notes;  /* what was adjusted or not met */

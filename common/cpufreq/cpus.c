@@ -43,14 +43,26 @@ unsigned joule_cpus_next(const struct joule_cpus *s, unsigned from)
     return JOULE_CPUS_MAX;
 }
 
+bool joule_cpus_is_empty(const struct joule_cpus *s)
+{
+    return joule_cpus_next(s, 0) == JOULE_CPUS_MAX;
+}
+
 int joule_cpus_parse(struct joule_cpus *s, const char *text)
 {
     struct joule_cpus result = {{0}};
     size_t length = strlen(text), count;
     unsigned *cpus;
+    uint64_t only;
     char *list;
     int rc;
 
+    /* Most policies have one CPU, and the parser of lists room for all. */
+    if (joule_parse_u64(text, 0, JOULE_CPUS_MAX - 1, &only) == 0) {
+        joule_cpus_add(&result, (unsigned)only);
+        *s = result;
+        return 0;
+    }
     /* affected_cpus has blanks between the numbers. */
     while (length > 0 && text[length - 1] == ' ')
         length--;

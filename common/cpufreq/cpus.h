@@ -38,6 +38,8 @@ void joule_cpus_unite(struct joule_cpus *s, const struct joule_cpus *other);
 void joule_cpus_intersect(struct joule_cpus *s, const struct joule_cpus *other);
 unsigned joule_cpus_count(const struct joule_cpus *s);
 
+bool joule_cpus_is_empty(const struct joule_cpus *s);
+
 /* The first member that is at least [from], or JOULE_CPUS_MAX. */
 unsigned joule_cpus_next(const struct joule_cpus *s, unsigned from);
 

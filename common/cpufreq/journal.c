@@ -60,8 +60,7 @@ joule_cpufreq_journal_add_entry(struct joule_cpufreq_journal *j,
     j->entry = array;
     while (at > 0 && array[at - 1].policy > entry->policy)
         at--;
-    memmove(array + at + 1, array + at,
-            (j->entry_count - at) * sizeof(*array));
+    memmove(array + at + 1, array + at, (j->entry_count - at) * sizeof(*array));
     array[at] = *entry;
     j->entry_count++;
     return &array[at];
@@ -95,8 +94,7 @@ void joule_cpufreq_journal_remove_entry(struct joule_cpufreq_journal *j,
 
     if (!e)
         return;
-    memmove(e, e + 1,
-            (size_t)(j->entry + j->entry_count - e - 1) * sizeof(*e));
+    memmove(e, e + 1, (size_t)(j->entry + j->entry_count - e - 1) * sizeof(*e));
     j->entry_count--;
 }
 

@@ -29,7 +29,7 @@
 struct joule_cpufreq_entry {
     unsigned policy;
     unsigned touched; /* enum joule_cpufreq_field: may have been written */
-    unsigned tries;   /* restorations that the kernel took, but did not follow */
+    unsigned tries; /* restorations that the kernel took, but did not follow */
     struct joule_cpufreq_state original;
 };
 
@@ -41,7 +41,8 @@ struct joule_cpufreq_holder {
     pid_t pid;                         /* of its slurmstepd */
     uint64_t start;                    /* joule_process_start of it */
     uint64_t namespace;                /* joule_process_namespace of it */
-    bool is_watch; /* asks for nothing; others may write the policies meanwhile */
+    bool is_watch; /* asks for nothing; others may write the policies meanwhile
+                    */
     struct joule_request request;
     struct joule_cpus policies;
 };
@@ -54,7 +55,8 @@ struct joule_cpufreq_journal {
     size_t holder_count;
 };
 
-/* An empty one of [boot_id]; joule_cpufreq_journal_clear frees what is in it. */
+/* An empty one of [boot_id]; joule_cpufreq_journal_clear frees what is in it.
+ */
 void joule_cpufreq_journal_init(struct joule_cpufreq_journal *j,
                                 const char boot_id[JOULE_BOOT_ID_MAX]);
 void joule_cpufreq_journal_clear(struct joule_cpufreq_journal *j);

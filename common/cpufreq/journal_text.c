@@ -166,8 +166,7 @@ static bool parse_entry(char *line, struct joule_cpufreq_journal *j)
     if (strcmp(s->epp, "-") == 0)
         s->epp[0] = '\0';
     if (s->min_khz > s->max_khz ||
-        (j->entry_count > 0 &&
-         j->entry[j->entry_count - 1].policy >= e.policy))
+        (j->entry_count > 0 && j->entry[j->entry_count - 1].policy >= e.policy))
         return false;
     return joule_cpufreq_journal_add_entry(j, &e) != NULL;
 }

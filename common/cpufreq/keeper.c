@@ -25,8 +25,8 @@ static void reap(pid_t pid)
 }
 
 int joule_keeper_start(const char *program,
-                      const struct joule_control_config *control,
-                      int64_t period_ns, struct joule_error *err)
+                       const struct joule_control_config *control,
+                       int64_t period_ns, struct joule_error *err)
 {
     struct joule_keeper_config config;
     struct joule_child child;
@@ -95,8 +95,8 @@ static bool has_work(const struct keeper *w)
 }
 
 void joule_keeper_run(int fd, int root_fd,
-                     const struct joule_keeper_config *config,
-                     void (*say)(const char *text))
+                      const struct joule_keeper_config *config,
+                      void (*say)(const char *text))
 {
     struct keeper w = {.say = say};
     bool is_alone = false;

@@ -30,8 +30,8 @@ struct joule_keeper_config {
  * open, or -1 with errno and a sentence.
  */
 int joule_keeper_start(const char *program,
-                      const struct joule_control_config *control,
-                      int64_t period_ns, struct joule_error *err);
+                       const struct joule_control_config *control,
+                       int64_t period_ns, struct joule_error *err);
 
 /*
  * The process's loop, until the other end of [fd] is closed and nothing is on
@@ -39,7 +39,7 @@ int joule_keeper_start(const char *program,
  * period.
  */
 void joule_keeper_run(int fd, int root_fd,
-                     const struct joule_keeper_config *config,
-                     void (*say)(const char *text));
+                      const struct joule_keeper_config *config,
+                      void (*say)(const char *text));
 
 #endif

@@ -119,11 +119,10 @@ static int plan_governor(struct planner *k, enum joule_governor governor)
         name = own ? own->governor : name;
     }
     if (!joule_cpufreq_has_word(k->policy->governors, name))
-        return joule_error_set(k->err, ENOTSUP,
-                               "policy%u (%s) has no governor %s, only: %s",
-                               k->policy->id, k->policy->driver,
-                               joule_governor_name(governor),
-                               k->policy->governors);
+        return joule_error_set(
+            k->err, ENOTSUP, "policy%u (%s) has no governor %s, only: %s",
+            k->policy->id, k->policy->driver, joule_governor_name(governor),
+            k->policy->governors);
     set_governor(k, name);
     if (own && *k->original->epp) {
         const char *epp = own->epp ? own->epp : "performance";
@@ -132,9 +131,9 @@ static int plan_governor(struct planner *k, enum joule_governor governor)
             snprintf(k->plan.target.epp, sizeof(k->plan.target.epp), "%s", epp);
     }
     if (governor == JOULE_GOVERNOR_USERSPACE)
-        k->plan.target.setspeed_khz =
-            k->original->setspeed_khz ? k->original->setspeed_khz
-                                      : k->policy->cur_khz;
+        k->plan.target.setspeed_khz = k->original->setspeed_khz
+                                          ? k->original->setspeed_khz
+                                          : k->policy->cur_khz;
     return 0;
 }
 
@@ -261,8 +260,8 @@ static void add_khz(struct ops *ops, enum joule_cpufreq_field field,
 static void add_limits(struct ops *ops, const struct joule_cpufreq_state *now,
                        const struct joule_cpufreq_state *target, unsigned which)
 {
-    bool min_first = now && (which & JOULE_CPUFREQ_MAX) &&
-                     target->max_khz < now->min_khz;
+    bool min_first =
+        now && (which & JOULE_CPUFREQ_MAX) && target->max_khz < now->min_khz;
 
     if (min_first && (which & JOULE_CPUFREQ_MIN))
         add_khz(ops, JOULE_CPUFREQ_MIN, target->min_khz);

@@ -11,7 +11,7 @@
 
 /* What a site says to requests. */
 struct joule_cpufreq_rules {
-    unsigned governors; /* allowed ones, enum joule_governor */
+    unsigned governors;                 /* allowed ones, enum joule_governor */
     enum joule_governor range_governor; /* of ranges that name none */
     bool keep_limits; /* no step leaves the limits that the site has set */
 };
@@ -36,8 +36,7 @@ int joule_cpufreq_plan(const struct joule_cpufreq_policy *p,
                        const struct joule_cpufreq_state *original,
                        const struct joule_request *request,
                        const struct joule_cpufreq_rules *rules,
-                       struct joule_cpufreq_plan *ret,
-                       struct joule_error *err);
+                       struct joule_cpufreq_plan *ret, struct joule_error *err);
 
 struct joule_cpufreq_write_op {
     enum joule_cpufreq_field field;

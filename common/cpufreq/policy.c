@@ -54,7 +54,8 @@ static int parse_id(const char *name, unsigned *ret_id)
 int joule_cpufreq_list(int root_fd, struct joule_cpus *ret_ids,
                        struct joule_error *err)
 {
-    int fd = joule_file_open(root_fd, JOULE_CPUFREQ_DIR, O_RDONLY | O_DIRECTORY);
+    int fd =
+        joule_file_open(root_fd, JOULE_CPUFREQ_DIR, O_RDONLY | O_DIRECTORY);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
     unsigned id;
@@ -106,10 +107,36 @@ static int open_policy(int root_fd, unsigned id, struct joule_error *err)
 static int refuse(struct joule_error *err, unsigned id, const char *name,
                   int errnum)
 {
-    return joule_error_set(err, errnum, "cannot read %s of policy%u: %s", name,
-                           id,
-                           errnum == EBADMSG ? "it holds something else"
-                                             : strerror(errnum));
+    return joule_error_set(
+        err, errnum, "cannot read %s of policy%u: %s", name, id,
+        errnum == EBADMSG ? "it holds something else" : strerror(errnum));
+}
+
+/* One read: the kernel makes an attribute's text at once, and there are many
+ * of them between a step and its launch.  A newline at the end is dropped. */
+static ssize_t read_attribute(int dir_fd, const char *name, char *buf,
+                              size_t size)
+{
+    int fd = joule_file_open(dir_fd, name, O_RDONLY), errnum;
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    do {
+        n = read(fd, buf, size);
+    } while (n < 0 && errno == EINTR);
+    errnum = errno;
+    close(fd);
+    errno = errnum;
+    if (n < 0)
+        return -1;
+    if ((size_t)n == size) {
+        errno = EFBIG;
+        return -1;
+    }
+    if (n > 0 && buf[n - 1] == '\n')
+        n--;
+    return n;
 }
 
 /* A line of the kernel, its trailing blank dropped; empty if the file is not
@@ -117,13 +144,12 @@ static int refuse(struct joule_error *err, unsigned id, const char *name,
 static int read_text(int fd, unsigned id, const char *name, bool required,
                      char *buf, size_t size, struct joule_error *err)
 {
-    ssize_t length = joule_file_read(fd, name, buf, size);
+    ssize_t length = read_attribute(fd, name, buf, size);
 
     if (length < 0 && errno == ENOENT && !required)
         length = 0;
     if (length < 0)
-        return refuse(err, id, name,
-                      errno == EFBIG || errno == EINVAL ? EBADMSG : errno);
+        return refuse(err, id, name, errno == EFBIG ? EBADMSG : errno);
     while (length > 0 && buf[length - 1] == ' ')
         length--;
     buf[length] = '\0';
@@ -157,25 +183,38 @@ static int read_khz(int fd, unsigned id, const char *name, uint32_t *ret_khz,
     return 0;
 }
 
-static int read_state(int fd, unsigned id, struct joule_cpufreq_state *s,
-                      struct joule_error *err)
+/* "<unsupported>" under all governors but userspace. */
+static int read_setspeed(int fd, unsigned id, struct joule_cpufreq_state *s,
+                         struct joule_error *err)
 {
     char text[JOULE_CPUFREQ_WORD];
     uint64_t khz;
 
-    if (read_word(fd, id, "scaling_governor", true, s->governor, err) < 0 ||
-        read_khz(fd, id, "scaling_min_freq", &s->min_khz, err) < 0 ||
-        read_khz(fd, id, "scaling_max_freq", &s->max_khz, err) < 0 ||
-        read_word(fd, id, "energy_performance_preference", false, s->epp,
-                  err) < 0 ||
-        read_text(fd, id, "scaling_setspeed", false, text, sizeof(text), err) <
-            0)
+    if (read_text(fd, id, "scaling_setspeed", false, text, sizeof(text), err) <
+        0)
         return -1;
-    /* "<unsupported>" under all other governors. */
     s->setspeed_khz = 0;
     if (strcmp(s->governor, "userspace") == 0 &&
         joule_parse_u64(text, 0, JOULE_KHZ_MAX, &khz) == 0)
         s->setspeed_khz = (uint32_t)khz;
+    return 0;
+}
+
+/* The governor first: setspeed has a meaning under one of them. */
+static int read_state(int fd, unsigned id, unsigned fields,
+                      struct joule_cpufreq_state *s, struct joule_error *err)
+{
+    if ((fields & JOULE_CPUFREQ_GOVERNOR &&
+         read_word(fd, id, "scaling_governor", true, s->governor, err) < 0) ||
+        (fields & JOULE_CPUFREQ_MIN &&
+         read_khz(fd, id, "scaling_min_freq", &s->min_khz, err) < 0) ||
+        (fields & JOULE_CPUFREQ_MAX &&
+         read_khz(fd, id, "scaling_max_freq", &s->max_khz, err) < 0) ||
+        (fields & JOULE_CPUFREQ_EPP &&
+         read_word(fd, id, "energy_performance_preference", false, s->epp,
+                   err) < 0) ||
+        (fields & JOULE_CPUFREQ_SETSPEED && read_setspeed(fd, id, s, err) < 0))
+        return -1;
     return 0;
 }
 
@@ -222,7 +261,7 @@ static int read_all(int root_fd, int fd, struct joule_cpufreq_policy *p,
         return -1;
     if (joule_cpus_parse(&p->cpus, cpus) < 0)
         return refuse(err, p->id, "affected_cpus", EBADMSG);
-    if (joule_cpus_count(&p->cpus) == 0)
+    if (joule_cpus_is_empty(&p->cpus))
         return joule_error_set(err, EBUSY, "the CPUs of policy%u are offline",
                                p->id);
     if (read_word(fd, p->id, "scaling_driver", true, p->driver, err) < 0 ||
@@ -232,7 +271,8 @@ static int read_all(int root_fd, int fd, struct joule_cpufreq_policy *p,
                   sizeof(p->governors), err) < 0 ||
         read_text(fd, p->id, "energy_performance_available_preferences", false,
                   p->epps, sizeof(p->epps), err) < 0 ||
-        read_steps(fd, p, err) < 0 || read_state(fd, p->id, &p->now, err) < 0)
+        read_steps(fd, p, err) < 0 ||
+        read_state(fd, p->id, JOULE_CPUFREQ_FIELDS, &p->now, err) < 0)
         return -1;
     if (p->hw_min_khz > p->hw_max_khz)
         return refuse(err, p->id, "cpuinfo_min_freq", EBADMSG);
@@ -261,16 +301,15 @@ int joule_cpufreq_read(int root_fd, unsigned id,
     return rc;
 }
 
-int joule_cpufreq_read_state(int root_fd, unsigned id,
-                             struct joule_cpufreq_state *ret,
+int joule_cpufreq_read_state(int root_fd, unsigned id, unsigned fields,
+                             struct joule_cpufreq_state *state,
                              struct joule_error *err)
 {
     int fd = open_policy(root_fd, id, err), rc, saved;
 
     if (fd < 0)
         return -1;
-    memset(ret, 0, sizeof(*ret));
-    rc = read_state(fd, id, ret, err);
+    rc = read_state(fd, id, fields, state, err);
     saved = errno;
     close(fd);
     errno = saved;

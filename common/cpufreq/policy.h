@@ -79,9 +79,9 @@ int joule_cpufreq_read(int root_fd, unsigned id,
                        struct joule_cpufreq_policy *ret,
                        struct joule_error *err);
 
-/* The same, of what is set alone. */
-int joule_cpufreq_read_state(int root_fd, unsigned id,
-                             struct joule_cpufreq_state *ret,
+/* The same, of the [fields] of what is set alone; the others stay in *state. */
+int joule_cpufreq_read_state(int root_fd, unsigned id, unsigned fields,
+                             struct joule_cpufreq_state *state,
                              struct joule_error *err);
 
 /* scaling_cur_freq of a policy in kHz; 0: it does not tell. */

@@ -50,8 +50,7 @@ static int parse_speed(const char *text, struct joule_speed *ret)
     }
     if (joule_parse_u64(text, 1, JOULE_KHZ_MAX, &khz) < 0)
         return -1;
-    *ret =
-        (struct joule_speed){.kind = JOULE_SPEED_KHZ, .khz = (uint32_t)khz};
+    *ret = (struct joule_speed){.kind = JOULE_SPEED_KHZ, .khz = (uint32_t)khz};
     return 0;
 }
 

@@ -97,7 +97,8 @@ static int read_back(struct joule_settling *s,
     struct timespec pause = {.tv_nsec = SHOWN_FIRST_NS};
 
     for (;;) {
-        if (joule_cpufreq_read_state(s->root_fd, entry->policy, now, err) < 0)
+        if (joule_cpufreq_read_state(s->root_fd, entry->policy, entry->touched,
+                                     now, err) < 0)
             return -1;
         *ret_differences =
             joule_cpufreq_differences(now, target, entry->touched & SHOWN);
@@ -134,16 +135,18 @@ static int go_to(struct joule_settling *s, struct joule_cpufreq_entry *entry,
     unsigned id = entry->policy, count, differences;
 
     if (!known) {
-        if (joule_cpufreq_read_state(s->root_fd, id, now, err) == 0)
+        memset(now, 0, sizeof(*now));
+        if (joule_cpufreq_read_state(s->root_fd, id, JOULE_CPUFREQ_FIELDS, now,
+                                     err) == 0)
             known = now;
         else if (errno != EBADMSG)
             return -1;
     }
     count = joule_cpufreq_ops(known, target, entry->touched, ops);
-    if (count == 0 && known) {
+    if (known && known != now)
         *now = *known;
+    if (count == 0 && known)
         return 0;
-    }
     if (write_ops(s->root_fd, id, ops, count, err) < 0 ||
         read_back(s, entry, target, now, &differences, err) < 0)
         return -1;

@@ -54,9 +54,9 @@ void joule_cpufreq_store_close(struct joule_cpufreq_store *s)
 
 static int open_lock(struct joule_cpufreq_store *s, struct joule_error *err)
 {
-    int fd = openat(s->dir_fd, LOCK_NAME,
-                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                    0600);
+    int fd =
+        openat(s->dir_fd, LOCK_NAME,
+               O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return joule_error_set(err, errno == ELOOP ? EPERM : errno,
@@ -130,13 +130,13 @@ static char *load_text(struct joule_cpufreq_store *s, size_t *ret_len,
                             strerror(errno));
         return NULL;
     }
-    rc = joule_file_check_owner(fd, S_IFREG, OTHERS, JOULE_CPUFREQ_JOURNAL,
-                                err);
+    rc =
+        joule_file_check_owner(fd, S_IFREG, OTHERS, JOULE_CPUFREQ_JOURNAL, err);
     close_keeping_errno(fd);
     if (rc < 0)
         return NULL;
-    text = joule_file_load(s->dir_fd, FILE_NAME, JOULE_CPUFREQ_TEXT_MAX,
-                           ret_len);
+    text =
+        joule_file_load(s->dir_fd, FILE_NAME, JOULE_CPUFREQ_TEXT_MAX, ret_len);
     if (!text) {
         if (errno == EFBIG || errno == EINVAL)
             errno = EBADMSG;
@@ -171,9 +171,9 @@ int joule_cpufreq_store_load(struct joule_cpufreq_store *s,
     rc = joule_cpufreq_journal_parse(text, len, ret, &why);
     free(text);
     if (rc < 0)
-        return joule_error_set(err, errno,
-                               "%s: %s; 'joule cpufreq --discard' puts it aside",
-                               JOULE_CPUFREQ_JOURNAL, why.text);
+        return joule_error_set(
+            err, errno, "%s: %s; 'joule cpufreq --discard' puts it aside",
+            JOULE_CPUFREQ_JOURNAL, why.text);
     if (memcmp(ret->boot_id, boot_id, JOULE_BOOT_ID_MAX) != 0) {
         joule_cpufreq_journal_clear(ret);
         joule_cpufreq_journal_init(ret, boot_id);

@@ -37,8 +37,9 @@ static void find_policies(struct taking *t, struct joule_cpus *ret_ids)
             joule_cpus_add(ret_ids, id);
             continue;
         }
-        joule_error_set(&err, errno, "the frequency of CPU %u cannot be set: "
-                                     "it has no cpufreq policy",
+        joule_error_set(&err, errno,
+                        "the frequency of CPU %u cannot be set: "
+                        "it has no cpufreq policy",
                         cpu);
         if (!t->claim->is_watch)
             joule_control_note(&t->grant->notes, &err);
@@ -198,7 +199,7 @@ static void drop_if_empty(struct taking *t)
 
     for (size_t i = 0; i < j->holder_count; i++)
         if (j->holder[i].number == t->grant->number &&
-            joule_cpus_count(&j->holder[i].policies) == 0) {
+            joule_cpus_is_empty(&j->holder[i].policies)) {
             joule_cpufreq_journal_remove_holder(j, i);
             t->grant->number = 0;
             return;
@@ -238,8 +239,7 @@ int joule_control_take(struct joule_control *c,
                        const struct joule_control_claim *claim,
                        struct joule_control_grant *ret, struct joule_error *err)
 {
-    struct taking t = {
-        .control = c, .claim = claim, .grant = ret, .err = err};
+    struct taking t = {.control = c, .claim = claim, .grant = ret, .err = err};
     int rc, saved;
 
     t.settling = (struct joule_settling){

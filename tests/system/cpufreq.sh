@@ -3,6 +3,8 @@
 #
 # cpufreq.sh - clusters whose node has simulated frequency policies; source it
 # after lib.sh.
+#
+# shellcheck disable=SC2034  # for the tests
 
 FREQ_DIR=/sys/devices/system/cpu/cpufreq
 FREQ_JOURNAL=/run/slurm-joule/cpufreq/journal

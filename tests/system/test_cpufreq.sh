@@ -3,7 +3,12 @@
 #
 # srun --cpu-freq with spank_joule_cpufreq: every form of a request, steps that
 # overlap, options of the plugin and of slurm.conf.
+#
+# shellcheck disable=SC2015,SC2317  # the second half never fails; functions are
+# called through check
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source=cpufreq.sh
 . "$LIB/cpufreq.sh"
 
 # request TEXT STATE-OF-POLICY-0 - set while the step runs, back when srun is
@@ -67,6 +72,22 @@ quiet() {
     grep -qx ran <<< "$out" && ! grep joule <<< "$out"
 }
 check "nothing is said without -v" quiet
+
+# Who is not root gets the same, and sees the policies but not who holds them.
+as_user() {
+    local out
+    out=$(cluster user q-freq srun --cpu-freq=2100000 -n1 cat $FREQ_DIR/policy0/scaling_setspeed 2>&1)
+    [ "$out" = 2600000 ] && freq_clean || { echo "$out"; return 1; }
+    freq_step a --cpu-freq=low -n1 || return 1
+    out=$(cluster user q-freq srun --overcommit --overlap -n1 "$FREQ_TOOL" cpufreq 2>&1)
+    grep -q 'policy0: CPUs 0, acpi-cpufreq' <<< "$out" && ! grep -q 'held by' <<< "$out" &&
+        grep -q 'Permission denied' <<< "$out" || { echo "$out"; return 1; }
+    cluster user q-freq "$FREQ_TOOL" cpufreq --restore && return 1
+    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
+    freq_open a
+    freq_clean_soon
+}
+check "a user who is not root" as_user
 
 # ---- overlapping steps of one job: the last one that began is served ----
 

@@ -5,7 +5,12 @@
 # the plugin and Slurm's own code (core=on), and with Slurm's own code alone,
 # whose score is printed.  A point is a list entry after which everything is as
 # before within 5 s.
+#
+# shellcheck disable=SC2015,SC2317  # the second half never fails; functions are
+# called through check
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source=cpufreq.sh
 . "$LIB/cpufreq.sh"
 
 MODE=''    # ours or theirs: theirs cannot fail the test

@@ -3,7 +3,12 @@
 #
 # Every cpufreq driver that has a row of its own, policies of several CPUs, and
 # kernels that refuse, delay or lose what is written.
+#
+# shellcheck disable=SC2015,SC2317  # the second half never fails; functions are
+# called through check
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source=cpufreq.sh
 . "$LIB/cpufreq.sh"
 
 # during REQUEST WANTED - policy 0 while a step runs, and all as before after it

@@ -4,7 +4,12 @@
 # The CPUs come back: kill -9 of slurmstepd at any moment, of slurmd, of both,
 # of what looks after them, at once or one after the other; the next boot; the
 # time limit.  Within 5 s each time.
+#
+# shellcheck disable=SC2015,SC2317  # the second half never fails; functions are
+# called through check
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source=cpufreq.sh
 . "$LIB/cpufreq.sh"
 MOMENTS=${JOULE_TEST_MOMENTS:-30}
 

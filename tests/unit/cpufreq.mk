@@ -10,6 +10,7 @@ CPUFREQ_TESTS = \
 	tests/unit/test_cpufreq_plan \
 	tests/unit/test_cpufreq_policy \
 	tests/unit/test_cpufreq_request \
+	tests/unit/test_cpufreq_trouble \
 	tests/unit/test_cpuset
 check_PROGRAMS += $(CPUFREQ_TESTS)
 TESTS += $(CPUFREQ_TESTS)
@@ -29,8 +30,12 @@ tests_unit_test_cpufreq_policy_SOURCES = tests/unit/test_cpufreq_policy.c \
 tests_unit_test_cpufreq_policy_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_control_SOURCES = tests/unit/test_cpufreq_control.c \
-	$(FREQ_TREE)
+	tests/unit/freqsteps.h $(FREQ_TREE)
 tests_unit_test_cpufreq_control_LDFLAGS = $(FREQ_WRAP)
+
+tests_unit_test_cpufreq_trouble_SOURCES = tests/unit/test_cpufreq_trouble.c \
+	tests/unit/freqsteps.h $(FREQ_TREE)
+tests_unit_test_cpufreq_trouble_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_faults_SOURCES = tests/unit/test_cpufreq_faults.c \
 	$(FREQ_TREE)

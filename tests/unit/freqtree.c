@@ -212,9 +212,9 @@ void freqtree_pstate(struct tree *t, unsigned id, unsigned first, unsigned last)
 
 void freqtree_dump(struct tree *t, unsigned count, char buf[FREQTREE_TEXT])
 {
-    static const char *const names[] = {
-        "scaling_governor", "scaling_min_freq", "scaling_max_freq",
-        "scaling_setspeed", "energy_performance_preference"};
+    static const char *const names[] = {"scaling_governor", "scaling_min_freq",
+                                        "scaling_max_freq", "scaling_setspeed",
+                                        "energy_performance_preference"};
     size_t length = 0;
 
     for (unsigned id = 0; id < count; id++)

@@ -12,12 +12,11 @@ static const char boot[JOULE_BOOT_ID_MAX] =
 
 static void fill(struct joule_cpufreq_journal *j)
 {
-    struct joule_cpufreq_entry e = {
-        .policy = 7,
-        .touched = 9,
-        .original = {.governor = "ondemand",
-                     .min_khz = 1200000,
-                     .max_khz = 2400000}};
+    struct joule_cpufreq_entry e = {.policy = 7,
+                                    .touched = 9,
+                                    .original = {.governor = "ondemand",
+                                                 .min_khz = 1200000,
+                                                 .max_khz = 2400000}};
     struct joule_cpufreq_holder h = {
         .job = 12, .step = "batch", .pid = 4711, .start = 99, .namespace = 5};
 
@@ -132,8 +131,8 @@ static unsigned crc_of(const char *text, size_t len)
     for (unsigned n = 0; n < 256; n++) {
         table[n] = n;
         for (int k = 0; k < 8; k++)
-            table[n] = table[n] & 1 ? 0xEDB88320u ^ table[n] >> 1
-                                    : table[n] >> 1;
+            table[n] =
+                table[n] & 1 ? 0xEDB88320u ^ table[n] >> 1 : table[n] >> 1;
     }
     while (len-- > 0)
         crc = table[(crc ^ (unsigned char)*text++) & 255] ^ crc >> 8;
@@ -155,8 +154,8 @@ static char *forge(const char *from, const char *to, size_t *len)
     ck_assert_ptr_nonnull(at);
     *len = (size_t)sprintf(forged, "%.*s%s%s", (int)(at - text), text, to,
                            at + strlen(from));
-    *len += (size_t)sprintf(forged + *len, "crc32=%08x\n",
-                            crc_of(forged, *len));
+    *len +=
+        (size_t)sprintf(forged + *len, "crc32=%08x\n", crc_of(forged, *len));
     free(text);
     return forged;
 }

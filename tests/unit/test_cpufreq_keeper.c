@@ -199,8 +199,8 @@ static void count(void *arg)
 START_TEST(ticks)
 {
     int n = 0;
-    struct joule_ticker *t = joule_ticker_create(
-        0, 10 * JOULE_NS_PER_MS, count, &n, NULL);
+    struct joule_ticker *t =
+        joule_ticker_create(0, 10 * JOULE_NS_PER_MS, count, &n, NULL);
 
     pause_ms(300);
     joule_ticker_destroy(t);

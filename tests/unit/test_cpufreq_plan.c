@@ -10,8 +10,8 @@
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-static const struct joule_cpufreq_rules all = {
-    .governors = JOULE_GOVERNORS_ALL};
+static const struct joule_cpufreq_rules all = {.governors =
+                                                   JOULE_GOVERNORS_ALL};
 
 /* The rows of machines: what is different about them. */
 static const struct joule_cpufreq_policy machines[] = {
@@ -110,8 +110,8 @@ static int plan_text(const struct joule_cpufreq_policy *p, const char *request,
     count = joule_cpufreq_ops(&p->now, &plan.target, plan.touches, ops);
     ck_assert_uint_le(count, JOULE_CPUFREQ_OPS_MAX);
     for (unsigned i = 0; i < count; i++)
-        snprintf(buf + strlen(buf), 512 - strlen(buf), "%s%s=%s",
-                 i ? " " : "", joule_cpufreq_file(ops[i].field), ops[i].text);
+        snprintf(buf + strlen(buf), 512 - strlen(buf), "%s%s=%s", i ? " " : "",
+                 joule_cpufreq_file(ops[i].field), ops[i].text);
     return rc;
 }
 
@@ -207,9 +207,9 @@ START_TEST(site_rules)
     ck_assert_int_eq(plan_text(&machines[ACPI], "2000000", &rules, text, &err),
                      0);
     ck_assert_str_eq(text, "scaling_max_freq=2000000 scaling_min_freq=2000000");
-    rules = (struct joule_cpufreq_rules){
-        .governors = JOULE_GOVERNORS_ALL,
-        .range_governor = JOULE_GOVERNOR_CONSERVATIVE};
+    rules = (struct joule_cpufreq_rules){.governors = JOULE_GOVERNORS_ALL,
+                                         .range_governor =
+                                             JOULE_GOVERNOR_CONSERVATIVE};
     ck_assert_int_eq(
         plan_text(&machines[ACPI], "low-2000000", &rules, text, &err), 0);
     ck_assert_str_eq(text,
@@ -291,11 +291,22 @@ static void check_way(struct joule_cpufreq_state *s,
  * takes each write, and in the end everything is as it was. */
 START_TEST(ways)
 {
-    static const char *const requests[] = {
-        "low", "medium", "high", "2100000", "900000", "low-2600000",
-        "2000000-high", "900000-1100000", "1100000-1200000:performance",
-        "low-highm1:ondemand", "performance", "powersave", "userspace",
-        "2600000:performance", "ondemand", "conservative"};
+    static const char *const requests[] = {"low",
+                                           "medium",
+                                           "high",
+                                           "2100000",
+                                           "900000",
+                                           "low-2600000",
+                                           "2000000-high",
+                                           "900000-1100000",
+                                           "1100000-1200000:performance",
+                                           "low-highm1:ondemand",
+                                           "performance",
+                                           "powersave",
+                                           "userspace",
+                                           "2600000:performance",
+                                           "ondemand",
+                                           "conservative"};
     const struct joule_cpufreq_policy *p = &machines[_i];
     unsigned count = 0;
 
@@ -334,8 +345,7 @@ START_TEST(unknown_state)
     const struct joule_cpufreq_state *s = &machines[PSTATE].now;
 
     /* All that was touched, the upper limit first. */
-    ck_assert_uint_eq(
-        joule_cpufreq_ops(NULL, s, JOULE_CPUFREQ_FIELDS, ops), 4);
+    ck_assert_uint_eq(joule_cpufreq_ops(NULL, s, JOULE_CPUFREQ_FIELDS, ops), 4);
     ck_assert_int_eq(ops[0].field, JOULE_CPUFREQ_MAX);
     ck_assert_int_eq(ops[1].field, JOULE_CPUFREQ_MIN);
     ck_assert_int_eq(ops[2].field, JOULE_CPUFREQ_GOVERNOR);

@@ -91,7 +91,9 @@ START_TEST(good)
     ck_assert_str_eq(p.now.epp, "");
     freqtree_write(&tree, 3, "scaling_governor", "userspace");
     freqtree_write(&tree, 3, "scaling_setspeed", "2000000");
-    ck_assert_int_eq(joule_cpufreq_read_state(tree.fd, 3, &p.now, NULL), 0);
+    ck_assert_int_eq(joule_cpufreq_read_state(tree.fd, 3, JOULE_CPUFREQ_FIELDS,
+                                              &p.now, NULL),
+                     0);
     ck_assert_uint_eq(p.now.setspeed_khz, 2000000);
     ck_assert_uint_eq(joule_cpufreq_current_khz(tree.fd, 3), 2000000);
     ck_assert_uint_eq(joule_cpufreq_current_khz(tree.fd, 4), 0);
@@ -140,9 +142,8 @@ START_TEST(writing)
     struct joule_error err = {""};
 
     freqtree_acpi(&tree, 0, 0, 0);
-    ck_assert_int_eq(joule_cpufreq_write(tree.fd, 0, JOULE_CPUFREQ_MIN,
-                                         "2000000", &err),
-                     0);
+    ck_assert_int_eq(
+        joule_cpufreq_write(tree.fd, 0, JOULE_CPUFREQ_MIN, "2000000", &err), 0);
     ck_assert_str_eq(freqtree_read(&tree, 0, "scaling_min_freq"), "2000000");
     /* Nothing is made where nothing is. */
     ck_assert_int_eq(
@@ -151,9 +152,8 @@ START_TEST(writing)
     ck_assert_ptr_nonnull(strstr(err.text, "energy_performance_preference"));
     /* EBUSY passes. */
     freqtree_arm(1, EBUSY);
-    ck_assert_int_eq(joule_cpufreq_write(tree.fd, 0, JOULE_CPUFREQ_MIN,
-                                         "1500000", &err),
-                     0);
+    ck_assert_int_eq(
+        joule_cpufreq_write(tree.fd, 0, JOULE_CPUFREQ_MIN, "1500000", &err), 0);
     freqtree_arm(0, 0);
     ck_assert_str_eq(freqtree_read(&tree, 0, "scaling_min_freq"), "1500000");
 }

@@ -109,8 +109,9 @@ END_TEST
 START_TEST(pieces)
 {
     static const char *const piece[] = {
-        "low", "medium", "HighM1", "high", "1", "100000000", "2400000", "0",
-        "-", "-", ":", ":", "userspace", "OnDemand", "", " ", "x", "\x80"};
+        "low",       "medium",   "HighM1", "high", "1", "100000000",
+        "2400000",   "0",        "-",      "-",    ":", ":",
+        "userspace", "OnDemand", "",       " ",    "x", "\x80"};
     unsigned taken = 0;
 
     srand(1);

@@ -37,8 +37,8 @@ struct arguments {
 static int load_journal(struct joule_freq_view *v, int root_fd)
 {
     struct joule_cpufreq_store store;
-    int rc = joule_cpufreq_store_open(&store, root_fd, false,
-                                      &v->journal_error);
+    int rc =
+        joule_cpufreq_store_open(&store, root_fd, false, &v->journal_error);
 
     if (rc == 0) {
         rc = joule_cpufreq_store_load(&store, &v->journal, &v->journal_error);

@@ -70,7 +70,7 @@ static void start_keeper(int argc, char **argv)
     parse_options(&options, argc, argv);
     config = control_config(&options);
     keeper_fd = joule_keeper_start(options.keeper, &config,
-                                 options.keeper_period_ns, &err);
+                                   options.keeper_period_ns, &err);
     if (keeper_fd < 0)
         slurm_error("joule_cpufreq: %s: frequencies of steps that are killed "
                     "stay until the next step",

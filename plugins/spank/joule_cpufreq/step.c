@@ -76,8 +76,9 @@ static int find_request(struct joule_spank_step *s, spank_t spank,
         spank_getenv(spank, "SLURM_CPU_FREQ_REQ", text, sizeof(text));
 
     if (rc == ESPANK_NOSPACE)
-        return joule_error_set(err, EINVAL, "--cpu-freq is too long to be a "
-                                            "frequency");
+        return joule_error_set(err, EINVAL,
+                               "--cpu-freq is too long to be a "
+                               "frequency");
     if (rc == ESPANK_SUCCESS && *text) {
         if (joule_request_parse(text, &s->claim.request, err) < 0)
             return -1;
@@ -106,8 +107,8 @@ static void watch_all(struct joule_spank_step *s)
 
 static void begin(struct joule_spank_step *s, spank_t spank)
 {
-    struct joule_control_config config = {
-        .lock_wait_ns = s->options.lock_wait_ns};
+    struct joule_control_config config = {.lock_wait_ns =
+                                              s->options.lock_wait_ns};
     struct joule_error err;
     int asked = find_request(s, spank, &config.rules, &err);
 
@@ -185,9 +186,8 @@ static void set(struct joule_spank_step *s)
     struct joule_error err;
     int rc = joule_control_take(&s->control, &s->claim, &s->grant, &err);
 
-    if (s->options.core &&
-        joule_control_narrow(&s->control, &s->watch, &s->grant.policies,
-                             NULL) < 0)
+    if (s->options.core && joule_control_narrow(&s->control, &s->watch,
+                                                &s->grant.policies, NULL) < 0)
         slurm_debug("joule_cpufreq: the other CPUs stay on record");
     if (rc < 0) {
         complain(s, err.text);
@@ -196,9 +196,8 @@ static void set(struct joule_spank_step *s)
     say_grant(s);
     if (notes->count > 0)
         complain(s, notes->first.text);
-    if (joule_cpus_count(&s->grant.policies) > 0)
-        s->average =
-            joule_average_create(s->root_fd, &s->grant.policies, NULL);
+    if (!joule_cpus_is_empty(&s->grant.policies))
+        s->average = joule_average_create(s->root_fd, &s->grant.policies, NULL);
 }
 
 static void add_task(struct joule_spank_step *s, spank_t spank)

@@ -29,7 +29,7 @@ struct joule_spank_step {
 /* At slurmstepd's start: read the request, put Slurm's own code out of the way
  * or on record. */
 void joule_spank_step_begin(struct joule_spank_step *s, spank_t spank,
-                           const struct joule_spank_options *options);
+                            const struct joule_spank_options *options);
 
 /* A task is there, bound to its CPUs, and waits; with the last one the
  * frequencies are set. */
