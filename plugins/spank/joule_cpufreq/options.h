@@ -15,9 +15,7 @@ struct joule_spank_options {
     bool core;       /* Slurm's own code sets frequencies, too */
     bool batch;      /* batch scripts and interactive steps as well */
     bool strict;     /* what cannot be fulfilled fails the step */
-    unsigned limits; /* #define JOULE_SPANK_PATH_MAX 1023
-
-enum joule_spank_limits */
+    unsigned limits; /* enum joule_spank_limits */
     int64_t lock_wait_ns;
     int64_t keeper_period_ns;
     char keeper[JOULE_SPANK_PATH_MAX + 1]; /* the program that slurmd starts */
