@@ -98,7 +98,7 @@ fast() {
     for task in $(pgrep -f "^$STAMP --spin 60 $SCRATCH/fast.stamp"); do
         check "100 Hz: nor have its tasks" has_policy "$task" SCHED_OTHER
         check "100 Hz: nor are they nice" \
-            test "$(cut -d' ' -f19 < "/proc/$task/stat")" = 0
+            test "$(cut -d' ' -f19 < "/proc/$task/stat")" = "$(nice)"
     done
     sleep 50
     to=$(threads_cpu_ns "$pid")
