@@ -12,15 +12,19 @@ libjoule_store_read_la_SOURCES = \
 	common/store/filedriver.c common/store/filedriver.h \
 	common/store/fletcher.c common/store/fletcher.h \
 	common/store/hdferror.c common/store/hdferror.h \
+	common/store/layout.c common/store/layout.h \
 	common/store/little.h \
 	common/store/newtable.c common/store/newtable.h \
 	common/store/object.c common/store/object.h \
 	common/store/pool.c common/store/pool.h \
+	common/store/readattr.c common/store/readattr.h \
 	common/store/reader.c common/store/reader.h \
 	common/store/record.c common/store/record.h \
+	common/store/recordbody.h common/store/recordsend.c \
 	common/store/rows.c common/store/rows.h \
 	common/store/rowtype.c common/store/rowtype.h \
 	common/store/sandbox.c common/store/sandbox.h \
+	common/store/send.c common/store/send.h \
 	common/store/spool.c common/store/spool.h \
 	common/store/typecache.c common/store/typecache.h \
 	common/store/unfilter.c common/store/unfilter.h \

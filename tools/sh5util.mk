@@ -23,6 +23,7 @@ sh5util_sources = \
 	tools/sh5util/progress.c tools/sh5util/progress.h \
 	tools/sh5util/resolve.c tools/sh5util/resolve.h \
 	tools/sh5util/select.c tools/sh5util/select.h \
+	tools/sh5util/sources.c tools/sh5util/sources.h \
 	tools/sh5util/stepfiles.c tools/sh5util/stepfiles.h \
 	tools/sh5util/text.c \
 	tools/sh5util/totals.c tools/sh5util/totals.h

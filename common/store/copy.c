@@ -25,6 +25,7 @@ struct joule_copy {
     struct group step, nodes; /* the last one, and its "Nodes" */
     int32_t node_count, step_count;
     char node[JOULE_STORE_NAME_MAX];
+    int fd;           /* of the node's file; -1 */
     unsigned depth;   /* of the group that is open */
     unsigned skipped; /* depth within a group that is left out */
     struct group group[DEPTH_MAX];
@@ -276,6 +277,20 @@ static int copy_chunk(void *arg, uint64_t rows, uint32_t mask, const void *data,
                  err);
 }
 
+static int copy_run(void *arg, const struct joule_run *run,
+                    struct joule_error *err)
+{
+    struct joule_copy *c = arg;
+    int rc;
+
+    if (!c->table.is_open)
+        return 0;
+    rc = joule_newtable_run(&c->table, run, c->fd);
+    if (rc < 0 && errno == ENODATA)
+        return joule_error_set(err, EBADMSG, "the file has become shorter");
+    return judge(c, rc, err);
+}
+
 static int copy_table_end(void *arg, uint64_t lost, struct joule_error *err)
 {
     struct joule_copy *c = arg;
@@ -294,7 +309,7 @@ static int copy_table_end(void *arg, uint64_t lost, struct joule_error *err)
 
 const struct joule_visitor *joule_copy_begin(struct joule_copy *c,
                                              const char *step, const char *node,
-                                             struct joule_error *err)
+                                             int fd, struct joule_error *err)
 {
     if (open_step(c, step, err) < 0)
         return NULL;
@@ -304,6 +319,7 @@ const struct joule_visitor *joule_copy_begin(struct joule_copy *c,
         return NULL;
     }
     set_name(c->node, node);
+    c->fd = fd;
     memset(&c->state, 0, sizeof(c->state));
     c->has_node = false;
     c->visitor = (struct joule_visitor){
@@ -315,6 +331,7 @@ const struct joule_visitor *joule_copy_begin(struct joule_copy *c,
         .note = copy_note,
         .rows = copy_rows,
         .chunk = copy_chunk,
+        .run = fd >= 0 ? copy_run : NULL,
         .arg = c,
     };
     return &c->visitor;

@@ -40,12 +40,14 @@ struct joule_copy_state {
 /*
  * A visitor for one node of a step: the group [node] at the top is copied,
  * others are left out.  It is the copy's, until the next call.  Both names
- * have no '/'.  Nodes of a step follow one another.  NULL with EEXIST: the step
- * has such a node already; EINVAL: it was complete; ENOMEM, errno of write(2).
+ * have no '/'.  [fd] is the file that is visited, for chunks that are copied
+ * from there without being looked at; -1: they must come with their bytes.
+ * Nodes of a step follow one another.  NULL with EEXIST: the step has such a
+ * node already; EINVAL: it was complete; ENOMEM, errno of write(2).
  */
 const struct joule_visitor *joule_copy_begin(struct joule_copy *copy,
                                              const char *step, const char *node,
-                                             struct joule_error *err);
+                                             int fd, struct joule_error *err);
 
 /* The node is complete (or as complete as it gets).  *ret_state says what has
  * come of it; a node of which nothing came is not counted. */

@@ -159,25 +159,58 @@ static void make_key(unsigned char key[24], size_t size, uint32_t mask,
     joule_little_put(key + 16, byte, 8);
 }
 
-static int write_chunk(struct joule_newtable *t, uint64_t rows, uint32_t mask,
-                       const void *data, size_t len)
+/* The chunk lies at [at] already. */
+static int add_chunk(struct joule_newtable *t, uint64_t rows, uint32_t mask,
+                     size_t len, uint64_t at)
 {
     unsigned char key[24];
 
     make_key(key, len, mask, t->rows, 0);
     t->rows += rows;
-    return joule_btree_add(&t->index, key,
-                           joule_spool_put(t->spool, data, len));
+    return joule_btree_add(&t->index, key, at);
+}
+
+static int write_chunk(struct joule_newtable *t, uint64_t rows, uint32_t mask,
+                       const void *data, size_t len)
+{
+    return add_chunk(t, rows, mask, len, joule_spool_put(t->spool, data, len));
+}
+
+/* One that was lost leaves no hole: the next one takes its place.  But none
+ * follows one that is not full. */
+static int check_place(const struct joule_newtable *t)
+{
+    if (t->rows % t->chunk_rows == 0)
+        return 0;
+    errno = EBADMSG;
+    return -1;
 }
 
 int joule_newtable_chunk(struct joule_newtable *t, uint64_t rows, uint32_t mask,
                          const void *data, size_t len)
 {
-    /* One that was lost leaves no hole: the next one takes its place. */
-    if (t->rows % t->chunk_rows == 0)
-        return write_chunk(t, rows, mask, data, len);
-    errno = EBADMSG;
-    return -1;
+    if (check_place(t) < 0)
+        return -1;
+    return write_chunk(t, rows, mask, data, len);
+}
+
+int joule_newtable_run(struct joule_newtable *t, const struct joule_run *run,
+                       int fd)
+{
+    size_t raw = (size_t)t->chunk_rows * t->layout.type.size;
+    uint64_t left = run->rows, at;
+
+    if (check_place(t) < 0 ||
+        joule_spool_copy(t->spool, fd, run->at, run->len, &at) < 0)
+        return -1;
+    for (; left > 0; at += raw) {
+        uint64_t rows = left < t->chunk_rows ? left : t->chunk_rows;
+
+        if (add_chunk(t, rows, run->mask, raw, at) < 0)
+            return -1;
+        left -= rows;
+    }
+    return 0;
 }
 
 int joule_newtable_rows(struct joule_newtable *t, const void *rows,

@@ -47,6 +47,11 @@ int joule_newtable_rows(struct joule_newtable *table, const void *rows,
 int joule_newtable_chunk(struct joule_newtable *table, uint64_t rows,
                          uint32_t mask, const void *data, size_t len);
 
+/* Chunks that lie in the file [fd].  -1 also with errno of reading it (ENODATA:
+ * the file ends before). */
+int joule_newtable_run(struct joule_newtable *table,
+                       const struct joule_run *run, int fd);
+
 /* The table is complete; where its object header is.  -1 as above. */
 int joule_newtable_end(struct joule_newtable *table, uint64_t *ret_at);
 

@@ -2,13 +2,13 @@
 #include "common/store/reader.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/store/filedriver.h"
 #include "common/store/hdferror.h"
+#include "common/store/readattr.h"
 
 #define DEPTH_MAX      16
 #define OBJECTS_MAX    1000000
@@ -47,6 +47,13 @@ static int open_file(struct joule_reader *r, struct joule_error *err)
 
     if (list < 0)
         return joule_hdf_error(err, ENOMEM, "cannot set up the reading");
+    /* With SWMR_READ, libhdf5 would read what is damaged a hundred times, and
+     * sleep in between for a writer to mend it. */
+    if (H5Pset_metadata_read_attempts(list, 1) < 0) {
+        H5Pclose(list);
+        H5FDunregister(r->driver_id);
+        return joule_hdf_error(err, ENOMEM, "cannot set up the reading");
+    }
     r->file = H5Fopen("file", H5F_ACC_RDONLY, list);
     if (r->file < 0) {
         /* Marked as open by a writer that is gone, perhaps. */
@@ -171,50 +178,11 @@ static int note(struct walk *w, const char *name, const char *reason)
     return w->visitor->note(w->visitor->arg, text.text, w->err);
 }
 
-/* Text of variable length becomes text of fixed length.  [variable] is a
- * scalar or has one element. */
-static int read_text(hid_t id, hid_t type, struct joule_attribute *a)
+/* What another reader, and a path, can do with. */
+static bool is_name(const char *name)
 {
-    char *text = NULL;
-    size_t len;
-
-    if (H5Aread(id, type, &text) < 0 || !text)
-        return -1;
-    len = strnlen(text, JOULE_ATTRIBUTE_MAX);
-    a->type.count = 1;
-    a->type.column[0].kind = JOULE_KIND_STRING;
-    a->type.column[0].count = 1;
-    a->type.column[0].cset = (uint8_t)H5Tget_cset(type);
-    a->bytes = a->type.size = a->type.column[0].size =
-        (uint32_t)(len > 0 ? len : 1);
-    memcpy(a->data, text, len > 0 ? len : 1);
-    H5free_memory(text);
-    return len < JOULE_ATTRIBUTE_MAX ? 0 : -1;
-}
-
-static int read_attribute(hid_t id, hid_t type, hid_t space,
-                          struct joule_attribute *a)
-{
-    hsize_t elements = 1;
-    H5T_class_t class = H5Tget_class(type);
-    int rank = H5Sget_simple_extent_ndims(space);
-
-    memset(&a->type, 0,
-           offsetof(struct joule_rowtype, column) + sizeof(a->type.column[0]));
-    if (rank < 0 || rank > 1 || H5Sget_simple_extent_type(space) == H5S_NULL ||
-        H5Sget_simple_extent_dims(space, &elements, NULL) < 0)
-        return -1;
-    a->elements = rank == 0 ? 0 : (uint32_t)elements;
-    if (class == H5T_STRING && H5Tis_variable_str(type) > 0)
-        return elements == 1 ? read_text(id, type, a) : -1;
-    if ((class != H5T_INTEGER && class != H5T_STRING && class != H5T_FLOAT &&
-         (H5Tdetect_class(type, H5T_VLEN) != 0 ||
-          H5Tdetect_class(type, H5T_REFERENCE) != 0)) ||
-        joule_rowtype_read(type, &a->type, NULL) < 0 || elements == 0 ||
-        elements > JOULE_ATTRIBUTE_MAX / a->type.size)
-        return -1;
-    a->bytes = (uint32_t)elements * a->type.size;
-    return H5Aread(id, type, a->data) < 0 ? -1 : 0;
+    return *name != '\0' && strcmp(name, ".") != 0 &&
+           strlen(name) < JOULE_STORE_NAME_MAX && !strchr(name, '/');
 }
 
 static herr_t visit_attribute(hid_t object, const char *name,
@@ -222,28 +190,12 @@ static herr_t visit_attribute(hid_t object, const char *name,
 {
     struct walk *w = arg;
     struct joule_attribute *a = &w->attribute;
-    hid_t id = -1, type = -1, space = -1;
-    int rc = -1;
 
     (void)info;
-    if (strlen(name) >= sizeof(a->name))
-        return note(w, name, "an attribute with such a long name is left out");
+    if (!is_name(name))
+        return note(w, name, "an attribute with such a name is left out");
     strcpy(a->name, name);
-    id = H5Aopen(object, name, H5P_DEFAULT);
-    if (id >= 0) {
-        type = H5Aget_type(id);
-        space = H5Aget_space(id);
-    }
-    if (type >= 0 && space >= 0)
-        rc = read_attribute(id, type, space, a);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (id >= 0)
-        H5Aclose(id);
-    H5Eclear2(H5E_DEFAULT);
-    if (rc < 0)
+    if (joule_readattr(object, name, a) < 0)
         return note(w, name, "the attribute cannot be read");
     return w->visitor->attribute(w->visitor->arg, a, w->err);
 }
@@ -294,11 +246,18 @@ static int send_chunks(struct walk *w, struct joule_rows *rows)
         joule_unfilter_bound((size_t)layout->chunk_rows * layout->type.size);
 
     for (;;) {
+        struct joule_run run;
         uint64_t first = 0, left;
         uint32_t mask = 0;
         size_t len;
-        void *room = v->room(v->arg, most, w->err);
+        void *room;
 
+        if (v->run && joule_rows_skip_plain(rows, &run)) {
+            if (v->run(v->arg, &run, w->err) < 0)
+                return -1;
+            continue;
+        }
+        room = v->room(v->arg, most, w->err);
         if (!room)
             return -1;
         len = joule_rows_read_stored(rows, room, most, &first, &mask);
@@ -415,8 +374,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info,
 
     if (info->type != H5L_TYPE_HARD)
         return note(w, name, "a link to another place is not followed");
-    if (*name == '\0' || strcmp(name, ".") == 0 ||
-        strlen(name) >= JOULE_STORE_NAME_MAX || strchr(name, '/'))
+    if (!is_name(name))
         return note(w, name, "an object with such a name is left out");
     return visit_object(w, group, name);
 }

@@ -5,196 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/store/recordbody.h"
+
 #define DEPTH_MAX 32
-
-enum kind {
-    GROUP = 1,
-    LEAVE,
-    ATTRIBUTE,
-    TABLE,
-    TABLE_END,
-    ROWS,
-    CHUNK,
-    NOTE,
-};
-
-/* In front of each record; the next one begins at a multiple of 8. */
-struct head {
-    uint32_t kind;
-    uint32_t bytes; /* of the body */
-};
-
-struct table_body {
-    char name[JOULE_STORE_NAME_MAX];
-    uint64_t is_stored;
-    struct joule_layout layout; /* the columns that are there */
-};
-
-struct attribute_body {
-    char name[JOULE_STORE_NAME_MAX];
-    uint32_t elements, bytes;
-    struct joule_rowtype type; /* the columns that are there; then the data */
-};
-
-struct data_body {
-    uint64_t rows;
-    uint32_t mask, bytes;
-};
-
-static size_t padded(size_t bytes)
-{
-    return (bytes + 7) / 8 * 8;
-}
-
-/* Room for a record with [bytes] of body. */
-static void *begin(struct joule_out *out, enum kind kind, size_t bytes,
-                   struct joule_error *err)
-{
-    struct head *head = joule_out_room(out, sizeof(*head) + padded(bytes), err);
-
-    if (!head)
-        return NULL;
-    head->kind = kind;
-    head->bytes = (uint32_t)bytes;
-    return head + 1;
-}
-
-static int end(struct joule_out *out, size_t bytes)
-{
-    joule_out_commit(out, sizeof(struct head) + padded(bytes));
-    return 0;
-}
-
-static int send_text(struct joule_out *out, enum kind kind, const char *text,
-                     struct joule_error *err)
-{
-    size_t bytes = strlen(text) + 1;
-    char *body = begin(out, kind, bytes, err);
-
-    if (!body)
-        return -1;
-    memcpy(body, text, bytes);
-    return end(out, bytes);
-}
-
-static int send_group(void *arg, const char *name, struct joule_error *err)
-{
-    return send_text(arg, GROUP, name, err);
-}
-
-static int send_leave(void *arg, struct joule_error *err)
-{
-    return begin(arg, LEAVE, 0, err) ? end(arg, 0) : -1;
-}
-
-static int send_note(void *arg, const char *sentence, struct joule_error *err)
-{
-    return send_text(arg, NOTE, sentence, err);
-}
-
-static int send_attribute(void *arg, const struct joule_attribute *a,
-                          struct joule_error *err)
-{
-    size_t type = joule_rowtype_bytes(&a->type);
-    size_t head = offsetof(struct attribute_body, type);
-    size_t bytes = head + type + a->bytes;
-    struct attribute_body *body = begin(arg, ATTRIBUTE, bytes, err);
-
-    if (!body)
-        return -1;
-    memcpy(body->name, a->name, sizeof(body->name));
-    body->elements = a->elements;
-    body->bytes = a->bytes;
-    memcpy(&body->type, &a->type, type);
-    memcpy((char *)body + head + type, a->data, a->bytes);
-    return end(arg, bytes);
-}
-
-static size_t layout_bytes(const struct joule_layout *layout)
-{
-    return offsetof(struct joule_layout, type) +
-           joule_rowtype_bytes(&layout->type);
-}
-
-static int send_table(void *arg, const char *name,
-                      const struct joule_layout *layout, bool stored,
-                      struct joule_error *err)
-{
-    size_t bytes = offsetof(struct table_body, layout) + layout_bytes(layout);
-    struct table_body *body = begin(arg, TABLE, bytes, err);
-
-    if (!body)
-        return -1;
-    memset(body->name, 0, sizeof(body->name));
-    memcpy(body->name, name, strlen(name));
-    body->is_stored = stored;
-    memcpy(&body->layout, layout, layout_bytes(layout));
-    return end(arg, bytes);
-}
-
-static int send_table_end(void *arg, uint64_t lost, struct joule_error *err)
-{
-    uint64_t *body = begin(arg, TABLE_END, sizeof(lost), err);
-
-    if (!body)
-        return -1;
-    *body = lost;
-    return end(arg, sizeof(lost));
-}
-
-/* Rows are read to where they are sent from. */
-static void *send_room(void *arg, size_t size, struct joule_error *err)
-{
-    struct data_body *body = begin(arg, ROWS, sizeof(*body) + size, err);
-
-    return body ? body + 1 : NULL;
-}
-
-static int send_data(struct joule_out *out, enum kind kind, uint64_t rows,
-                     uint32_t mask, const void *data, size_t len)
-{
-    /* The same room as before. */
-    struct data_body *body = begin(out, kind, sizeof(*body) + len, NULL);
-
-    if (!body)
-        return -1;
-    if (data != body + 1)
-        memmove(body + 1, data, len);
-    body->rows = rows;
-    body->mask = mask;
-    body->bytes = (uint32_t)len;
-    return end(out, sizeof(*body) + len);
-}
-
-static int send_rows(void *arg, const void *rows, uint64_t count, size_t bytes,
-                     struct joule_error *err)
-{
-    (void)err;
-    return send_data(arg, ROWS, count, 0, rows, bytes);
-}
-
-static int send_chunk(void *arg, uint64_t rows, uint32_t mask, const void *data,
-                      size_t len, struct joule_error *err)
-{
-    (void)err;
-    return send_data(arg, CHUNK, rows, mask, data, len);
-}
-
-struct joule_visitor joule_record_sender(struct joule_out *out)
-{
-    return (struct joule_visitor){
-        .group = send_group,
-        .leave = send_leave,
-        .attribute = send_attribute,
-        .table = send_table,
-        .table_end = send_table_end,
-        .note = send_note,
-        .room = send_room,
-        .rows = send_rows,
-        .chunk = send_chunk,
-        .arg = out,
-    };
-}
 
 static int bad(struct joule_error *err, const char *what)
 {
@@ -250,8 +63,8 @@ static int take_attribute(struct joule_decoder *d, const void *body,
                           size_t bytes, struct joule_error *err)
 {
     struct joule_attribute *a = &d->attribute;
-    const size_t head = offsetof(struct attribute_body, type);
-    struct attribute_body copy;
+    const size_t head = offsetof(struct joule_record_attribute, type);
+    struct joule_record_attribute copy;
     size_t type;
 
     if (bytes < head + offsetof(struct joule_rowtype, column))
@@ -294,9 +107,9 @@ static int take_table(struct joule_decoder *d, const void *body, size_t bytes,
                       struct joule_error *err)
 {
     struct joule_layout *layout = &d->layout;
-    const size_t head = offsetof(struct table_body, layout);
+    const size_t head = offsetof(struct joule_record_table, layout);
     const size_t fixed = offsetof(struct joule_layout, type);
-    struct table_body copy; /* its head alone */
+    struct joule_record_table copy; /* its head alone */
 
     if (d->in_table || bytes < head + fixed || bytes > sizeof(copy))
         return bad(err, "table");
@@ -325,20 +138,20 @@ static int take_table_end(struct joule_decoder *d, const void *body,
     return d->visitor->table_end(d->visitor->arg, lost, err);
 }
 
-static int take_data(struct joule_decoder *d, enum kind kind, const void *body,
-                     size_t bytes, struct joule_error *err)
+static int take_data(struct joule_decoder *d, enum joule_record_kind kind,
+                     const void *body, size_t bytes, struct joule_error *err)
 {
     const struct joule_visitor *v = d->visitor;
-    const char *data = (const char *)body + sizeof(struct data_body);
-    struct data_body head;
+    const char *data = (const char *)body + sizeof(struct joule_record_data);
+    struct joule_record_data head;
 
     if (!d->in_table || bytes < sizeof(head) ||
-        d->is_stored != (kind == CHUNK) || !v->rows || !v->chunk)
+        d->is_stored != (kind == JOULE_RECORD_CHUNK) || !v->rows || !v->chunk)
         return bad(err, "row");
     memcpy(&head, body, sizeof(head));
     if (head.bytes != bytes - sizeof(head) || head.rows == 0)
         return bad(err, "row");
-    if (kind == CHUNK) {
+    if (kind == JOULE_RECORD_CHUNK) {
         if (head.rows > d->layout.chunk_rows || head.bytes == 0)
             return bad(err, "chunk");
         return v->chunk(v->arg, head.rows, head.mask, data, head.bytes, err);
@@ -348,25 +161,55 @@ static int take_data(struct joule_decoder *d, enum kind kind, const void *body,
     return v->rows(v->arg, data, head.rows, head.bytes, err);
 }
 
+/* Whole chunks, of which only the last may have fewer rows.  What is behind the
+ * end of the file is seen when it is read. */
+static bool run_is_sound(const struct joule_run *run,
+                         const struct joule_layout *layout)
+{
+    size_t raw = (size_t)layout->chunk_rows * layout->type.size;
+    size_t chunks = run->len / raw;
+
+    return run->len > 0 && run->len <= JOULE_RUN_MAX && run->len % raw == 0 &&
+           run->at <= (uint64_t)INT64_MAX - JOULE_RUN_MAX &&
+           run->rows > (chunks - 1) * layout->chunk_rows &&
+           run->rows <= chunks * layout->chunk_rows;
+}
+
+static int take_run(struct joule_decoder *d, const void *body, size_t bytes,
+                    struct joule_error *err)
+{
+    const struct joule_visitor *v = d->visitor;
+    struct joule_run run;
+
+    if (!d->in_table || !d->is_stored || !v->run || bytes != sizeof(run))
+        return bad(err, "run");
+    memcpy(&run, body, sizeof(run));
+    if (!run_is_sound(&run, &d->layout))
+        return bad(err, "run");
+    return v->run(v->arg, &run, err);
+}
+
 static int take_record(struct joule_decoder *d, uint32_t kind, const void *body,
                        size_t bytes, struct joule_error *err)
 {
     switch (kind) {
-    case GROUP:
+    case JOULE_RECORD_GROUP:
         return take_group(d, body, bytes, err);
-    case LEAVE:
+    case JOULE_RECORD_LEAVE:
         return take_leave(d, err);
-    case ATTRIBUTE:
+    case JOULE_RECORD_ATTRIBUTE:
         return take_attribute(d, body, bytes, err);
-    case TABLE:
+    case JOULE_RECORD_TABLE:
         return take_table(d, body, bytes, err);
-    case TABLE_END:
+    case JOULE_RECORD_TABLE_END:
         return take_table_end(d, body, bytes, err);
-    case ROWS:
-    case CHUNK:
-        return take_data(d, (enum kind)kind, body, bytes, err);
-    case NOTE:
+    case JOULE_RECORD_ROWS:
+    case JOULE_RECORD_CHUNK:
+        return take_data(d, (enum joule_record_kind)kind, body, bytes, err);
+    case JOULE_RECORD_NOTE:
         return take_note(d, body, bytes, err);
+    case JOULE_RECORD_RUN:
+        return take_run(d, body, bytes, err);
     default:
         return bad(err, "record");
     }
@@ -386,19 +229,19 @@ int joule_decoder_take(struct joule_decoder *d, const void *data, size_t len,
     const char *at = data;
 
     while (len > 0) {
-        struct head head;
+        struct joule_record_head head;
 
         if (len < sizeof(head))
             return bad(err, "record");
         memcpy(&head, at, sizeof(head));
         at += sizeof(head);
         len -= sizeof(head);
-        if (padded(head.bytes) > len)
+        if (joule_record_padded(head.bytes) > len)
             return bad(err, "record");
         if (take_record(d, head.kind, at, head.bytes, err) < 0)
             return -1;
-        at += padded(head.bytes);
-        len -= padded(head.bytes);
+        at += joule_record_padded(head.bytes);
+        len -= joule_record_padded(head.bytes);
     }
     return 0;
 }

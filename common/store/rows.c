@@ -35,81 +35,6 @@ struct joule_rows {
     unsigned misses;
 };
 
-static int read_filter(hid_t list, unsigned i, struct joule_pipeline *p)
-{
-    unsigned values[8] = {0}, flags = 0, info = 0;
-    size_t count = sizeof(values) / sizeof(values[0]);
-    struct joule_filter *filter = &p->filter[i];
-
-    switch (H5Pget_filter2(list, i, &flags, &count, values, 0, NULL, &info)) {
-    case H5Z_FILTER_DEFLATE:
-        filter->kind = JOULE_FILTER_DEFLATE;
-        filter->level = values[0] <= 9 ? (uint8_t)values[0] : 9;
-        return 0;
-    case H5Z_FILTER_SHUFFLE:
-        filter->kind = JOULE_FILTER_SHUFFLE;
-        filter->element = values[0];
-        return values[0] >= 1 && values[0] <= JOULE_ROW_MAX ? 0 : -1;
-    case H5Z_FILTER_FLETCHER32:
-        filter->kind = JOULE_FILTER_FLETCHER32;
-        return 0;
-    default:
-        return -1;
-    }
-}
-
-static int check_filters(hid_t list, struct joule_layout *layout,
-                         struct joule_error *err)
-{
-    int count = H5Pget_nfilters(list);
-
-    layout->is_known = count >= 0 && count <= JOULE_FILTERS_MAX;
-    for (int i = 0; i < count && layout->is_known; i++)
-        layout->is_known =
-            read_filter(list, (unsigned)i, &layout->pipeline) == 0;
-    if (layout->is_known) {
-        layout->pipeline.count = (uint32_t)count;
-        return 0;
-    }
-    if (count >= 0 && H5Pall_filters_avail(list) > 0)
-        return 0;
-    H5Eclear2(H5E_DEFAULT);
-    return joule_error_set(err, ENOTSUP, "its filters are not available here");
-}
-
-static int read_layout(struct joule_rows *r, hid_t list,
-                       struct joule_error *err)
-{
-    struct joule_layout *layout = &r->layout;
-    hsize_t rows = 0, chunk_rows = 0;
-
-    if (H5Sget_simple_extent_ndims(r->space) != 1 ||
-        H5Sget_simple_extent_dims(r->space, &rows, NULL) != 1)
-        return joule_error_set(err, ENOTSUP, "it has not one dimension");
-    layout->rows = rows;
-    if (joule_rowtype_read(r->type, &layout->type, err) < 0)
-        return -1;
-    switch (H5Pget_layout(list)) {
-    case H5D_CONTIGUOUS:
-    case H5D_COMPACT:
-        if (H5Pget_external_count(list) == 0)
-            return 0;
-        return joule_error_set(err, ENOTSUP, "its data is in another file");
-    case H5D_CHUNKED:
-        break;
-    default:
-        return joule_error_set(err, ENOTSUP, "its data is in other files");
-    }
-    if (H5Pget_chunk(list, 1, &chunk_rows) != 1 || chunk_rows == 0)
-        return joule_hdf_error(err, EBADMSG, "its chunks are damaged");
-    if (chunk_rows > JOULE_CHUNK_MAX / layout->type.size)
-        return joule_error_set(err, ENOTSUP,
-                               "a chunk of %llu rows is too large to be read",
-                               (unsigned long long)chunk_rows);
-    layout->chunk_rows = chunk_rows;
-    return check_filters(list, layout, err);
-}
-
 static bool has_pointers(hid_t type)
 {
     return H5Tdetect_class(type, H5T_VLEN) != 0 ||
@@ -186,7 +111,7 @@ struct joule_rows *joule_rows_open(hid_t parent, const char *name,
     else if (has_pointers(r->type))
         joule_error_set(err, ENOTSUP, "its rows are of no fixed length");
     else
-        rc = read_layout(r, list, err);
+        rc = joule_layout_read(list, r->space, r->type, &r->layout, err);
     if (list >= 0)
         H5Pclose(list);
     if (rc < 0 || make_buffers(r, err) < 0) {
@@ -448,6 +373,41 @@ size_t joule_rows_read(struct joule_rows *r, void *buf, size_t room,
     *ret_rows = r->chunk + r->at * row;
     r->at += done;
     return done;
+}
+
+/* The next chunk, where it is one for a run that is as long as this. */
+static bool is_plain(struct joule_rows *r, const struct joule_run *run,
+                     struct joule_chunk *ret)
+{
+    size_t raw = (size_t)r->layout.chunk_rows * r->layout.type.size;
+    uint64_t size = joule_windows_size(r->windows);
+
+    return r->has_map && raw <= JOULE_RUN_MAX - run->len && next_count(r) > 0 &&
+           look_up(r, r->next, raw, ret) &&
+           joule_unfilter_is_plain(r->unfilter, ret->mask, ret->size) &&
+           ret->at <= size && ret->size <= size - ret->at &&
+           (run->len == 0 ||
+            (ret->at == run->at + run->len && ret->mask == run->mask));
+}
+
+bool joule_rows_skip_plain(struct joule_rows *r, struct joule_run *ret)
+{
+    struct joule_run run = {0};
+    struct joule_chunk chunk;
+
+    while (is_plain(r, &run, &chunk) && may_come(r, chunk.size)) {
+        uint64_t count = next_count(r);
+
+        if (run.len == 0) {
+            run.at = chunk.at;
+            run.mask = chunk.mask;
+        }
+        run.len += chunk.size;
+        run.rows += count;
+        r->next += count;
+    }
+    *ret = run;
+    return run.len > 0;
 }
 
 size_t joule_rows_read_stored(struct joule_rows *r, void *buf, size_t room,

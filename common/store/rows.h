@@ -19,22 +19,8 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/store/rowtype.h"
-#include "common/store/unfilter.h"
+#include "common/store/layout.h"
 #include "common/store/windows.h"
-
-/* The largest chunk that is read, in bytes without filters. */
-#define JOULE_CHUNK_MAX ((size_t)4 << 20)
-
-/* How a table lies in its file. */
-struct joule_layout {
-    uint64_t rows;       /* as the file says */
-    uint64_t chunk_rows; /* 0: not in chunks */
-    struct joule_pipeline pipeline;
-    uint32_t is_known; /* chunks can be read without libhdf5's filters */
-    uint32_t spare;
-    struct joule_rowtype type;
-};
 
 struct joule_rows;
 
@@ -75,6 +61,20 @@ size_t joule_rows_read(struct joule_rows *rows, void *buf, size_t room,
  */
 size_t joule_rows_read_stored(struct joule_rows *rows, void *buf, size_t room,
                               uint64_t *ret_first, uint32_t *ret_mask);
+
+/* A run of chunks that have nothing on them that could be checked. */
+struct joule_run {
+    uint64_t at; /* in the file, which has it all */
+    size_t len;
+    uint64_t rows;
+    uint32_t mask; /* of each */
+};
+
+#define JOULE_RUN_MAX ((size_t)8 << 20)
+
+/* Whether the next chunk is such a one; then it is passed over, together with
+ * those that lie right behind it, and need not be read. */
+bool joule_rows_skip_plain(struct joule_rows *rows, struct joule_run *ret);
 
 /* Give back the memory until the next joule_rows_read, for which the chunk is
  * then read once more: where many tables are read side by side. */

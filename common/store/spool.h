@@ -25,6 +25,15 @@ void joule_spool_destroy(struct joule_spool *spool);
 uint64_t joule_spool_put(struct joule_spool *spool, const void *data,
                          size_t size);
 
+/*
+ * Append [size] bytes that lie in the file [fd] at [at]; *ret_at is where they
+ * are then.  The kernel copies them, where it can, and whole pages of memory
+ * where there are many.  -1 with errno of pread(2),
+ * or ENODATA: the file ends before; nothing is appended then.
+ */
+int joule_spool_copy(struct joule_spool *spool, int fd, uint64_t at,
+                     size_t size, uint64_t *ret_at);
+
 /* Append [size] bytes of zeros, for joule_spool_fill. */
 uint64_t joule_spool_keep(struct joule_spool *spool, size_t size);
 

@@ -236,6 +236,16 @@ static bool is_whole_deflate(struct joule_unfilter *u, const void *stored,
     return n >= 0 && (size == SIZE_MAX || (size_t)n == size);
 }
 
+bool joule_unfilter_is_plain(const struct joule_unfilter *u, uint32_t mask,
+                             size_t len)
+{
+    for (uint32_t i = 0; i < u->pipeline.count; i++)
+        if (!(mask >> i & 1) &&
+            u->pipeline.filter[i].kind != JOULE_FILTER_SHUFFLE)
+            return false;
+    return len == u->raw;
+}
+
 int joule_unfilter_check(struct joule_unfilter *u, uint32_t mask,
                          const void *stored, size_t len)
 {

@@ -12,6 +12,7 @@
 #ifndef JOULE_STORE_UNFILTER_H
 #define JOULE_STORE_UNFILTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,11 @@ int joule_unfilter(struct joule_unfilter *u, uint32_t mask, const void *stored,
  */
 int joule_unfilter_check(struct joule_unfilter *u, uint32_t mask,
                          const void *stored, size_t len);
+
+/* Whether a chunk of [len] bytes is sound without a look at it: nothing on it
+ * is packed or has a checksum. */
+bool joule_unfilter_is_plain(const struct joule_unfilter *u, uint32_t mask,
+                             size_t len);
 
 /* The most that a chunk of [raw] bytes may take when stored. */
 size_t joule_unfilter_bound(size_t raw);

@@ -53,6 +53,9 @@ struct joule_visitor {
     /* [rows]: how many of the table's are in it (the last chunk is padded). */
     int (*chunk)(void *arg, uint64_t rows, uint32_t mask, const void *data,
                  size_t len, struct joule_error *err);
+    /* Optional, between chunks: some that nobody can check, and that therefore
+     * were not read. */
+    int (*run)(void *arg, const struct joule_run *run, struct joule_error *err);
     void *arg;
 };
 

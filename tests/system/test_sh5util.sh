@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # sh5util on files that Slurm's own plugin wrote, against Slurm's sh5util; on
-# damaged files; killed; without room; and on files that are a trap.
+# damaged files; without room; on files that are a trap; and what it says of
+# several jobs, and to whom.
 #
 # SH5UTIL_DAMAGED is how many files of each layout are damaged (default 500).
 # shellcheck source=tests/system/lib.sh
@@ -135,22 +136,29 @@ END
 else
     skip "h5py reads ours" "there is no python3-h5py"
 fi
-# Tasks of an array and components of a heterogeneous job have other numbers.
-cluster user sh5 sbatch -W -N1 -n1 --array=4-4 --profile=energy \
-    --acctg-freq=energy=1 --wrap 'srun sleep 2' > /dev/null
+# Tasks of an array and components of a heterogeneous job have other numbers;
+# only the task that starts last has the array's own.
+ARRAY=$(cluster user sh5 sbatch --parsable -W -N1 -n1 --array=3-4 \
+    --profile=energy --acctg-freq=energy=1 --wrap 'srun sleep 2')
 array() {
-    local name
-    name=$(cluster user sh5 sacct -a -X -n -P -o jobid | grep _4) || return 1
+    local raw
+    raw=$(cluster user sh5 sacct -X -n -P -o jobidraw -j "${ARRAY}_3") || return 1
+    [ -n "$raw" ] && [ "$raw" != "$ARRAY" ] ||
+        { echo "task 3 of $ARRAY has the number \"$raw\""; return 1; }
     status 0 cluster user sh5 sh -c \
-        "cd $SCRATCH/work && $SH5UTIL -j $name -S -o array.h5" &&
-        h5ls array.h5/Steps/0/Nodes > /dev/null
+        "cd $SCRATCH/work && $SH5UTIL -j ${ARRAY}_3 -S -o array.h5 &&
+            $SH5UTIL -j $raw -S -o raw.h5" && h5diff -q array.h5 raw.h5
 }
 check "-j JOB_TASK merges a task of an array" array
 cluster user sh5 srun --profile=energy --acctg-freq=energy=1 -N1 -n1 \
     sleep 2 : -N1 -n1 sleep 2 > /dev/null 2>&1
+find_component() {
+    cluster user sh5 sacct -a -X -n -P -o jobid | grep '+1'
+}
 component() {
     local name
-    name=$(cluster user sh5 sacct -a -X -n -P -o jobid | grep '+1') || return 1
+    # The database is told of it a moment later.
+    wait_for 20 find_component > /dev/null && name=$(find_component) || return 1
     status 0 cluster user sh5 sh -c \
         "cd $SCRATCH/work && $SH5UTIL -j $name -S -o het.h5" &&
         h5ls het.h5/Steps/0/Nodes > /dev/null
@@ -233,11 +241,11 @@ damaged_merged() {
     ours -j 9 -S -p m -o whole.h5
     for ((i = 1; i <= DAMAGED / 5; i++)); do
         "$MAKENODE" damage whole.h5 broken.h5 $i || return 1
-        for mode in "-E -l Node:TimeSeries" "-E --format json" -L \
-            "-I -s Energy -d package_0_mW"; do
+        for mode in "-E -l Node:TimeSeries -o -" "-E --format json -o -" -L \
+            "-I -s Energy -d package_0_mW -o -"; do
             start=${EPOCHREALTIME/./}
             # shellcheck disable=SC2086  # options
-            ours -j 9 -i broken.h5 $mode -o -
+            ours -j 9 -i broken.h5 $mode
             rc=$?
             ms=$(((${EPOCHREALTIME/./} - start) / 1000))
             [ $ms -le $worst ] || worst=$ms
@@ -269,46 +277,12 @@ half() {
 "$MAKENODE" write good.h5 n1 20000 10 slurm 1 1
 check "of a file that was cut off, whole rows are kept, and the file" half
 
-# Killed at random moments.
+# A file system without room.
 
 new_files k ours 40 20000
 ours -j 9 -S -p k -o reference.h5
-killed() {
-    local i pid moment
-    for ((i = 0; i < 50; i++)); do
-        # All moments of a merge, of about 0.3 s.
-        moment=$((RANDOM % 350))
-        "$SH5UTIL" -j 9 -p k -o killed.h5 2> /dev/null &
-        pid=$!
-        sleep "$(printf '0.%03d' $moment)"
-        kill -9 $pid 2> /dev/null
-        wait $pid 2> /dev/null
-        # Each node is in its file, or in the merged one.
-        for n in k/root/*.h5; do
-            [ -e "$n" ] || continue
-            h5ls "$n" > /dev/null || { echo "$n is damaged"; return 1; }
-        done
-        [ ! -e killed.h5 ] || h5ls killed.h5/Steps/0/Nodes > /dev/null ||
-            { echo "the merged file is damaged"; return 1; }
-        [ ! -e killed.h5 ] || [ $((i % 5)) -ne 4 ] || {
-            # From the beginning, now and then.
-            status 0 ours -j 9 -p k -o killed.h5 || return 1
-            h5diff -q killed.h5 reference.h5 || return 1
-            rm killed.h5
-            new_files k ours 40 20000
-        }
-    done
-    status 0 ours -j 9 -p k -o killed.h5 || return 1
-    h5diff -q killed.h5 reference.h5 &&
-        [ -z "$(ls k/root)" ] && [ ! -e .killed.h5.tmp ]
-} 2> "$SCRATCH/killed.err"
-check "killed 50 times, then completed: the same file" killed
-
-# A file system without room.
-
 full() {
     local size step
-    new_files k ours 40 20000
     size=$(stat -c %s reference.h5)
     cp -r k/root k/copy
     mkdir -p room
@@ -361,4 +335,71 @@ new_files k ours 1 10
 check "a link in place of the temporary file is refused" \
     status 1 ours -j 9 -p k -o linked.h5
 check "and what it names is untouched" h5ls other/secret.h5/n1
+
+# Several jobs, steps that are nowhere, and who may ask.
+
+# What is taken for an option of a merge must not lose files.
+not_merged() {
+    new_files k ours 3 10
+    rm -f job_9.h5
+    status 1 ours -j 9 -p k "$@" || return 1
+    [ "$(ls k/root | wc -l)" = 3 ] && [ ! -e job_9.h5 ] &&
+        grep -q "takes no $1" ours.err || { cat ours.err; return 1; }
+}
+for option in "-N n2" "-s Energy" "-d Power" "-l Node:TimeSeries"; do
+    # shellcheck disable=SC2086  # an option and its value
+    check "a merge with $option is refused, and nothing is removed" \
+        not_merged $option
+done
+new_files k ours 1 10
+ours -j 9 -p k
+no_step() {
+    status 1 ours -j 9.7 -p k && grep -q 'step 7' ours.err &&
+        status 0 ours -j 9.0 -p k
+}
+check "a step that never was is not merged already" no_step
+cp job_9.h5 job_8.h5
+two_jobs() {
+    status 0 ours -j 9,8 -L &&
+        [ "$(grep '^Job' ours.out | paste -s)" = $'Job 9\tJob 8' ] &&
+        status 0 ours -j 9,8 -L --format json && /usr/bin/python3 -c 'import json, sys
+jobs = json.load(sys.stdin)
+assert [job["job"] for job in jobs] == ["9", "8"], jobs
+assert all(job["series"][0]["name"] == "Energy" for job in jobs), jobs' < ours.out
+}
+check "a list of two jobs says which is which, also as one JSON" two_jobs
+one_job() {
+    status 0 ours -j 9 -L --format json && /usr/bin/python3 -c 'import json, sys
+assert json.load(sys.stdin)["job"] == "9"' < ours.out
+}
+check "a list of one job is no list of jobs" one_job
+# fine_times LAYOUT - rows of a hundred a second, and when they were
+fine_times() {
+    rm -rf k && mkdir -p k/root && rm -f job_9.h5 &&
+        "$MAKENODE" write k/root/9_0_n1.h5 n1 250 100 "$1" 0 1 &&
+        status 0 ours -j 9 -p k && status 0 ours -j 9 -I -s Energy -d Power -o i.csv
+}
+fine_ours() {
+    fine_times ours && awk -F, 'NR == 1 { bad = $NF != "ElapsedTimeNs"; next }
+        $NF != (NR - 1) * 1e7 { print; bad = 1 }
+        END { exit bad || NR != 251 }' i.csv
+}
+check "an item of 100 Hz has the time of each row" fine_ours
+fine_slurm() {
+    fine_times slurm && head -n 1 i.csv | grep -q ',NumNodes,n1$'
+}
+check "of Slurm's files, the columns are Slurm's" fine_slurm
+nameless() {
+    setpriv --reuid 54321 --regid 54321 --clear-groups "$SH5UTIL" -j 9 "$@" \
+        > ours.out 2> ours.err
+}
+cannot_merge() {
+    status 1 nameless -p k && grep -q 'has no name' ours.err
+}
+getent passwd 54321 > /dev/null && { not_ok "user 54321 has no name"; finish; }
+chmod 666 ours.out ours.err
+check "a user without a name lists" status 0 nameless -L
+check "and extracts" status 0 nameless -E -o -
+check "and an item" status 0 nameless -I -s Energy -d Power -o -
+check "and is told why there is no merge" cannot_merge
 finish

@@ -308,7 +308,12 @@ check "it is called -4" test "$(steps work/extern.h5)" = -4
 
 cluster user more srun --acctg-freq=energy=1 -N1 -n1 sleep 1 : -N1 -n1 \
     sleep 2 > /dev/null 2>&1
-HET=$(cluster user more sacct -a -X -n -P -o JobID | sed -n 's/+1$//p' | tail -n 1)
+# The database is told of it a moment later.
+find_het() {
+    HET=$(cluster user more sacct -a -X -n -P -o JobID | sed -n 's/+1$//p' | tail -n 1)
+    [ -n "$HET" ]
+}
+wait_for 20 find_het
 heterogeneous() {
     local zero one
     zero=$(raw "$HET+0") one=$(raw "$HET+1")

@@ -3,6 +3,7 @@
 if HAVE_HDF5
 if HAVE_CHECK
 SH5UTIL_TESTS = \
+	tests/unit/test_merge \
 	tests/unit/test_sh5util \
 	tests/unit/test_store_copy \
 	tests/unit/test_store_read
@@ -12,9 +13,15 @@ TESTS += $(SH5UTIL_TESTS)
 SH5UTIL_TEST_LIBS = libjoule_store_read.la libjoule.la $(HDF5_LIBS) \
 	-lz -lm $(CHECK_LIBS)
 
-tests_unit_test_sh5util_SOURCES = tests/unit/test_sh5util.c \
+tests_unit_test_merge_SOURCES = tests/unit/test_merge.c \
 	$(sh5util_sources) \
 	tests/unit/nodefile.c tests/unit/nodefile.h
+tests_unit_test_merge_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_test_merge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_merge_LDADD = $(SH5UTIL_TEST_LIBS)
+
+tests_unit_test_sh5util_SOURCES = tests/unit/test_sh5util.c \
+	$(sh5util_sources)
 tests_unit_test_sh5util_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 tests_unit_test_sh5util_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_sh5util_LDADD = $(SH5UTIL_TEST_LIBS)

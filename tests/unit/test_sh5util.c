@@ -10,10 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/nodefile.h"
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/jobid.h"
-#include "tools/sh5util/merge.h"
 #include "tools/sh5util/stepfiles.h"
 #include "tools/sh5util/number.h"
 #include "tools/sh5util/options.h"
@@ -438,120 +436,6 @@ START_TEST(bad_files)
 }
 END_TEST
 
-static int merge(const char *steps, bool save)
-{
-    struct joule_job *jobs;
-    struct joule_merge_request r = {.dir = ".",
-                                    .user = "u",
-                                    .output = "out.h5",
-                                    .id = 7,
-                                    .save = save,
-                                    .readers = 2};
-    size_t count;
-    int status;
-
-    ck_assert_int_eq(joule_jobs_parse(steps, &jobs, &count, NULL), 0);
-    r.job = jobs;
-    status = joule_merge(&r);
-    free(jobs);
-    return status;
-}
-
-static void write_node(const char *path, const char *node, bool ours)
-{
-    const struct nodefile n = {.node = node,
-                               .rows = 100,
-                               .rate_hz = 10,
-                               .ours = ours,
-                               .tasks = 2,
-                               .seed = 5,
-                               .start_ns = UINT64_C(1795279470000000000)};
-
-    ck_assert_int_eq(nodefile_write(path, &n), 0);
-}
-
-static size_t tables_of(const char *path)
-{
-    struct joule_plan plan;
-    struct joule_error err;
-    int fd = open(path, O_RDONLY);
-    size_t tables = 0;
-
-    if (fd >= 0 && joule_plan_read(fd, &plan, &err) == 0) {
-        tables = plan.tables;
-        joule_plan_free(&plan);
-    }
-    close(fd);
-    return tables;
-}
-
-START_TEST(merge_nothing)
-{
-    ck_assert_int_eq(mkdir("u", 0700), 0);
-    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
-    ck_assert_int_eq(access("out.h5", F_OK), -1);
-    touch("u/7_0_n1.h5");
-    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
-    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
-    ck_assert_int_eq(access("out.h5", F_OK), -1);
-    ck_assert_int_eq(access(".out.h5.tmp", F_OK), -1);
-}
-END_TEST
-
-START_TEST(merge_goes_on)
-{
-    ck_assert_int_eq(mkdir("u", 0700), 0);
-    write_node("u/7_0_n1.h5", "n1", true);
-    write_node("u/7_1_n1.h5", "n1", false);
-    ck_assert_int_eq(merge("7.0", false), JOULE_EXIT_ALL);
-    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
-    ck_assert_int_eq(access("u/7_1_n1.h5", F_OK), 0);
-    ck_assert_uint_eq(tables_of("out.h5"), 3);
-    /* The other step, and a node that came late. */
-    write_node("u/7_0_n2.h5", "n2", true);
-    ck_assert_int_eq(merge("7", true), JOULE_EXIT_ALL);
-    ck_assert_uint_eq(tables_of("out.h5"), 9);
-    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), 0);
-    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
-    ck_assert_uint_eq(tables_of("out.h5"), 9);
-    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), -1);
-    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL); /* all is there */
-    ck_assert_uint_eq(tables_of("out.h5"), 9);
-}
-END_TEST
-
-START_TEST(merge_keeps_what_is_bad)
-{
-    ck_assert_int_eq(mkdir("u", 0700), 0);
-    write_node("u/7_0_n1.h5", "n1", true);
-    write_node("u/7_0_n2.h5", "other", true); /* not what its name says */
-    touch("u/7_0_n3.h5");
-    write_node("u/7_00_n1.h5", "n1", true); /* the same node again */
-    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
-    ck_assert_uint_eq(tables_of("out.h5"), 3);
-    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), 0);
-    ck_assert_int_eq(access("u/7_0_n3.h5", F_OK), 0);
-    ck_assert(access("u/7_00_n1.h5", F_OK) == 0 ||
-              access("u/7_0_n1.h5", F_OK) == 0);
-}
-END_TEST
-
-START_TEST(merge_does_not_write_over_others)
-{
-    FILE *f = fopen("out.h5", "w");
-
-    fputs("a letter", f);
-    fclose(f);
-    ck_assert_int_eq(mkdir("u", 0700), 0);
-    write_node("u/7_0_n1.h5", "n1", true);
-    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
-    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
-    f = fopen("out.h5", "r");
-    ck_assert_int_eq(fgetc(f), 'a');
-    fclose(f);
-}
-END_TEST
-
 START_TEST(command_lines)
 {
     static const struct {
@@ -570,6 +454,23 @@ START_TEST(command_lines)
         {"sh5util -j 1,2 -o x", 1},
         {"sh5util -j 1 -o -", 1},
         {"sh5util -j 1 -i x", 1},
+        {"sh5util -j 1 -N n1", 1},
+        {"sh5util -j 1 -s Energy", 1},
+        {"sh5util -j 1 -d Power", 1},
+        {"sh5util -j 1 -l Node:Totals", 1},
+        {"sh5util -j 1 --format csv", 1},
+        {"sh5util -j 1 -E -S", 1},
+        {"sh5util -j 1 -S -E", 1},
+        {"sh5util -j 1 -E -p x", 1},
+        {"sh5util -j 1 -E -d Power", 1},
+        {"sh5util -j 1 -I -s Energy -d Power -l Node:Totals", 1},
+        {"sh5util -j 1 -I -s Energy -d Power -S", 1},
+        {"sh5util -j 1 -I -s Energy -d Power -p x", 1},
+        {"sh5util -j 1 -L -S", 1},
+        {"sh5util -j 1 -L -p x", 1},
+        {"sh5util -j 1 -L -o x", 1},
+        {"sh5util -j 1 -L -d Power", 1},
+        {"sh5util -j 1 -L -l Node:Totals", 1},
         {"sh5util --no-such", 1},
         {"sh5util --help", 0},
         {"sh5util -V", 0},
@@ -621,10 +522,6 @@ int main(void)
     tcase_add_test(files, names_of_files);
     tcase_add_test(files, bad_directories);
     tcase_add_test(files, bad_files);
-    tcase_add_test(files, merge_nothing);
-    tcase_add_test(files, merge_goes_on);
-    tcase_add_test(files, merge_keeps_what_is_bad);
-    tcase_add_test(files, merge_does_not_write_over_others);
     tcase_set_timeout(files, 60);
     suite_add_tcase(suite, plain);
     suite_add_tcase(suite, files);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "tests/unit/nodefile.h"
 
 static char path[64];
-static int fd;
+static int fd, source = -1;
 static struct joule_error err;
 
 static void setup(void)
@@ -65,7 +66,8 @@ static struct joule_attribute attribute(const char *name, uint64_t value)
 static const struct joule_visitor *
 must_begin(struct joule_copy *copy, const char *step, const char *node)
 {
-    const struct joule_visitor *v = joule_copy_begin(copy, step, node, &err);
+    const struct joule_visitor *v =
+        joule_copy_begin(copy, step, node, source, &err);
 
     ck_assert_msg(v != NULL, "%s", err.text);
     ck_assert_int_eq(v->group(v->arg, node, &err), 0);
@@ -205,7 +207,7 @@ START_TEST(groups_of_all_sizes)
         ck_assert_int_eq(v->attribute(v->arg, &a, &err), 0);
         must_end(copy, NULL);
     }
-    ck_assert_ptr_null(joule_copy_begin(copy, "batch", name, &err));
+    ck_assert_ptr_null(joule_copy_begin(copy, "batch", name, -1, &err));
     ck_assert_int_eq(errno, EEXIST);
     ck_assert_int_eq(joule_copy_finish(copy, &err), 0);
     joule_copy_destroy(copy);
@@ -227,6 +229,89 @@ START_TEST(groups_of_all_sizes)
 }
 END_TEST
 
+/* Chunks that are copied from another file: in one file system, and from one
+ * that the kernel may not copy from; small ones, and larger than any buffer;
+ * and a last one that is not full. */
+START_TEST(chunks_from_their_places)
+{
+    static const uint64_t sizes[] = {2048, 300000};
+    const uint64_t chunk_rows = sizes[_i / 2], rows = chunk_rows * 3 - 100;
+    struct joule_layout l = layout(rows, chunk_rows);
+    char other[] = "/tmp/joule-from.XXXXXX";
+    const struct joule_visitor *v;
+    struct joule_copy *copy;
+    uint64_t *data = malloc(chunk_rows * 3 * 8), at = 4096 + 24;
+    const size_t len = chunk_rows * 8;
+    struct joule_run run;
+    hid_t file;
+
+    for (uint64_t i = 0; i < chunk_rows * 3; i++)
+        data[i] = i;
+    source = _i % 2 ? memfd_create("from", 0) : mkstemp(other);
+    unlink(other);
+    ck_assert_int_eq(pwrite(source, data, len * 3, (off_t)at), len * 3);
+    copy = must_create();
+    v = must_begin(copy, "0", "n");
+    put_table(v, "before", 100, 7, false);
+    ck_assert_int_eq(v->table(v->arg, "t", &l, true, &err), 0);
+    run = (struct joule_run){.at = at, .len = len, .rows = chunk_rows};
+    ck_assert_int_eq(v->run(v->arg, &run, &err), 0);
+    run = (struct joule_run){
+        .at = at + len, .len = 2 * len, .rows = rows - chunk_rows};
+    ck_assert_int_eq(v->run(v->arg, &run, &err), 0);
+    ck_assert_int_eq(v->table_end(v->arg, 0, &err), 0);
+    put_table(v, "after", 100, 7, false);
+    must_end(copy, NULL);
+    ck_assert_int_eq(joule_copy_finish(copy, &err), 0);
+    joule_copy_destroy(copy);
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    check_table(file, "/Steps/0/Nodes/n/before", 100);
+    check_table(file, "/Steps/0/Nodes/n/t", rows);
+    check_table(file, "/Steps/0/Nodes/n/after", 100);
+    H5Fclose(file);
+    free(data);
+    close(source);
+}
+END_TEST
+
+/* The file has become shorter: what is there before is kept, in a job file
+ * that is whole. */
+START_TEST(chunk_from_behind_the_end)
+{
+    struct joule_layout l = layout(8192, 4096);
+    struct joule_copy_state state;
+    const struct joule_visitor *v;
+    struct joule_copy *copy = must_create();
+    uint64_t data[4096];
+    struct joule_run run = {.len = sizeof(data), .rows = 4096};
+    hid_t file;
+
+    for (uint64_t i = 0; i < 4096; i++)
+        data[i] = i;
+    source = memfd_create("from", 0);
+    ck_assert_int_eq(write(source, data, sizeof(data)), sizeof(data));
+    ck_assert_int_eq(write(source, data, 100), 100);
+    v = must_begin(copy, "0", "n");
+    ck_assert_int_eq(v->table(v->arg, "t", &l, true, &err), 0);
+    ck_assert_int_eq(v->run(v->arg, &run, &err), 0);
+    run.at = sizeof(data);
+    ck_assert_int_eq(v->run(v->arg, &run, &err), -1);
+    ck_assert_int_eq(errno, EBADMSG);
+    must_end(copy, &state);
+    ck_assert_uint_eq(state.rows, 4096);
+    v = must_begin(copy, "0", "n2");
+    put_table(v, "t", 5000, 4096, true);
+    must_end(copy, NULL);
+    ck_assert_int_eq(joule_copy_finish(copy, &err), 0);
+    joule_copy_destroy(copy);
+    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    check_table(file, "/Steps/0/Nodes/n/t", 4096);
+    check_table(file, "/Steps/0/Nodes/n2/t", 5000);
+    H5Fclose(file);
+    close(source);
+}
+END_TEST
+
 START_TEST(what_is_there_twice_is_refused)
 {
     struct joule_copy *copy = must_create();
@@ -241,7 +326,7 @@ START_TEST(what_is_there_twice_is_refused)
     must_end(copy, NULL);
     must_begin(copy, "1", "a");
     must_end(copy, NULL);
-    ck_assert_ptr_null(joule_copy_begin(copy, "0", "b", &err));
+    ck_assert_ptr_null(joule_copy_begin(copy, "0", "b", -1, &err));
     ck_assert_int_eq(errno, EINVAL);
     joule_copy_destroy(copy);
 }
@@ -488,6 +573,8 @@ int main(void)
     tcase_add_test(tc, not_finished);
     tcase_add_test(tc, tables_of_all_sizes);
     tcase_add_loop_test(tc, groups_of_all_sizes, 0, 6);
+    tcase_add_loop_test(tc, chunks_from_their_places, 0, 4);
+    tcase_add_test(tc, chunk_from_behind_the_end);
     tcase_add_test(tc, map_of_another_kind);
     tcase_add_test(tc, map_of_damaged_files);
     tcase_add_test(tc, map_with_holes);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -148,7 +149,9 @@ END_TEST
 struct seen {
     char text[4096];
     uint64_t rows, lost;
-    size_t notes;
+    size_t notes, runs;
+    bool wants_runs;
+    int fd;
     unsigned char room[3 << 20];
     uint64_t power_sum;
     struct joule_layout layout;
@@ -179,6 +182,8 @@ static int on_attribute(void *arg, const struct joule_attribute *a,
                         struct joule_error *err)
 {
     (void)err;
+    ck_assert(a->name[0] != '\0' && strcmp(a->name, ".") != 0);
+    ck_assert_ptr_null(strchr(a->name, '/'));
     if (strncmp(a->name, "Node", 4) == 0)
         append(arg, "@", a->name);
     return 0;
@@ -247,6 +252,19 @@ static int on_chunk(void *arg, uint64_t rows, uint32_t mask, const void *data,
     return 0;
 }
 
+/* All of it is there. */
+static int on_run(void *arg, const struct joule_run *run,
+                  struct joule_error *err)
+{
+    struct seen *s = arg;
+
+    ck_assert_uint_le(run->len, sizeof(s->room));
+    ck_assert_int_eq(pread(s->fd, s->room, run->len, (off_t)run->at), run->len);
+    s->runs++;
+    return on_rows(arg, s->room, run->rows, run->rows * s->layout.type.size,
+                   err);
+}
+
 static struct seen seen;
 
 static const struct joule_visitor visitor = {
@@ -274,11 +292,15 @@ static int walk(const char *file)
     int fd = open(file, O_RDONLY);
     struct joule_error err;
     struct joule_reader *reader = joule_reader_open(fd, &err);
+    struct joule_visitor v = visitor;
     int rc = -1;
 
+    if (seen.wants_runs)
+        v.run = on_run;
     memset(&seen, 0, sizeof(seen));
+    seen.fd = fd;
     if (reader)
-        rc = joule_reader_walk(reader, "/", JOULE_WALK_TABLES, &visitor, &err);
+        rc = joule_reader_walk(reader, "/", JOULE_WALK_TABLES, &v, &err);
     joule_reader_close(reader);
     close(fd);
     return rc;
@@ -304,6 +326,47 @@ START_TEST(walk_both_layouts)
     ck_assert_str_eq(seen.text,
                      "(n1 @Node Index @Node Name #Energy (Tasks #0 ) ) ");
     ck_assert_uint_eq(seen.rows, 2 * node.rows);
+}
+END_TEST
+
+/* Chunks that nothing could be found wrong with are told by where they are, all
+ * others come with their bytes. */
+START_TEST(runs_of_plain_chunks)
+{
+    struct nodefile n = node;
+    uint64_t sum = 0, lost = 0, runs = 0;
+    struct stat whole;
+
+    n.ours = n.plain = true;
+    n.rows = 50000;
+    for (uint64_t i = 0; i < n.rows; i++)
+        sum += nodefile_power(&n, i);
+    ck_assert_int_eq(nodefile_write(path, &n), 0);
+    ck_assert_int_eq(stat(path, &whole), 0);
+    seen.wants_runs = true;
+    ck_assert_int_eq(walk(path), 0);
+    ck_assert_uint_gt(seen.runs, 0);
+    ck_assert_uint_eq(seen.rows, 2 * n.rows);
+    ck_assert_uint_eq(seen.power_sum, 2 * sum);
+    ck_assert_uint_eq(seen.lost, 0);
+    /* None is told that lies behind the end: on_run would fail. */
+    for (int i = 15; i >= 8; i--) {
+        ck_assert_int_eq(truncate(path, whole.st_size * i / 16), 0);
+        seen.wants_runs = true;
+        if (walk(path) < 0)
+            continue;
+        ck_assert_uint_lt(seen.rows, 2 * n.rows);
+        lost += seen.lost;
+        runs += seen.runs;
+    }
+    ck_assert_uint_gt(lost, 0);
+    ck_assert_uint_gt(runs, 0);
+    n.plain = false;
+    ck_assert_int_eq(nodefile_write(path, &n), 0);
+    seen.wants_runs = true;
+    ck_assert_int_eq(walk(path), 0);
+    ck_assert_uint_eq(seen.runs, 0);
+    ck_assert_uint_eq(seen.rows, 2 * n.rows);
 }
 END_TEST
 
@@ -432,6 +495,63 @@ START_TEST(links_and_twice_reached)
 }
 END_TEST
 
+/* Such names cost their attributes, and not the node. */
+START_TEST(odd_names_of_attributes)
+{
+    static const char *const names[] = {".", "a/b", "/"};
+    hid_t file, group, space = H5Screate(H5S_SCALAR);
+
+    node.ours = true;
+    ck_assert_int_eq(nodefile_write(path, &node), 0);
+    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    group = H5Gopen2(file, "n1", H5P_DEFAULT);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        hid_t id = H5Acreate2(group, names[i], H5T_STD_U64LE, space,
+                              H5P_DEFAULT, H5P_DEFAULT);
+
+        ck_assert_int_ge(id, 0);
+        H5Aclose(id);
+    }
+    H5Sclose(space);
+    H5Gclose(group);
+    H5Fclose(file);
+    ck_assert_int_eq(walk(path), 0);
+    ck_assert_uint_eq(seen.notes, sizeof(names) / sizeof(names[0]));
+    ck_assert_uint_eq(seen.rows, 2 * node.rows);
+}
+END_TEST
+
+/* A file that is marked as open, with a damaged superblock: whoever reads it
+ * does not wait for the writer to mend it, who is gone. */
+START_TEST(damage_is_not_waited_for)
+{
+    static unsigned char data[1 << 16];
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS), file;
+    size_t len;
+    FILE *f;
+
+    H5Pset_libver_bounds(list, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    file =
+        H5Fcreate(path, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, list);
+    ck_assert_int_ge(file, 0);
+    H5Fflush(file, H5F_SCOPE_GLOBAL);
+    f = fopen(path, "r+");
+    len = fread(data, 1, sizeof(data), f);
+    H5Fclose(file);
+    H5Pclose(list);
+    ck_assert_uint_eq(data[8], 3);  /* version */
+    ck_assert_uint_eq(data[11], 5); /* open, by SWMR */
+    data[20] ^= 1;                  /* an address: the checksum is wrong */
+    rewind(f);
+    ck_assert_uint_eq(fwrite(data, 1, len, f), len);
+    ck_assert_int_eq(ftruncate(fileno(f), (off_t)len), 0);
+    fclose(f);
+    alarm(5);
+    ck_assert_int_eq(walk(path), -1);
+    alarm(0);
+}
+END_TEST
+
 START_TEST(outside_data_is_refused)
 {
     hsize_t rows = 16;
@@ -514,7 +634,7 @@ START_TEST(decoder_believes_nothing)
         for (size_t j = 8; j < len; j++)
             data[j] = (unsigned char)(state >> (j % 56) ^ j);
         memset(data, 0, 8);
-        data[0] = (unsigned char)(state >> 40) % 10;
+        data[0] = (unsigned char)(state >> 40) % 11;
         data[4] = (unsigned char)(len - 8) & (state >> 50 & 1 ? 0xF8 : 0xFF);
         joule_decoder_start(d, &visitor);
         d->in_table = state >> 60 & 1;
@@ -663,6 +783,9 @@ int main(void)
     tcase_add_test(files, walk_both_layouts);
     tcase_add_test(files, flipped_bit_of_a_chunk_is_found);
     tcase_add_test(files, links_and_twice_reached);
+    tcase_add_test(files, runs_of_plain_chunks);
+    tcase_add_test(files, odd_names_of_attributes);
+    tcase_add_test(files, damage_is_not_waited_for);
     tcase_add_test(files, outside_data_is_refused);
     tcase_add_test(files, cut_files_give_whole_rows);
     tcase_add_test(files, no_hdf5_file);

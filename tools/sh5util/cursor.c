@@ -47,8 +47,10 @@ static void read_sample(struct joule_cursor *c, struct joule_sample *s)
     s->value = take_value(c->item, c->at);
     if (c->elapsed)
         s->elapsed = joule_column_u64(c->elapsed, c->at);
+    if (c->elapsed_ns)
+        s->elapsed_ns = joule_column_u64(c->elapsed_ns, c->at);
     if (c->elapsed_ns && c->has_start)
-        s->ns = (int64_t)(c->start_ns + joule_column_u64(c->elapsed_ns, c->at));
+        s->ns = (int64_t)(c->start_ns + s->elapsed_ns);
     else if (c->epoch)
         s->ns = (int64_t)(joule_column_u64(c->epoch, c->at) *
                           (uint64_t)JOULE_NS_PER_S);

@@ -25,7 +25,7 @@ struct joule_value {
 struct joule_sample {
     bool is_there;
     int64_t ns;
-    uint64_t elapsed;
+    uint64_t elapsed, elapsed_ns; /* 0 where there is no such column */
     struct joule_value value;
 };
 

@@ -20,6 +20,9 @@ struct joule_extract_request {
     const char *node, *series, *item; /* NULL: all; not set */
     bool time_series, json;
     unsigned readers, verbose;
+    /* joule_extract_list, of several jobs: how many it has printed; the caller
+     * ends their JSON with "]".  NULL: of one. */
+    size_t *listed;
 };
 
 /* Each returns the exit status and says on stderr what is to be said. */

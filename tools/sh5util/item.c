@@ -24,6 +24,7 @@ struct item {
     char **name;               /* of the columns, one each */
     size_t names;
     size_t *name_of; /* of each table */
+    bool has_ns;     /* a table has ElapsedTimeNs: the last column is that */
 };
 
 struct step {
@@ -82,9 +83,10 @@ static struct moment sum_up(const struct step *s)
     return m;
 }
 
-static int put_moment(struct step *s, const struct moment *m, uint64_t elapsed,
+static int put_moment(struct step *s, const struct moment *m,
                       struct joule_error *err)
 {
+    const struct joule_cursor *driver = &s->cursor[s->driver];
     const struct item *item = s->item;
     const char *least = item->name[m->least];
     const char *largest = item->name[m->largest];
@@ -95,7 +97,7 @@ static int put_moment(struct step *s, const struct moment *m, uint64_t elapsed,
         return -1;
     joule_cells_begin(&c, at, item->x.text.json);
     joule_cells_text(&c, s->name, strlen(s->name));
-    joule_cells_u64(&c, elapsed);
+    joule_cells_u64(&c, driver->now.elapsed);
     joule_cells_text(&c, least, strlen(least));
     put_value(&c, &s->value[m->least], s->is_float);
     joule_cells_text(&c, largest, strlen(largest));
@@ -105,6 +107,10 @@ static int put_moment(struct step *s, const struct moment *m, uint64_t elapsed,
     joule_cells_u64(&c, m->count);
     for (size_t i = 0; i < item->names; i++)
         put_value(&c, &s->value[i], s->is_float);
+    if (item->has_ns && driver->elapsed_ns)
+        joule_cells_u64(&c, driver->now.elapsed_ns);
+    else if (item->has_ns)
+        joule_cells_missing(&c);
     joule_cells_end(&c);
     joule_out_commit(s->out, (size_t)(c.at - at));
     return 0;
@@ -132,7 +138,6 @@ static int walk_step(struct step *s, struct joule_error *err)
     struct joule_cursor *driver = &s->cursor[s->driver];
 
     for (; driver->now.is_there; joule_cursor_advance(driver)) {
-        uint64_t elapsed = driver->now.elapsed;
         struct moment m;
 
         memset(s->value, 0, s->item->names * sizeof(*s->value));
@@ -144,9 +149,9 @@ static int walk_step(struct step *s, struct joule_error *err)
         m = sum_up(s);
         if (m.count == 0)
             continue;
-        if (put_moment(s, &m, elapsed, err) < 0)
+        if (put_moment(s, &m, err) < 0)
             return -1;
-        keep_most(s, &m, elapsed);
+        keep_most(s, &m, driver->now.elapsed);
     }
     return 0;
 }
@@ -177,7 +182,7 @@ static int open_step(struct step *s, struct joule_reader *reader, size_t first,
         if (s->cursor[i].item->kind == JOULE_KIND_FLOAT)
             s->is_float = true;
     }
-    s->room = joule_cells_room(s->item->names + 9,
+    s->room = joule_cells_room(s->item->names + 10,
                                strlen(s->name) + 2 * JOULE_STORE_NAME_MAX * 2);
     return 0;
 }
@@ -238,6 +243,7 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
 /* Only tables that have the item, as a number. */
 static void keep_tables(struct joule_extraction *x)
 {
+    struct item *item = (struct item *)x;
     struct joule_selection *s = &x->selection;
     size_t kept = 0;
 
@@ -245,8 +251,11 @@ static void keep_tables(struct joule_extraction *x)
         const struct joule_column *column =
             joule_rowtype_find(s->table[i]->type, x->request->item);
 
-        if (column && column->kind <= JOULE_KIND_FLOAT && column->count == 1)
-            s->table[kept++] = s->table[i];
+        if (!column || column->kind > JOULE_KIND_FLOAT || column->count != 1)
+            continue;
+        if (joule_rowtype_find(s->table[i]->type, "ElapsedTimeNs"))
+            item->has_ns = true;
+        s->table[kept++] = s->table[i];
     }
     s->tables = kept;
 }
@@ -333,15 +342,16 @@ static int write_head(struct joule_extraction *x, struct joule_error *err)
         "MaxValue", "Sum",         "Avg",     "NumNodes",
     };
     const size_t count = sizeof(fixed) / sizeof(fixed[0]);
-    const char **name = calloc(count + item->names, sizeof(*name));
+    const char **name = calloc(count + item->names + 1, sizeof(*name));
     int rc;
 
     if (!name)
         return joule_error_set(err, ENOMEM, "out of memory");
     memcpy(name, fixed, sizeof(fixed));
     memcpy(name + count, item->name, item->names * sizeof(*name));
+    name[count + item->names] = "ElapsedTimeNs";
     rc = joule_text_head(&x->text, x->request->job->text, name,
-                         count + item->names, err);
+                         count + item->names + item->has_ns, err);
     free(name);
     return rc;
 }

@@ -62,6 +62,7 @@ static int print_series(const struct joule_plan *plan,
         print_json(name, strlen(name));
         fputs(", \"items\": [", stdout);
     } else if (!r->series) {
+        fputs(r->listed ? "  " : "", stdout);
         print_plain(name, strlen(name));
         putchar('\n');
     }
@@ -71,6 +72,7 @@ static int print_series(const struct joule_plan *plan,
             print_json(one.column[i], strlen(one.column[i]));
             continue;
         }
+        fputs(r->listed ? "  " : "", stdout);
         fputs(r->series ? "" : "  ", stdout);
         print_plain(one.column[i], strlen(one.column[i]));
         putchar('\n');
@@ -80,6 +82,18 @@ static int print_series(const struct joule_plan *plan,
     free(name);
     joule_selection_free(&one);
     return 0;
+}
+
+/* What stands in front of the series of a job: of several jobs, JSON is a list
+ * and text has a line for each. */
+static void print_head(const struct joule_extract_request *r)
+{
+    if (r->listed && r->json)
+        fputs((*r->listed)++ ? ",\n" : "[", stdout);
+    else if (r->listed)
+        printf("Job %s\n", r->job->text);
+    if (r->json)
+        printf("{\"job\": \"%s\", \"series\": [", r->job->text);
 }
 
 static int print_all(const struct joule_plan *plan,
@@ -96,8 +110,7 @@ static int print_all(const struct joule_plan *plan,
         return joule_error_set(err, ENOENT, "%s: there is no series %s",
                                r->input, r->series ? r->series : "in it");
     }
-    if (r->json)
-        printf("{\"job\": \"%s\", \"series\": [", r->job->text);
+    print_head(r);
     for (size_t i = 0; i < s.tables; i++) {
         if (is_listed(&s, i))
             continue;

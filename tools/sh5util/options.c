@@ -18,6 +18,37 @@ enum {
     OPTION_JOBS,
 };
 
+#define IN(mode) (1u << JOULE_MODE_##mode)
+#define IN_TEXT  (IN(EXTRACT) | IN(ITEM) | IN(LIST))
+
+/* What is done differently by an option, and where it has a meaning: elsewhere
+ * it is refused, lest a merge remove files that were not meant.  Options that
+ * are not here have one everywhere. */
+static const struct {
+    int letter;
+    const char *name;
+    unsigned modes;
+} rules[] = {
+    {'d', "-d", IN(ITEM)},
+    {'i', "-i", IN_TEXT},
+    {'l', "-l", IN(EXTRACT)},
+    {'N', "-N", IN_TEXT},
+    {'o', "-o", IN(MERGE) | IN(EXTRACT) | IN(ITEM)},
+    {'p', "-p", IN(MERGE)},
+    {'s', "-s", IN_TEXT},
+    {'S', "-S", IN(MERGE)},
+    {OPTION_FORMAT, "--format", IN_TEXT},
+};
+
+#define RULES (sizeof(rules) / sizeof(rules[0]))
+
+static const char *const mode_names[] = {
+    [JOULE_MODE_MERGE] = "a merge (none of -E, -I and -L is given)",
+    [JOULE_MODE_EXTRACT] = "-E",
+    [JOULE_MODE_ITEM] = "-I",
+    [JOULE_MODE_LIST] = "-L",
+};
+
 static const char short_options[] = "d:Ei:Ij:l:LhN:o:p:s:Su:UvV";
 
 static const struct option long_options[] = {
@@ -203,19 +234,44 @@ static int set_option(struct joule_sh5_options *o, int letter, const char *arg)
     }
 }
 
-/* What fits together. */
-static int check(const struct joule_sh5_options *o)
+/* [given]: a bit for each rule whose option was there. */
+static int check_rules(enum joule_mode mode, unsigned given)
 {
+    char text[96];
+
+    for (size_t i = 0; i < RULES; i++) {
+        if (!(given & 1u << i) || (rules[i].modes & 1u << mode))
+            continue;
+        snprintf(text, sizeof(text), "%s takes no ", mode_names[mode]);
+        return complain(text, rules[i].name);
+    }
+    return -1;
+}
+
+static unsigned rule_bit(int letter)
+{
+    for (size_t i = 0; i < RULES; i++)
+        if (rules[i].letter == letter)
+            return 1u << i;
+    return 0;
+}
+
+/* What fits together. */
+static int check(const struct joule_sh5_options *o, unsigned given)
+{
+    int status;
+
     if (!o->job)
         return complain("-j JOB is required", "");
+    status = check_rules(o->mode, given);
+    if (status >= 0)
+        return status;
     if (o->jobs > 1 && (o->input || o->output))
         return complain("-i and -o name one file, -j several jobs", "");
     if (o->mode == JOULE_MODE_ITEM && (!o->series || !o->item))
         return complain("-I needs --series and --data", "");
     if (o->mode == JOULE_MODE_MERGE && o->output && strcmp(o->output, "-") == 0)
         return complain("a merged file cannot go to standard output", "");
-    if (o->mode == JOULE_MODE_MERGE && (o->input || o->json))
-        return complain("-i and --format are for -E, -I and -L", "");
     return -1;
 }
 
@@ -230,6 +286,7 @@ int joule_sh5_options_parse(int argc, char **argv,
                             struct joule_sh5_options *ret)
 {
     struct joule_sh5_options o = {.readers = default_readers()};
+    unsigned given = 0;
     int letter, status;
 
     while ((letter = getopt_long(argc, argv, short_options, long_options,
@@ -237,9 +294,10 @@ int joule_sh5_options_parse(int argc, char **argv,
         status = set_option(&o, letter, optarg);
         if (status >= 0)
             goto done;
+        given |= rule_bit(letter);
     }
-    status =
-        optind < argc ? complain("what is meant by ", argv[optind]) : check(&o);
+    status = optind < argc ? complain("what is meant by ", argv[optind])
+                           : check(&o, given);
 done:
     if (status >= 0) {
         free(o.job);

@@ -62,6 +62,15 @@ static int check_owner(int fd, const char *name, struct joule_error *err)
     return 0;
 }
 
+/* A new one is left alone: ext4 writes a file out when it is closed if it was
+ * ever emptied, from nothing, too.  When to do that is our affair. */
+static int empty(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_size == 0 ? 0 : ftruncate(fd, 0);
+}
+
 static int open_temporary(struct joule_outfile *out, struct joule_error *err)
 {
     for (int tries = 0; tries < 8; tries++) {
@@ -77,7 +86,7 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
             return joule_error_set(err, EBUSY, "another sh5util is writing %s",
                                    out->name);
         if (is_current(out)) {
-            if (ftruncate(out->fd, 0) == 0)
+            if (empty(out->fd) == 0)
                 return 0;
             return joule_error_set(err, errno, "cannot empty %s: %m",
                                    out->temporary);

@@ -9,10 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/store/hdferror.h"
 #include "common/store/pool.h"
-#include "common/store/reader.h"
 #include "common/store/record.h"
+#include "common/store/send.h"
 
 #define DEPTH_MAX  40
 #define TABLES_MAX 1000000
@@ -219,21 +218,9 @@ static int open_task(void *arg, size_t task, struct joule_error *err)
 static int describe(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
-    struct joule_visitor sender = joule_record_sender(out);
-    struct joule_reader *reader;
-    int rc;
-
     (void)arg;
     (void)task;
-    joule_hdf_quiet();
-    reader = joule_reader_open(fd, err);
-    if (!reader)
-        return -1;
-    rc = joule_reader_walk(reader, "/", JOULE_WALK_DESCRIBE, &sender, err);
-    if (rc == 0 && joule_reader_is_cut(reader))
-        rc = sender.note(sender.arg, "the end of the file is missing", err);
-    joule_reader_close(reader);
-    return rc;
+    return joule_send_file(fd, "/", NULL, JOULE_WALK_DESCRIBE, out, err);
 }
 
 static int take(void *arg, size_t task, const void *data, size_t len,

@@ -104,12 +104,15 @@ static int merge_job(const struct joule_sh5_options *o,
     return joule_merge(&request);
 }
 
+/* [listed]: jobs that -L has printed so far. */
 static int extract_job(const struct joule_sh5_options *o,
-                       const struct joule_job *job, const char *output)
+                       const struct joule_job *job, const char *output,
+                       size_t *listed)
 {
     struct joule_extract_request request = {
         .output = output,
         .job = job,
+        .listed = o->jobs > 1 ? listed : NULL,
         .node = o->node,
         .series = o->series,
         .item = o->item,
@@ -151,11 +154,11 @@ struct setting {
 static int prepare(const struct joule_sh5_options *o, struct setting *s,
                    struct joule_error *err)
 {
-    s->user = o->user ? strdup(o->user) : own_name();
-    if (!s->user)
-        return joule_error_set(err, ENOENT,
-                               "who runs this has no name: give one with -u");
     if (o->mode == JOULE_MODE_MERGE) {
+        s->user = o->user ? strdup(o->user) : own_name();
+        if (!s->user)
+            return joule_error_set(
+                err, ENOENT, "who runs this has no name: give one with -u");
         s->dir = o->dir ? strdup(o->dir) : joule_profiledir(err);
         if (!s->dir)
             return o->dir ? joule_error_set(err, ENOMEM, "out of memory") : -1;
@@ -169,6 +172,7 @@ static int prepare(const struct joule_sh5_options *o, struct setting *s,
 static int run(const struct joule_sh5_options *o, const struct setting *s)
 {
     int status = JOULE_EXIT_NOTHING;
+    size_t listed = 0;
 
     for (size_t i = 0; i < o->jobs; i++) {
         const struct joule_job *job = &o->job[i];
@@ -179,10 +183,12 @@ static int run(const struct joule_sh5_options *o, const struct setting *s)
             return fail("out of memory");
         one = o->mode == JOULE_MODE_MERGE
                   ? merge_job(o, job, s->dir, s->user, s->id[i], output)
-                  : extract_job(o, job, output);
+                  : extract_job(o, job, output, &listed);
         status = combine(status, one, i == 0);
         free(output);
     }
+    if (o->json && listed > 0)
+        puts("]");
     return status;
 }
 
