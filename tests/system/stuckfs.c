@@ -2,22 +2,31 @@
 /*
  * stuckfs - a file system that stops to answer when its process is stopped.
  *
- *   stuckfs DIRECTORY MOUNTPOINT
+ *   stuckfs [--squash] DIRECTORY MOUNTPOINT
  *
  * Shows DIRECTORY at MOUNTPOINT to all users, with the rights and owners that
  * its files have.  kill -STOP makes every call to it wait, kill -CONT goes on.
+ *
+ * --squash: as an NFS server with root_squash, which does what users ask for
+ * with their rights, and what root asks for with those of nobody.
  */
 #define FUSE_USE_VERSION 35
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse.h>
+#include <grp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
+#define NOBODY 65534
+
 static int root_fd;
+static bool squash;
 
 /* Below root_fd: paths of FUSE begin with a slash. */
 static const char *below(const char *path)
@@ -30,12 +39,23 @@ static int result(int rc)
     return rc < 0 ? -errno : 0;
 }
 
+/* For the thread: the rights of whoever asks. */
+static void become_caller(void)
+{
+    const struct fuse_context *context = fuse_get_context();
+
+    if (!squash)
+        return;
+    setfsgid(context->uid ? context->gid : NOBODY);
+    setfsuid(context->uid ? context->uid : NOBODY);
+}
+
 /* To whoever asked. */
 static void give(const char *path)
 {
     const struct fuse_context *context = fuse_get_context();
 
-    if (fchownat(root_fd, below(path), context->uid, context->gid,
+    if (!squash && fchownat(root_fd, below(path), context->uid, context->gid,
                  AT_SYMLINK_NOFOLLOW) < 0)
         perror(path);
 }
@@ -49,8 +69,10 @@ static int stuck_getattr(const char *path, struct stat *st,
 
 static int stuck_mkdir(const char *path, mode_t mode)
 {
-    int rc = result(mkdirat(root_fd, below(path), mode));
+    int rc;
 
+    become_caller();
+    rc = result(mkdirat(root_fd, below(path), mode));
     if (rc == 0)
         give(path);
     return rc;
@@ -58,6 +80,7 @@ static int stuck_mkdir(const char *path, mode_t mode)
 
 static int stuck_unlink(const char *path)
 {
+    become_caller();
     return result(unlinkat(root_fd, below(path), 0));
 }
 
@@ -65,6 +88,7 @@ static int stuck_rename(const char *from, const char *to, unsigned flags)
 {
     if (flags)
         return -EINVAL;
+    become_caller();
     return result(renameat(root_fd, below(from), root_fd, below(to)));
 }
 
@@ -72,6 +96,7 @@ static int stuck_chown(const char *path, uid_t uid, gid_t gid,
                        struct fuse_file_info *info)
 {
     (void)info;
+    become_caller();
     return result(
         fchownat(root_fd, below(path), uid, gid, AT_SYMLINK_NOFOLLOW));
 }
@@ -85,8 +110,10 @@ static int stuck_truncate(const char *path, off_t size,
 
 static int stuck_open(const char *path, struct fuse_file_info *info)
 {
-    int fd = openat(root_fd, below(path), info->flags & ~O_CREAT, 0);
+    int fd;
 
+    become_caller();
+    fd = openat(root_fd, below(path), info->flags & ~O_CREAT, 0);
     if (fd < 0)
         return -errno;
     info->fh = (uint64_t)fd;
@@ -96,8 +123,10 @@ static int stuck_open(const char *path, struct fuse_file_info *info)
 static int stuck_create(const char *path, mode_t mode,
                         struct fuse_file_info *info)
 {
-    int fd = openat(root_fd, below(path), info->flags | O_CREAT, mode);
+    int fd;
 
+    become_caller();
+    fd = openat(root_fd, below(path), info->flags | O_CREAT, mode);
     if (fd < 0)
         return -errno;
     give(path);
@@ -150,9 +179,18 @@ int main(int argc, char **argv)
                          (char *)"allow_other,default_permissions", NULL,
                          NULL};
 
+    if (argc == 4 && strcmp(argv[1], "--squash") == 0) {
+        squash = true;
+        argv++;
+        argc--;
+    }
     if (argc != 3) {
-        fprintf(stderr, "usage: stuckfs DIRECTORY MOUNTPOINT\n");
+        fprintf(stderr, "usage: stuckfs [--squash] DIRECTORY MOUNTPOINT\n");
         return 2;
+    }
+    if (squash && setgroups(0, NULL) < 0) {
+        perror("setgroups");
+        return 1;
     }
     root_fd = open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0) {
