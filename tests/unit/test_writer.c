@@ -369,7 +369,9 @@ START_TEST(full)
     energy = must_start("Energy");
     for (i = 0; i < 100; i++)
         ck_assert_int_eq(add(energy, (uint64_t)i), 0);
-    sleep_ms(150);
+    for (int tries = 0;
+         tries < 500 && rows_count(path, "/n1/Energy", 0, 1) < 100; tries++)
+        sleep_ms(10);
     snprintf(buf, sizeof(buf), "%s/filler", dir);
     fd = open(buf, O_WRONLY | O_CREAT, 0600);
     ck_assert_int_ge(fd, 0);
