@@ -8,6 +8,7 @@ libjoule_la_SOURCES += \
 	common/cpufreq/average.c common/cpufreq/average.h \
 	common/cpufreq/control.c common/cpufreq/control.h \
 	common/cpufreq/cpus.c common/cpufreq/cpus.h \
+	common/cpufreq/cycles.c common/cpufreq/cycles.h \
 	common/cpufreq/driver.c common/cpufreq/driver.h \
 	common/cpufreq/journal.c common/cpufreq/journal.h \
 	common/cpufreq/journal_text.c \

@@ -7,10 +7,15 @@ if HAVE_SLURM
 plugins_LTLIBRARIES += spank_joule_cpufreq.la
 endif
 spank_joule_cpufreq_la_SOURCES = \
+	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
 	plugins/slurm_abi/slurm_abi.h \
 	plugins/spank/joule_cpufreq/core.c plugins/spank/joule_cpufreq/core.h \
+	plugins/spank/joule_cpufreq/logpath.c \
+	plugins/spank/joule_cpufreq/logpath.h \
 	plugins/spank/joule_cpufreq/options.c \
 	plugins/spank/joule_cpufreq/options.h \
+	plugins/spank/joule_cpufreq/series.c \
+	plugins/spank/joule_cpufreq/series.h \
 	plugins/spank/joule_cpufreq/spank_joule_cpufreq.c \
 	plugins/spank/joule_cpufreq/step.c plugins/spank/joule_cpufreq/step.h
 spank_joule_cpufreq_la_LDFLAGS = $(SPANK_LDFLAGS)

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/ticker.h"
+#include "common/cpufreq/cycles.h"
 #include "common/cpufreq/policy.h"
 
 #define POLICIES_MAX 16
@@ -13,42 +15,58 @@
 #define FIRST_NS     (50 * JOULE_NS_PER_MS) /* governors have acted by then */
 
 struct joule_average {
-    int root_fd;
-    unsigned policy[POLICIES_MAX], count;
+    struct joule_average_options opt;
+    struct joule_cycles *cycles; /* NULL: policies are looked at */
     struct joule_ticker *ticker;
-    uint64_t sum_khz;
+    struct joule_cycles_sum counted;
+    uint64_t sum_khz; /* of looks at policies */
+    unsigned looks;   /* at policies */
     unsigned readings;
 };
 
-/* Evenly spread over the set. */
-static void choose(struct joule_average *a, const struct joule_cpus *policies)
+/* The mean over the policies now, or 0. */
+static uint32_t look_at_policies(struct joule_average *a)
 {
-    unsigned total = joule_cpus_count(policies), n = 0, id;
+    const struct joule_cpus *ids = &a->opt.policies;
+    uint64_t sum = 0;
+    unsigned count = 0, id;
 
-    for (id = joule_cpus_next(policies, 0); id < JOULE_CPUS_MAX;
-         id = joule_cpus_next(policies, id + 1), n++)
-        if (total <= POLICIES_MAX ||
-            n * POLICIES_MAX / total != (n + 1) * POLICIES_MAX / total)
-            a->policy[a->count++] = id;
+    for (id = joule_cpus_next(ids, 0); id < JOULE_CPUS_MAX;
+         id = joule_cpus_next(ids, id + 1)) {
+        uint32_t khz = joule_cpufreq_current_khz(a->opt.root_fd, id);
+
+        sum += khz;
+        count += khz != 0;
+    }
+    a->sum_khz += sum;
+    a->looks += count;
+    return count ? (uint32_t)(sum / count) : 0;
+}
+
+/* The mean over the CPUs since the last look, or 0: they slept. */
+static uint32_t look_at_cycles(struct joule_average *a)
+{
+    struct joule_cycles_sum sum = {0};
+
+    joule_cycles_look(a->cycles, &sum);
+    a->counted.actual_khz += sum.actual_khz;
+    a->counted.reference += sum.reference;
+    return joule_cycles_khz(&sum);
 }
 
 static void look(void *arg)
 {
     struct joule_average *a = arg;
+    uint32_t khz = a->cycles ? look_at_cycles(a) : look_at_policies(a);
 
-    for (unsigned i = 0; i < a->count; i++) {
-        uint32_t khz = joule_cpufreq_current_khz(a->root_fd, a->policy[i]);
-
-        if (khz == 0)
-            continue;
-        a->sum_khz += khz;
-        a->readings++;
-    }
+    a->readings += khz != 0;
+    if (a->opt.tell)
+        a->opt.tell(a->opt.arg, khz);
 }
 
-struct joule_average *joule_average_create(int root_fd,
-                                           const struct joule_cpus *policies,
-                                           struct joule_error *err)
+struct joule_average *
+joule_average_create(const struct joule_average_options *opt,
+                     struct joule_error *err)
 {
     struct joule_average *a = calloc(1, sizeof(*a));
 
@@ -56,25 +74,34 @@ struct joule_average *joule_average_create(int root_fd,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    a->root_fd = root_fd;
-    choose(a, policies);
+    a->opt = *opt;
+    joule_cpus_thin(&a->opt.policies, POLICIES_MAX);
+    a->cycles = joule_cycles_create(opt->root_fd, &opt->cpus, NULL);
     a->ticker = joule_ticker_create(FIRST_NS, PERIOD_NS, look, a, err);
     if (a->ticker)
         return a;
+    joule_cycles_destroy(a->cycles);
     free(a);
     return NULL;
 }
 
-void joule_average_destroy(struct joule_average *a, uint32_t *ret_khz,
-                           unsigned *ret_readings)
+void joule_average_destroy(struct joule_average *a,
+                           struct joule_average_result *ret)
 {
-    *ret_khz = 0;
-    *ret_readings = 0;
+    memset(ret, 0, sizeof(*ret));
     if (!a)
         return;
     joule_ticker_destroy(a->ticker);
-    *ret_readings = a->readings;
-    if (a->readings)
-        *ret_khz = (uint32_t)(a->sum_khz / a->readings);
+    /* What a step did that was over at once has not been counted yet; a policy
+     * says nothing new at its end. */
+    if (a->cycles)
+        look(a);
+    ret->is_counted = a->cycles != NULL;
+    ret->readings = a->readings;
+    if (a->cycles)
+        ret->khz = joule_cycles_khz(&a->counted);
+    else if (a->looks)
+        ret->khz = (uint32_t)(a->sum_khz / a->looks);
+    joule_cycles_destroy(a->cycles);
     free(a);
 }

@@ -43,6 +43,18 @@ unsigned joule_cpus_next(const struct joule_cpus *s, unsigned from)
     return JOULE_CPUS_MAX;
 }
 
+void joule_cpus_thin(struct joule_cpus *s, unsigned max)
+{
+    unsigned total = joule_cpus_count(s), n = 0, id;
+
+    if (total <= max)
+        return;
+    for (id = joule_cpus_next(s, 0); id < JOULE_CPUS_MAX;
+         id = joule_cpus_next(s, id + 1), n++)
+        if (n * max / total == (n + 1) * max / total)
+            joule_cpus_remove(s, id);
+}
+
 bool joule_cpus_is_empty(const struct joule_cpus *s)
 {
     return joule_cpus_next(s, 0) == JOULE_CPUS_MAX;

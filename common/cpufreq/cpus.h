@@ -43,6 +43,9 @@ bool joule_cpus_is_empty(const struct joule_cpus *s);
 /* The first member that is at least [from], or JOULE_CPUS_MAX. */
 unsigned joule_cpus_next(const struct joule_cpus *s, unsigned from);
 
+/* Leave at most [max] members, evenly spread. */
+void joule_cpus_thin(struct joule_cpus *s, unsigned max);
+
 /*
  * A list as the kernel writes them, "0-3,8" or "0 1 2" (affected_cpus), or
  * empty.  -1 with EINVAL, ERANGE (a number is too large) or ENOMEM, and the

@@ -26,7 +26,8 @@ static void reap(pid_t pid)
 
 int joule_keeper_start(const char *program,
                        const struct joule_control_config *control,
-                       int64_t period_ns, struct joule_error *err)
+                       int64_t period_ns, const char *log,
+                       struct joule_error *err)
 {
     struct joule_keeper_config config;
     struct joule_child child;
@@ -37,6 +38,7 @@ int joule_keeper_start(const char *program,
     config.size = sizeof(config);
     config.period_ns = period_ns;
     config.control = *control;
+    snprintf(config.log, sizeof(config.log), "%s", log);
     joule_child_init(&child);
     if (joule_child_start(&child, program, err) < 0)
         return -1;
@@ -53,7 +55,8 @@ int joule_keeper_start(const char *program,
 
 struct keeper {
     struct joule_control control;
-    void (*say)(const char *text);
+    void (*say)(void *arg, const char *text);
+    void *arg;
     char said[JOULE_ERROR_MAX];
 };
 
@@ -62,7 +65,7 @@ static void say_once(struct keeper *w, const char *text)
     if (strcmp(w->said, text) == 0)
         return;
     snprintf(w->said, sizeof(w->said), "%s", text);
-    w->say(text);
+    w->say(w->arg, text);
 }
 
 static void look(struct keeper *w)
@@ -77,7 +80,7 @@ static void look(struct keeper *w)
                  "put back the CPU frequencies of %d step%s that ended without "
                  "doing so",
                  found, found == 1 ? "" : "s");
-        w->say(text);
+        w->say(w->arg, text);
     }
     if (found < 0)
         say_once(w, err.text);
@@ -96,9 +99,9 @@ static bool has_work(const struct keeper *w)
 
 void joule_keeper_run(int fd, int root_fd,
                       const struct joule_keeper_config *config,
-                      void (*say)(const char *text))
+                      void (*say)(void *arg, const char *text), void *arg)
 {
-    struct keeper w = {.say = say};
+    struct keeper w = {.say = say, .arg = arg};
     bool is_alone = false;
 
     joule_control_init(&w.control, root_fd, &config->control);

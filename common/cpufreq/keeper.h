@@ -16,22 +16,26 @@
 
 #include "common/cpufreq/control.h"
 
-#define JOULE_KEEPER_VERSION 1
+#define JOULE_KEEPER_VERSION 2
+#define JOULE_KEEPER_LOG_MAX 1023
 
 struct joule_keeper_config {
     uint32_t version;
     uint32_t size;
     int64_t period_ns;
     struct joule_control_config control;
+    char log[JOULE_KEEPER_LOG_MAX + 1]; /* slurmd's, absolute; "": none */
 };
 
 /*
- * Start [program] (absolute path).  Returns our end of the socket, to be kept
- * open, or -1 with errno and a sentence.
+ * Start [program] (absolute path), which writes to [log] what it has to say
+ * (and to syslog); "": to syslog alone.  Returns our end of the socket, to be
+ * kept open, or -1 with errno and a sentence.
  */
 int joule_keeper_start(const char *program,
                        const struct joule_control_config *control,
-                       int64_t period_ns, struct joule_error *err);
+                       int64_t period_ns, const char *log,
+                       struct joule_error *err);
 
 /*
  * The process's loop, until the other end of [fd] is closed and nothing is on
@@ -40,6 +44,6 @@ int joule_keeper_start(const char *program,
  */
 void joule_keeper_run(int fd, int root_fd,
                       const struct joule_keeper_config *config,
-                      void (*say)(const char *text));
+                      void (*say)(void *arg, const char *text), void *arg);
 
 #endif

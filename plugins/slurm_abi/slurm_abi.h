@@ -139,6 +139,9 @@ acct_gather_profile_g_create_dataset(const char *name, int64_t parent,
 extern int acct_gather_profile_g_add_sample_data(int dataset_id, void *data,
                                                  time_t sample_time)
     __attribute__((weak));
+/* [type]: bits of --profile. */
+extern bool acct_gather_profile_g_is_active(uint32_t type)
+    __attribute__((weak));
 
 /* The entry points and variables that Slurm looks up by name. */
 #define JOULE_SLURM_EXPORT __attribute__((visibility("default")))

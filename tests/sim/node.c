@@ -110,6 +110,13 @@ int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
                                  : sim_cores_aperf(node->cores, cpu, cpu_ns);
         return 0;
     }
+    if (node->cores && reg == 0x10) {
+        uint64_t ns = (uint64_t)joule_clock_mono_ns(node->clock);
+
+        /* The time stamp counter: as MPERF of a CPU that is never idle. */
+        *ret_value = sim_cores_mperf(node->cores, 0, &ns);
+        return 0;
+    }
     return sim_registers_read(&node->registers, cpu, reg, &e, ret_value);
 }
 

@@ -11,26 +11,41 @@
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-CPUFREQ=/sys/devices/system/cpu/cpufreq
-C=freq
+# shellcheck source-path=SCRIPTDIR source=cpufreq.sh
+. "$LIB/cpufreq.sh"
+CPUFREQ=$FREQ_DIR
+C=freq FREQ=freq
+WHO="Slurm's own code"
 
 TESTS=(
     the_driver
     as_simulated
     one_cpu
-    a_governor
-    a_range
     the_shared_policy
-    all_cpus
+    the_plugin
+    one_cpu
+    the_shared_policy
+    two_jobs
+    one_of_two_killed
+    unplugged
+    shown_and_restored
+    all_killed
 )
 
-# All that can be set, a line a file.
-state() {
-    grep -H . "$CPUFREQ"/policy*/scaling_{governor,min_freq,max_freq,setspeed}
+# All that can be set, a line a file; cpufreq.sh would ask a simulator.
+# No program is started for it: it is asked often, by a slow machine.
+freq_dump() {
+    local policy file value
+    for policy in "$CPUFREQ"/policy*; do
+        for file in governor max_freq min_freq setspeed; do
+            IFS= read -r value 2> /dev/null < "$policy/scaling_$file" &&
+                echo "$policy/scaling_$file $value"
+        done
+    done
 }
 
 as_before() {
-    [ "$(state)" = "$BEFORE" ]
+    [ "$(freq_dump)" = "$BEFORE" ]
 }
 
 # files POLICY - governor, setspeed, minimum, maximum
@@ -57,9 +72,10 @@ during() {
 step() { # NAME POLICIES-DURING SRUN-OPTION...
     local name=$1 wanted=$2
     shift 2
+    name="$WHO: $name"
     check "$name: during the step" is "$(during "$@")" "$wanted"
     wait_for 10 as_before
-    check "$name: afterwards all is as before" is "$(state)" "$BEFORE"
+    check "$name: afterwards all is as before" is "$(freq_dump)" "$BEFORE"
 }
 
 FREE='schedutil <unsupported> 1200000 2400000 '
@@ -143,7 +159,7 @@ rows() {
         srand(22)
         n = split("0 1200000 1300000 1800000 1900000 2300000 2400000 3000000", khz)
         split("performance powersave userspace", governor)
-        for (i = 0; i < 80; i++) {
+        for (i = 0; i < 25; i++) {
             what = int(rand() * 4)
             if (what == 0) print "scaling_governor " governor[1 + int(rand() * 3)]
             if (what == 1) print "scaling_min_freq " khz[1 + int(rand() * n)]
@@ -168,25 +184,12 @@ as_simulated() {
         [ "$bad" = 0 ]
     kill "$pid"
     wait "$pid"
-    check "all is as before" is "$(state)" "$BEFORE"
+    check "all is as before" is "$(freq_dump)" "$BEFORE"
 }
 
 one_cpu() {
-    step "1.8 GHz" "userspace 1800000 1200000 2400000 $FREE$FREE" \
-        -n1 --cpu-freq=1800000
     step "1.5 GHz, rounded up" "userspace 1800000 1200000 2400000 $FREE$FREE" \
         -n1 --cpu-freq=1500000
-}
-
-a_governor() {
-    step "performance" "performance <unsupported> 1200000 2400000 $FREE$FREE" \
-        -n1 --cpu-freq=Performance
-}
-
-a_range() {
-    step "a range with a governor" \
-        "ondemand <unsupported> 1200000 1800000 $FREE$FREE" \
-        -n1 --cpu-freq=1200000-1800000:OnDemand
 }
 
 the_shared_policy() {
@@ -195,20 +198,107 @@ the_shared_policy() {
         -n1 --cpus-per-task=4 --cpu-bind=map_cpu:3 --cpu-freq=1200000
 }
 
-all_cpus() {
-    step "four tasks" \
-        "userspace 1200000 1200000 2400000 userspace 1200000 1200000 2400000 userspace 1200000 1200000 2400000 " \
-        -n4 --cpu-freq=1200000
+# From here on the plugin does it.
+the_plugin() {
+    check "slurmd with the plugin" freq_options ""
+    WHO="the plugin"
+}
+
+# in_turn STATE GATE ... - each state, one entry a policy, and then the end of
+# the step behind that gate
+in_turn() {
+    while [ $# -gt 0 ]; do
+        freq_is "$1" || return 1
+        freq_open "$2"
+        shift 2
+    done
+    freq_clean_soon
+}
+
+U1200="userspace 1200000 1200000 2400000"
+U1800="userspace 1800000 1200000 2400000"
+FREE1=${FREE% }
+
+# CPUs 0 to 2 and CPU 3: the higher frequency counts where both have one.
+two_jobs() {
+    freq_step a -n3 --cpu-freq=1200000 && freq_step b -n1 --cpu-freq=1800000
+    check "$WHO: two jobs, one policy" in_turn "$U1200,$U1200,$U1800" a \
+        "$FREE1,$FREE1,$U1800" b
+}
+
+kill_step() { # STEP - kill -9 of its slurmstepd
+    cluster run "$C" pkill -KILL -f "^slurmstepd: \[$1\]"
+}
+
+# The steps of one job: the later one is served, until it is no more.
+one_of_two_killed() {
+    local job
+    cluster run "$C" salloc -n4 --no-shell > "$SCRATCH/salloc" 2>&1
+    job=$(last_job "$C")
+    freq_step a --jobid "$job" --overlap -n1 --cpu-bind=map_cpu:2 \
+        --cpu-freq=Performance &&
+        freq_step b --jobid "$job" --overlap -n1 --cpu-bind=map_cpu:3 \
+            --cpu-freq=1800000
+    check "$WHO: two steps, one policy: the later one" \
+        freq_is "$FREE1,$FREE1,$U1800"
+    check "kill -9 of its slurmstepd" kill_step "$job.1"
+    check "$WHO: then the other, and then none" in_turn \
+        "$FREE1,$FREE1,performance <unsupported> 1200000 2400000" a
+    cluster run "$C" scancel "$job"
+}
+
+# A CPU that goes and comes back within a step: the kernel keeps its limits and
+# its governor, and begins anew with the speed.
+unplugged() {
+    local online=/sys/devices/system/cpu/cpu1/online
+    freq_step a -n4 --cpu-freq=1200000
+    check "CPU 1 goes offline" eval "echo 0 > $online"
+    check "it comes back" eval "echo 1 > $online"
+    note < <(freq_state)
+    check "it goes again" eval "echo 0 > $online"
+    freq_open a
+    wait_for 20 freq_no_jobs
+    check "$WHO: it is on record" cluster run "$C" test -e "$FREQ_JOURNAL"
+    check "it comes back when the step is over" eval "echo 1 > $online"
+    check "$WHO: all is as before" freq_clean_soon
+}
+
+# The last one: no slurmd is left.
+all_killed() {
+    freq_step a -n4 --cpu-freq=1200000-1800000:OnDemand
+    check "$WHO: all CPUs are held" freq_is "$(printf '%s,%s,%s' \
+        "ondemand <unsupported> 1200000 1800000"{,,})"
+    cluster slurmd "$C" node1 kill
+    check "kill -9 of slurmd and slurmstepd" kill_step "$(last_job "$C").0"
+    check "$WHO: all is as before without them" freq_clean_soon
+}
+
+shown_and_restored() {
+    local out=$SCRATCH/shown
+    freq_step a -n1 --cpu-freq=1200000
+    cluster run "$C" "$FREQ_TOOL" cpufreq > "$out" 2>&1
+    note < "$out"
+    check "joule cpufreq: a policy and its driver" \
+        grep -qx 'policy2: CPUs 2-3, acpi-cpufreq, 1.2 to 2.4 GHz' "$out"
+    check "joule cpufreq: what is set" grep -qx '  set        userspace 1.2 1.2-2.4' "$out"
+    check "joule cpufreq: for whom" grep -qx "  held by    $(last_job "$C").0 (1200000)" "$out"
+    check "joule cpufreq: what it was" grep -qx '  original   schedutil 1.2-2.4' "$out"
+    check "joule cpufreq --restore" cluster run "$C" "$FREQ_TOOL" cpufreq --restore
+    check "all is as before while the step still runs" freq_clean
+    freq_open a
+    wait_for 20 freq_no_jobs
+    check "and after it" freq_clean
 }
 
 up "$C" --energy none --no-sim --cpus 4 || exit 1
-BEFORE=$(state)
+BEFORE=$(freq_dump)
+FREQ_BOOT=$BEFORE
 note <<< "$BEFORE"
 for test in "${TESTS[@]}"; do
     note <<< "$test ($(cut -d ' ' -f 1 /proc/uptime) s)"
     $test
 done
-cluster down "$C"
+# It goes with the machine.
 CLUSTERS=()
 echo "$GUEST_END"
 finish

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# srun --cpu-freq with spank_joule_cpufreq: every form of a request, steps that
-# overlap, options of the plugin and of slurm.conf.
+# srun --cpu-freq with spank_joule_cpufreq: every form of a request, batch scripts,
+# options of the plugin and of slurm.conf.  How steps end: test_freqscore.sh.
 #
 # shellcheck disable=SC2015,SC2317  # the second half never fails; functions are
 # called through check
@@ -17,7 +17,8 @@ request() {
     out=$(freq_srun ${1:+--cpu-freq="$1"} -n1 bash -c "cd $FREQ_DIR/policy0
         g=\$(cat scaling_governor) s='<unsupported>'
         [ \$g != userspace ] || s=\$(cat scaling_setspeed)
-        echo \$g \$s \$(cat scaling_min_freq) \$(cat scaling_max_freq)" 2>&1)
+        echo \$g \$s \$(cat scaling_min_freq) \$(cat scaling_max_freq)" 2>&1 |
+        grep -v '^srun: job [0-9]* ') # has to wait for the one before
     [ "$out" = "$2" ] || { echo "$out"; return 1; }
     # At once: srun is told afterwards.
     freq_clean
@@ -76,7 +77,7 @@ check "nothing is said without -v" quiet
 # Who is not root gets the same, and sees the policies but not who holds them.
 as_user() {
     local out
-    out=$(cluster user q-freq srun --cpu-freq=2100000 -n1 cat $FREQ_DIR/policy0/scaling_setspeed 2>&1)
+    out=$(cluster user q-freq srun --cpu-freq=2100000 -n1 cat "$FREQ_DIR/policy0/scaling_setspeed" 2>&1)
     [ "$out" = 2600000 ] && freq_clean || { echo "$out"; return 1; }
     freq_step a --cpu-freq=low -n1 || return 1
     out=$(cluster user q-freq srun --overcommit --overlap -n1 "$FREQ_TOOL" cpufreq 2>&1)
@@ -88,32 +89,6 @@ as_user() {
     freq_clean_soon
 }
 check "a user who is not root" as_user
-
-# ---- overlapping steps of one job: the last one that began is served ----
-
-orders="012 021 102 120 201 210"
-STEP_STATES=("performance <unsupported> $L" "userspace 2000000 $L" "userspace 1500000 $L")
-overlap() { # ORDER
-    local order=$1 job i n held=012 served
-    cluster run "$FREQ" salloc -n1 --no-shell -J overlap > "$SCRATCH/salloc" 2>&1
-    job=$(last_job "$FREQ")
-    freq_step a --jobid "$job" --overlap --cpu-freq=Performance -n1 || return 1
-    freq_step b --jobid "$job" --overlap --cpu-freq=2000000 -n1 || return 1
-    freq_step c --jobid "$job" --overlap --cpu-freq=low -n1 || return 1
-    for ((i = 0; i < 3; i++)); do
-        served=${held: -1}
-        freq_is "${STEP_STATES[served]},$FREQ_ONE" || return 1
-        n=${order:i:1}
-        held=${held/$n/}
-        freq_open "$(tr 012 abc <<< "$n")"
-    done
-    freq_clean_soon || return 1
-    cluster run "$FREQ" scancel "$job"
-}
-for order in $orders; do
-    check "three overlapping steps end in the order $order" overlap $order
-    freq_clear
-done
 
 # ---- batch scripts ----
 
@@ -140,59 +115,6 @@ nested() {
 }
 check "steps within a batch script, and the script again after them" nested
 
-array() {
-    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 0.3\n' |
-        sbatch -n1 -W --array=1-4 --cpu-freq=low -o /dev/null" > /dev/null &&
-        freq_clean_soon
-}
-check "an array of batch scripts" array
-salloc_srun() {
-    [ "$(cluster run "$FREQ" salloc -n1 --cpu-freq=2600000 \
-        srun cat $FREQ_DIR/policy0/scaling_setspeed 2> /dev/null)" = 2600000 ] && freq_clean_soon
-}
-check "salloc hands its request on" salloc_srun
-
-requeue() {
-    local job
-    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 30\n' |
-        sbatch -n1 --requeue --cpu-freq=low -o /dev/null" > /dev/null
-    job=$(last_job "$FREQ")
-    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
-    cluster run "$FREQ" scontrol requeuehold "$job" && freq_clean_soon || return 1
-    cluster run "$FREQ" scancel "$job"
-}
-check "a job that is requeued" requeue
-freq_clear
-
-suspend() {
-    local job
-    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 1\n' |
-        sbatch -n1 --cpu-freq=low -o /dev/null" > /dev/null
-    job=$(last_job "$FREQ")
-    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
-    cluster run "$FREQ" scontrol suspend "$job" || return 1
-    # What is suspended keeps what it has.
-    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
-    cluster run "$FREQ" scontrol resume "$job" || return 1
-    freq_is "userspace 1500000 $L,$FREQ_ONE" || return 1
-    wait_for 10 freq_no_jobs && freq_clean_soon
-}
-check "suspend and resume" suspend
-freq_clear
-
-cancel() {
-    freq_step a --cpu-freq=low -n2 || return 1
-    cluster run "$FREQ" scancel "$(last_job "$FREQ")"
-    freq_clean_soon
-}
-check "scancel" cancel
-failed_launch() {
-    freq_srun --cpu-freq=low -n1 /no/such/program > /dev/null 2>&1
-    freq_clean_soon
-}
-check "a program that is not there" failed_launch
-freq_clear
-
 # ---- other options ----
 
 freq_options "strict=yes" || not_ok "restart with strict=yes"
@@ -210,7 +132,7 @@ check "strict=yes: others run" request 2000000 "userspace 2000000 $L"
 freq_options "limits=site" || not_ok "restart with limits=site"
 site_limits() {
     freq_set 0 scaling_max_freq 2000000
-    out=$(freq_srun --cpu-freq=high -n1 cat $FREQ_DIR/policy0/scaling_setspeed 2>&1)
+    out=$(freq_srun --cpu-freq=high -n1 cat "$FREQ_DIR/policy0/scaling_setspeed" 2>&1)
     freq_is "ondemand <unsupported> 1500000 2000000,$FREQ_ONE" || return 1
     freq_reset
     grep -qx 2000000 <<< "$out" && grep -q "above the site's limit" <<< "$out" || { echo "$out"; return 1; }
@@ -227,7 +149,7 @@ check "bad options are told, and the defaults hold" bad_options
 damaged() {
     local out
     cluster run "$FREQ" bash -c "mkdir -p -m 700 ${FREQ_JOURNAL%/*} && echo x > $FREQ_JOURNAL && chmod 600 $FREQ_JOURNAL"
-    out=$(freq_srun --cpu-freq=low -n1 cat $FREQ_DIR/policy0/scaling_governor 2>&1)
+    out=$(freq_srun --cpu-freq=low -n1 cat "$FREQ_DIR/policy0/scaling_governor" 2>&1)
     grep -qx ondemand <<< "$out" && grep -q 'joule cpufreq --discard' <<< "$out" || { echo "$out"; return 1; }
     cluster at "$FREQ" node1 "$FREQ_TOOL" cpufreq > /dev/null && return 1
     cluster at "$FREQ" node1 "$FREQ_TOOL" cpufreq --discard &&
@@ -246,5 +168,26 @@ shown() {
     freq_clean_soon
 }
 check "joule cpufreq shows and restores" shown
+cluster down q-freq
+
+# ---- without what Slurm's own code needs ----
+
+freq_up q-freq "--governor ondemand" "" --conf 'TaskPlugin=task/none
+CpuFreqDef=Performance' || not_ok "a cluster without a task plugin"
+no_task_plugin() {
+    freq_step a -n1 --cpu-freq=low || return 1
+    # Bound to nothing, it may use both.
+    freq_is "userspace 1500000 1500000 3000000,userspace 1500000 1500000 3000000" || return 1
+    freq_open a
+    freq_clean_soon
+}
+check "TaskPlugin=task/none" no_task_plugin
+default() {
+    freq_step a -n1 || return 1
+    freq_is "performance <unsupported> 1500000 3000000,performance <unsupported> 1500000 3000000" || return 1
+    freq_open a
+    freq_clean_soon
+}
+check "CpuFreqDef" default
 cluster down q-freq
 finish

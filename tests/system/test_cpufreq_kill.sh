@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The CPUs come back: kill -9 of slurmstepd at any moment, of slurmd, of both,
-# of what looks after them, at once or one after the other; the next boot; the
-# time limit.  Within 5 s each time.
+# The CPUs come back within 5 s: kill -9 of slurmstepd at any moment, of slurmd,
+# of what looks after them, and of all of them.  More ends: test_freqscore.sh.
 #
 # shellcheck disable=SC2015,SC2317  # the second half never fails; functions are
 # called through check
@@ -15,6 +14,7 @@ MOMENTS=${JOULE_TEST_MOMENTS:-30}
 
 # kill_all NAME... - SIGKILL to all slurmstepd, slurmd, keeper at once.  A
 # slurmstepd is known by its title, "slurmstepd: [7.0]", or not yet.
+# shellcheck disable=SC2016  # the other shell's
 kill_all() {
     cluster run --timeout 10 "$FREQ" bash -c 'pids=
         for dir in /proc/[0-9]*; do
@@ -42,9 +42,13 @@ for ((n = 0; n < MOMENTS; n++)); do
     out=$(killed_after "$moment" 2>&1) ||
         { missed=$((missed + 1)); worst="after $moment s: $out"; freq_clear; }
 done
-# shellcheck disable=SC2016
 check "slurmstepd killed at $MOMENTS random moments" test "$missed" = 0
 [ $missed = 0 ] || note <<< "$missed missed, the last $worst"
+in_the_log() {
+    cluster log "$FREQ" node1 |
+        grep -q '^\[20.*\] joule_cpufreq: put back the CPU frequencies of'
+}
+check "slurmd's log says so" in_the_log
 
 next_step() {
     local out
@@ -53,7 +57,7 @@ next_step() {
     kill_all slurmstepd
     # There is nobody but the next step, which asks for nothing.
     freq_is "userspace 1500000 1500000 3000000,$FREQ_ONE" || return 1
-    out=$(freq_srun --overlap -n1 cat $FREQ_DIR/policy0/scaling_governor) || return 1
+    out=$(freq_srun --overlap -n1 cat "$FREQ_DIR/policy0/scaling_governor") || return 1
     [ "$out" = ondemand ] && freq_clean_soon
 }
 freq_options "batch=yes"
@@ -74,16 +78,6 @@ cluster slurmd q-freqkill node1 start
 wait_for 20 freq_idle
 freq_clear
 
-both_killed() {
-    freq_step a --cpu-freq=low -n2 || return 1
-    kill_all slurmd slurmstepd
-    freq_clean_soon
-}
-check "slurmd and slurmstepd killed at once: put back without them" both_killed
-cluster slurmd q-freqkill node1 start
-freq_clear
-wait_for 20 freq_idle
-
 all_killed() {
     freq_step a --cpu-freq=low -n2 || return 1
     kill_all slurmd slurmstepd joule-cpufreq-k
@@ -94,23 +88,6 @@ check "all of them killed: put back when slurmd starts" all_killed
 freq_clear
 wait_for 20 freq_idle
 
-one_of_three() {
-    local job
-    cluster run "$FREQ" salloc -n1 --no-shell > /dev/null 2>&1
-    job=$(last_job "$FREQ")
-    freq_step a --jobid "$job" --overlap --cpu-freq=Performance -n1 || return 1
-    freq_step b --jobid "$job" --overlap --cpu-freq=2000000 -n1 || return 1
-    kill_all_of "$job.1"
-    freq_is "performance <unsupported> 1500000 3000000,$FREQ_ONE" || return 1
-    freq_open a
-    freq_clean_soon
-}
-kill_all_of() { # STEP
-    cluster run "$FREQ" pkill -KILL -f "^slurmstepd: \[$1\]"
-}
-check "one of two overlapping steps killed: the other is served" one_of_three
-freq_clear
-
 batch_killed() {
     cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 30\n' |
         sbatch -n1 --cpu-freq=low -o /dev/null" > /dev/null
@@ -120,33 +97,5 @@ batch_killed() {
 }
 check "a batch script's slurmstepd killed" batch_killed
 freq_clear
-
-# The kernel begins anew with its own settings; /run is empty in a real boot,
-# and here it is not.
-reboot() {
-    local id=$SCRATCH/boot_id
-    freq_step a --cpu-freq=low -n2 || return 1
-    kill_all slurmd slurmstepd joule-cpufreq-k
-    echo 99999999-8888-7777-6666-555555555555 > "$id"
-    cluster run "$FREQ" mount -n --bind "$id" /proc/sys/kernel/random/boot_id || return 1
-    freq_reset
-    freq_set 0 scaling_governor schedutil
-    cluster slurmd "$FREQ" node1 start
-    freq_is "schedutil <unsupported> 1500000 3000000,$FREQ_ONE" || return 1
-    wait_for 5 cluster run "$FREQ" test ! -e $FREQ_JOURNAL || return 1
-    freq_reset
-    freq_clean
-}
-check "the journal of another boot is not applied" reboot
-freq_clear
-wait_for 20 freq_idle
-
-time_limit() {
-    cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 300\n' |
-        sbatch -n1 --cpu-freq=low --time=1 -o /dev/null" > /dev/null
-    freq_is "userspace 1500000 1500000 3000000,$FREQ_ONE" || return 1
-    wait_for 120 freq_no_jobs && freq_clean_soon
-}
-check "the time limit" time_limit
 cluster down q-freqkill
 finish

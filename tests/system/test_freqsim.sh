@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Slurm's own srun --cpu-freq on simulated frequency policies: which files it
-# writes, in which order, and what it leaves behind; and a node whose power
-# follows the frequency.
+# writes, in which order, and what it leaves behind.
 #
 # shellcheck disable=SC2317  # functions are called through check
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-FREQLOAD=$JOULE_BUILD/tests/sim/freqload
 
 # writes CLUSTER - what was written since the last call: POLICY/FILE=VALUE
 WRITES_SEEN=0
@@ -110,55 +108,4 @@ check "intel_pstate refuses what Slurm writes" is "$(writes intel)" \
 check "and stays as it is" is "$(cluster cpufreq intel node1 dump)" "$BEFORE"
 cluster down intel
 CLUSTERS=()
-
-# A sweep.  The floor is 50 W, a busy CPU draws 39.06 W at 3 GHz: work that is
-# all CPU takes least energy at (50 / 78.1)^(1/3) x 3 GHz = 2.59 GHz, work that
-# waits for memory only at the lowest frequency.
-up sweep --sim '--load const:50 --busy 20 --freq-ref 2.4 --cgroup %c' \
-    --cpufreq '--governor ondemand --load 30' || exit 1
-if [ ! -e "$(cluster dir sweep)/cgroups" ]; then
-    skip "the sweep" "there are no v1 cgroups to measure CPU time"
-    finish
-fi
-
-sweep() { # MEMORY - prints KHZ, CPU seconds, joules at the floor for these
-    local khz above
-    for khz in 1500000 2000000 2600000 3000000; do
-        measure_step sweep run --cpu-freq=$khz -- \
-            sh -c "'$FREQLOAD' --ref-khz 3000000 1 $1 > '$SCRATCH/load'" || return 1
-        above=$((STEP_TRUE_UJ - (STEP_END_NS - STEP_START_NS) / 20))
-        awk -v khz=$khz -v above=$above -v j="$STEP_J" -v true_j="$STEP_TRUE_J" \
-            '{ printf "%d %.3f %.3f %d %.3f %s %s\n", khz, $1,
-               $1 * 50 + above / 1e6, $2, above / 1e6, j, true_j }' \
-            "$SCRATCH/load"
-    done
-}
-
-lowest() { # FILE - the frequency with the least energy
-    sort -n -k 3 "$1" | awk '{ print $1; exit }'
-}
-
-# follows_model FILE MEMORY - time and energy of each line
-follows_model() {
-    awk -v memory="$2" '
-        function off(a, b) { return a > b ? a / b - 1 : b / a - 1 }
-        { r = $1 / 3e6; time = (1 - memory) / r + memory
-          busy = 39.0625 * r ^ 3 * time
-          printf "%d kHz: %.3f s, model %.3f; %.2f J above the floor, model %.2f\n",
-                 $1, $2, time, $5, busy
-          if ($4 != $1 || off($2, time) > 0.02 || off($5, busy) > 0.15) bad++ }
-        END { exit NR != 4 || bad > 0 }' "$1"
-}
-
-for memory in 0 1; do
-    sweep $memory > "$SCRATCH/sweep.$memory" || not_ok "the sweep with memory $memory"
-    note <<< "memory $memory: kHz, CPU seconds, J, mean kHz, J above the floor, sacct J, true J"
-    note < "$SCRATCH/sweep.$memory"
-    check "time and energy of work that is $((memory * 100)) % memory" \
-        follows_model "$SCRATCH/sweep.$memory" $memory
-done
-check "work of the CPU takes least energy at 2.6 GHz" is \
-    "$(lowest "$SCRATCH/sweep.0")" 2600000
-check "work of the memory at the lowest frequency" is \
-    "$(lowest "$SCRATCH/sweep.1")" 1500000
 finish

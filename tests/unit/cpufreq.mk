@@ -3,6 +3,7 @@
 if HAVE_CHECK
 CPUFREQ_TESTS = \
 	tests/unit/test_cpufreq_control \
+	tests/unit/test_cpufreq_cycles \
 	tests/unit/test_cpufreq_faults \
 	tests/unit/test_cpufreq_journal \
 	tests/unit/test_cpufreq_keeper \
@@ -42,10 +43,15 @@ tests_unit_test_cpufreq_faults_SOURCES = tests/unit/test_cpufreq_faults.c \
 tests_unit_test_cpufreq_faults_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_keeper_SOURCES = tests/unit/test_cpufreq_keeper.c \
+	tools/cpufreq-keeper/log.c tools/cpufreq-keeper/log.h \
 	$(FREQ_TREE)
 tests_unit_test_cpufreq_keeper_LDFLAGS = $(FREQ_WRAP)
 
+tests_unit_test_cpufreq_cycles_SOURCES = tests/unit/test_cpufreq_cycles.c
+
 tests_unit_test_cpufreq_options_SOURCES = tests/unit/test_cpufreq_options.c \
+	plugins/spank/joule_cpufreq/logpath.c \
+	plugins/spank/joule_cpufreq/logpath.h \
 	plugins/spank/joule_cpufreq/options.c
 tests_unit_test_cpufreq_options_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"

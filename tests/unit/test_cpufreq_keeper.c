@@ -4,6 +4,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,10 +14,12 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/base/ticker.h"
 #include "common/cpufreq/average.h"
 #include "common/cpufreq/keeper.h"
 #include "tests/unit/freqtree.h"
+#include "tools/cpufreq-keeper/log.h"
 
 static const struct joule_keeper_config config = {
     .period_ns = 20 * JOULE_NS_PER_MS,
@@ -38,8 +41,9 @@ static void teardown(void)
     tree_destroy(&tree);
 }
 
-static void quiet(const char *text)
+static void quiet(void *arg, const char *text)
 {
+    (void)arg;
     (void)text;
 }
 
@@ -91,7 +95,7 @@ static pid_t start(int *ret_fd)
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         close(fds[0]);
-        joule_keeper_run(fds[1], tree.fd, &config, quiet);
+        joule_keeper_run(fds[1], tree.fd, &config, quiet, NULL);
         _exit(0);
     }
     close(fds[1]);
@@ -160,34 +164,97 @@ START_TEST(not_started)
     struct joule_error err = {""};
 
     ck_assert_int_eq(joule_keeper_start("/no/such/program", &config.control,
-                                        JOULE_NS_PER_S, &err),
+                                        JOULE_NS_PER_S, "", &err),
                      -1);
     ck_assert(*err.text);
 }
 END_TEST
 
+static void logs(int errnum, const char *path, const char *sentence)
+{
+    struct joule_error err = {""};
+    int rc = joule_keeper_log(tree.fd, path, "a sentence", &err);
+
+    ck_assert_int_eq(rc, errnum ? -1 : 0);
+    if (errnum)
+        ck_assert_int_eq(errno, errnum);
+    ck_assert_str_eq(err.text, sentence);
+}
+
+/* What is not slurmd's log is left alone. */
+START_TEST(refused_logs)
+{
+    logs(EINVAL, "", "slurmd has no log file");
+    logs(EINVAL, "log", "slurmd has no log file");
+    logs(ENOENT, "/log", "cannot open /log: No such file or directory");
+    tree_mkdir(&tree, "dir");
+    logs(EISDIR, "/dir", "cannot open /dir: Is a directory");
+    tree_write(&tree, "log", "");
+    ck_assert_int_eq(symlinkat("log", tree.fd, "link"), 0);
+    logs(ELOOP, "/link",
+         "cannot open /link: Too many levels of symbolic links");
+    ck_assert_int_eq(linkat(tree.fd, "log", tree.fd, "second", 0), 0);
+    logs(EPERM, "/log", "/log has more than one name");
+    tree_remove(&tree, "second");
+    ck_assert_int_eq(fchmodat(tree.fd, "log", 0666, 0), 0);
+    logs(EPERM, "/log", "/log may be written by others (mode 0666)");
+    ck_assert_int_eq(mkfifoat(tree.fd, "fifo", 0600), 0);
+    logs(ENXIO, "/fifo", "cannot open /fifo: No such device or address");
+}
+END_TEST
+
+START_TEST(logged)
+{
+    char text[256];
+    unsigned year, ms;
+
+    tree_write(&tree, "log", "before\n");
+    ck_assert_int_eq(fchmodat(tree.fd, "log", 0640, 0), 0);
+    logs(0, "//log", "");
+    logs(0, "/log", "");
+    ck_assert_int_gt(joule_file_read(tree.fd, "log", text, sizeof(text)), 0);
+    ck_assert(!strncmp(text, "before\n[", 8));
+    ck_assert_int_eq(
+        sscanf(text + 7, "[%u-%*u-%*uT%*u:%*u:%*u.%3u]", &year, &ms), 2);
+    ck_assert_uint_ge(year, 2026);
+    ck_assert_ptr_nonnull(strstr(text, "] joule_cpufreq: a sentence\n["));
+    ck_assert_str_eq(strrchr(text, ']'), "] joule_cpufreq: a sentence");
+}
+END_TEST
+
+static void tell(void *arg, uint32_t khz)
+{
+    *(uint32_t *)arg = khz;
+}
+
 START_TEST(averages)
 {
-    struct joule_cpus policies = {{0}};
+    uint32_t told = 1;
+    struct joule_average_options opt = {
+        .root_fd = tree.fd, .tell = tell, .arg = &told};
+    struct joule_average_result result;
     struct joule_average *a;
-    uint32_t khz;
-    unsigned readings;
 
-    joule_cpus_add(&policies, 0);
-    a = joule_average_create(tree.fd, &policies, NULL);
+    joule_cpus_add(&opt.policies, 0);
+    a = joule_average_create(&opt, NULL);
     ck_assert_ptr_nonnull(a);
     pause_ms(300);
-    joule_average_destroy(a, &khz, &readings);
-    ck_assert_uint_eq(khz, 2000000);
-    ck_assert_uint_eq(readings, 1);
+    joule_average_destroy(a, &result);
+    ck_assert_uint_eq(result.khz, 2000000);
+    ck_assert_uint_eq(result.readings, 1);
+    ck_assert(!result.is_counted);
+    ck_assert_uint_eq(told, 2000000);
     /* Many policies: some of them; none that tells. */
-    memset(&policies, 0xff, sizeof(policies));
-    joule_cpus_remove(&policies, 0);
-    a = joule_average_create(tree.fd, &policies, NULL);
-    pause_ms(100);
-    joule_average_destroy(a, &khz, &readings);
-    ck_assert_uint_eq(readings, 0);
-    joule_average_destroy(NULL, &khz, &readings);
+    memset(&opt.policies, 0xff, sizeof(opt.policies));
+    joule_cpus_remove(&opt.policies, 0);
+    a = joule_average_create(&opt, NULL);
+    pause_ms(300);
+    joule_average_destroy(a, &result);
+    ck_assert_uint_eq(result.readings, 0);
+    ck_assert_uint_eq(result.khz, 0);
+    ck_assert_uint_eq(told, 0);
+    joule_average_destroy(NULL, &result);
+    ck_assert_uint_eq(result.khz, 0);
 }
 END_TEST
 
@@ -224,6 +291,8 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, does_not_stay_for_nothing);
     tcase_add_test(c, not_started);
+    tcase_add_test(c, refused_logs);
+    tcase_add_test(c, logged);
     tcase_add_test(c, keeps);
     tcase_add_test(c, stays);
     tcase_add_test(c, averages);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "plugins/spank/joule_cpufreq/logpath.h"
 #include "plugins/spank/joule_cpufreq/options.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -136,6 +137,38 @@ START_TEST(example)
 }
 END_TEST
 
+START_TEST(log_path)
+{
+    static const struct {
+        const char *pattern, *path;
+    } good[] = {
+        {"", ""},
+        {"/var/log/slurmd.log", "/var/log/slurmd.log"},
+        {"/log/%h/%n.log", "/log/host/node7.log"},
+        {"%n%n", "node7node7"},
+        {"/log/%%n", "/log/%node7"},
+        {"/log/%x%", "/log/%x%"},
+        {"1234567890123456789", "1234567890123456789"},
+    };
+    char buf[20];
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        ck_assert_int_eq(joule_logpath_expand(good[i].pattern, "host", "node7",
+                                              buf, sizeof(buf)),
+                         0);
+        ck_assert_str_eq(buf, good[i].path);
+    }
+    ck_assert_int_eq(joule_logpath_expand("12345678901234567890", "host",
+                                          "node7", buf, sizeof(buf)),
+                     -1);
+    ck_assert_str_eq(buf, "");
+    ck_assert_int_eq(joule_logpath_expand("/log/1234567890%n", "host", "node7",
+                                          buf, sizeof(buf)),
+                     -1);
+    ck_assert_str_eq(buf, "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cpufreq options");
@@ -145,6 +178,7 @@ int main(void)
 
     tcase_add_loop_test(c, refused, 0, COUNT(bad));
     tcase_add_test(c, accepted);
+    tcase_add_test(c, log_path);
     tcase_add_test(c, manual);
     tcase_add_test(c, example);
     suite_add_tcase(s, c);

@@ -3,5 +3,6 @@
 if HAVE_SLURM
 joulelibexec_PROGRAMS += joule-cpufreq-keeper
 endif
-joule_cpufreq_keeper_SOURCES = tools/cpufreq-keeper/main.c
+joule_cpufreq_keeper_SOURCES = tools/cpufreq-keeper/main.c \
+	tools/cpufreq-keeper/log.c tools/cpufreq-keeper/log.h
 joule_cpufreq_keeper_LDADD = libjoule.la

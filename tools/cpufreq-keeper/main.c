@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/cpufreq/keeper.h"
+#include "tools/cpufreq-keeper/log.h"
 
 #define CONFIG_WAIT_MS 5000
 
@@ -30,6 +31,7 @@ static int receive(struct joule_keeper_config *config)
     if (config->period_ns < JOULE_NS_PER_MS ||
         config->period_ns > 60 * JOULE_NS_PER_S)
         return -1;
+    config->log[JOULE_KEEPER_LOG_MAX] = '\0';
     return 0;
 }
 
@@ -49,15 +51,26 @@ static void close_others(void)
         closedir(dir);
 }
 
-static void say(const char *text)
+struct log {
+    int root_fd;
+    const char *path;
+};
+
+/* syslog has it in any case, for machines whose logs are collected there. */
+static void say(void *arg, const char *text)
 {
+    const struct log *log = arg;
+    struct joule_error err;
+
     syslog(LOG_NOTICE, "%s", text);
+    if (*log->path && joule_keeper_log(log->root_fd, log->path, text, &err) < 0)
+        syslog(LOG_WARNING, "not in slurmd's log: %s", err.text);
 }
 
 int main(void)
 {
     struct joule_keeper_config config;
-    int root_fd;
+    struct log log = {.path = config.log};
     pid_t pid;
 
     close_others();
@@ -72,10 +85,10 @@ int main(void)
     if (pid != 0)
         return pid < 0;
     prctl(PR_SET_DUMPABLE, 0);
-    root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0)
+    log.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (log.root_fd < 0)
         return 1;
     openlog("joule-cpufreq-keeper", LOG_PID, LOG_DAEMON);
-    joule_keeper_run(0, root_fd, &config, say);
+    joule_keeper_run(0, log.root_fd, &config, say, &log);
     return 0;
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/slurm_abi.h"
+#include "plugins/spank/joule_cpufreq/logpath.h"
 
 extern slurm_conf_t slurm_conf __attribute__((weak));
 
@@ -106,4 +108,19 @@ int joule_core_off(struct joule_error *err)
         receive(fds[0]);
     close(fds[0]);
     return 0;
+}
+
+void joule_core_slurmd_log(char *buf, size_t size)
+{
+    char host[256] = "", node[256];
+
+    buf[0] = '\0';
+    if (!&slurm_conf || !slurm_conf.slurmd_logfile ||
+        slurm_conf.slurmd_logfile[0] != '/' ||
+        gethostname(host, sizeof(host) - 1) < 0 ||
+        joule_host_node_name(node, sizeof(node), NULL) < 0)
+        return;
+    /* Slurm's %h is the short name. */
+    host[strcspn(host, ".")] = '\0';
+    joule_logpath_expand(slurm_conf.slurmd_logfile, host, node, buf, size);
 }

@@ -20,4 +20,8 @@ bool joule_core_conf(struct joule_cpufreq_rules *rules,
  */
 int joule_core_off(struct joule_error *err);
 
+/* The log of this slurmd (SlurmdLogFile), of at most size - 1 bytes; "" if it
+ * has none, or if nobody knows. */
+void joule_core_slurmd_log(char *buf, size_t size);
+
 #endif

@@ -63,14 +63,16 @@ static void start_keeper(int argc, char **argv)
 {
     struct joule_spank_options options;
     struct joule_control_config config;
+    char log[JOULE_KEEPER_LOG_MAX + 1];
     struct joule_error err;
 
     if (keeper_fd >= 0)
         return;
     parse_options(&options, argc, argv);
     config = control_config(&options);
+    joule_core_slurmd_log(log, sizeof(log));
     keeper_fd = joule_keeper_start(options.keeper, &config,
-                                   options.keeper_period_ns, &err);
+                                   options.keeper_period_ns, log, &err);
     if (keeper_fd < 0)
         slurm_error("joule_cpufreq: %s: frequencies of steps that are killed "
                     "stay until the next step",

@@ -179,6 +179,20 @@ static void say_grant(const struct joule_spank_step *s)
         slurm_spank_log("joule_cpufreq: %s", text);
 }
 
+static void watch_average(struct joule_spank_step *s)
+{
+    const struct joule_average_options opt = {
+        .root_fd = s->root_fd,
+        .cpus = s->claim.cpus,
+        .policies = s->grant.policies,
+        .tell = joule_spank_series_add,
+        .arg = &s->series,
+    };
+
+    joule_spank_series_begin(&s->series, s->grant.low_khz, s->grant.high_khz);
+    s->average = joule_average_create(&opt, NULL);
+}
+
 /* All tasks are there: what they may use together is set. */
 static void set(struct joule_spank_step *s)
 {
@@ -197,7 +211,7 @@ static void set(struct joule_spank_step *s)
     if (notes->count > 0)
         complain(s, notes->first.text);
     if (!joule_cpus_is_empty(&s->grant.policies))
-        s->average = joule_average_create(s->root_fd, &s->grant.policies, NULL);
+        watch_average(s);
 }
 
 static void add_task(struct joule_spank_step *s, spank_t spank)
@@ -242,17 +256,23 @@ void joule_spank_step_gate(const struct joule_spank_step *s, spank_t spank)
 
 static void say_average(struct joule_spank_step *s)
 {
-    uint32_t khz;
-    unsigned readings;
+    struct joule_average_result result;
     char text[256];
 
-    joule_average_destroy(s->average, &khz, &readings);
+    joule_average_destroy(s->average, &result);
     s->average = NULL;
-    if (readings == 0)
+    if (result.khz == 0)
         return;
-    snprintf(text, sizeof(text),
-             "--cpu-freq=%s: ran at %u kHz on average (%u readings)", s->asked,
-             khz, readings);
+    if (result.is_counted)
+        snprintf(
+            text, sizeof(text),
+            "--cpu-freq=%s: ran at %u kHz on average (counted by the CPUs)",
+            s->asked, result.khz);
+    else
+        snprintf(text, sizeof(text),
+                 "--cpu-freq=%s: ran at %u kHz on average (%u reading%s)",
+                 s->asked, result.khz, result.readings,
+                 result.readings == 1 ? "" : "s");
     slurm_info("joule_cpufreq: step %u.%s: %s", s->claim.job, s->name, text);
     if (s->is_verbose)
         slurm_spank_log("joule_cpufreq: %s", text);

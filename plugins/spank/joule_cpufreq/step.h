@@ -9,6 +9,7 @@
 #include "common/cpufreq/control.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/spank/joule_cpufreq/options.h"
+#include "plugins/spank/joule_cpufreq/series.h"
 
 struct joule_spank_step {
     bool is_active;  /* there is a request, and what follows is set up */
@@ -24,6 +25,7 @@ struct joule_spank_step {
                                  if they must not run */
     struct joule_control_grant watch, grant;
     struct joule_average *average;
+    struct joule_spank_series series; /* the average's thread adds to it */
 };
 
 /* At slurmstepd's start: read the request, put Slurm's own code out of the way
