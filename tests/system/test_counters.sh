@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: quiet
 #
 # Counters of all kinds: wraps within a step, units, widths, packages, and
 # readings that fail.  The joules must be the wattmeter's each time.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: quiet
 #
 # The energy of steps by the BMC: what sacct says against the wattmeter, 0.5 %
 # for a minute at one reading a second, with a BMC that does not lag.

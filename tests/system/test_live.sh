@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: quiet
 #
 # What is seen while a job runs: sstat, and the node's watts in scontrol.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: quiet
 #
 # The energy series of each node under three loads: its sum over time is what
 # sacct says.  sacct has one number for all nodes of a step, so each node has a
