@@ -11,12 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/file.h"
-#include "common/base/rundir.h"
+#include "common/board/nodedir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
 #define BOARD_VERSION 3
-#define NODE_NAME_MAX 255
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
@@ -60,15 +58,6 @@ struct joule_board {
     struct edges *edges; /* NULL: a reader may not write */
     int fd;              /* the writer's lock hangs on it; -1 for readers */
 };
-
-static int open_dir(int root_fd, const char *node, bool create,
-                    struct joule_error *err)
-{
-    if (!*node || *node == '.' || strchr(node, '/') ||
-        strlen(node) > NODE_NAME_MAX)
-        return joule_error_set(err, EINVAL, "\"%s\" is not a node name", node);
-    return joule_rundir_open(root_fd, node, create, err);
-}
 
 /* Where the edges begin: the next page of memory, as large as this kernel has
  * them (the file is of this boot). */
@@ -135,26 +124,6 @@ fail:
     return NULL;
 }
 
-static int open_file(int dir_fd, const char *node, int flags,
-                     struct joule_error *err)
-{
-    int saved;
-    int fd = openat(dir_fd, "board",
-                    flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return joule_error_set(err, errno == ELOOP ? EPERM : errno,
-                               "cannot open the board of node %s: %s", node,
-                               strerror(errno));
-    if (joule_file_check_owner(fd, S_IFREG, S_IWGRP | S_IWOTH, "the board",
-                               err) == 0)
-        return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
-    return -1;
-}
-
 /* Blocks are allocated here: a full /run must be a sentence now and not a
  * SIGBUS in slurmd later. */
 static int size_file(int fd, struct joule_error *err)
@@ -197,7 +166,7 @@ static int lock_file(int dir_fd, const char *node,
     int fd, tries, saved;
 
     for (tries = 0; tries < 8; tries++) {
-        fd = open_file(dir_fd, node, O_RDWR | O_CREAT, err);
+        fd = joule_nodedir_file(dir_fd, node, "board", O_RDWR | O_CREAT, err);
         if (fd < 0)
             return -1;
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -241,9 +210,7 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
     bool fresh = false;
     int dir_fd, fd, saved;
 
-    if (joule_rundir_boot_id(root_fd, boot_id, err) < 0)
-        return NULL;
-    dir_fd = open_dir(root_fd, node, true, err);
+    dir_fd = joule_nodedir_open(root_fd, node, true, boot_id, err);
     if (dir_fd < 0)
         return NULL;
     fd = lock_file(dir_fd, node, boot_id, &fresh, err);
@@ -279,17 +246,10 @@ struct joule_board *joule_board_open(int root_fd, const char *node,
     bool has_edges;
     int dir_fd, fd, saved;
 
-    if (joule_rundir_boot_id(root_fd, boot_id, err) < 0)
-        return NULL;
-    dir_fd = open_dir(root_fd, node, false, err);
+    dir_fd = joule_nodedir_open(root_fd, node, false, boot_id, err);
     if (dir_fd < 0)
         return NULL;
-    fd = open_file(dir_fd, node, O_RDWR, err);
-    /* Not to be written by whoever this is, or on a file system that is
-     * mounted read-only: it can still be read. */
-    has_edges = fd >= 0;
-    if (fd < 0 && (errno == EACCES || errno == EROFS))
-        fd = open_file(dir_fd, node, O_RDONLY, err);
+    fd = joule_nodedir_reader(dir_fd, node, "board", &has_edges, err);
     if (fd < 0)
         goto out;
     if (file_is_ours(fd, boot_id))

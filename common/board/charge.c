@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/charge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/board/jobs.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+/* What is known of a slot beside its row. */
+struct slot {
+    bool seen;    /* in an interval before: its counters have a baseline */
+    bool changed; /* to be published */
+    bool leaves;  /* nobody is registered any more */
+};
+
+struct joule_charge {
+    struct joule_ledger *ledger;
+    enum joule_attribution attribution;
+    uint64_t idle_uw;
+    size_t words, part_count;
+    bool parts_known; /* totals.part[].uj are of these parts */
+    struct joule_splitter *splitter;
+    struct joule_jobs *jobs;
+    struct joule_ledger_totals totals;
+    struct joule_row row[JOULE_LEDGER_SLOTS_MAX];
+    struct slot slot[JOULE_LEDGER_SLOTS_MAX];
+    size_t slots;
+    uint64_t *cpus;    /* of each slot's job, [words] */
+    uint64_t *part_ns; /* of each slot: baseline, [part_count] */
+    uint64_t *used_ns; /* of each slot: in this interval */
+};
+
+static uint64_t *of_slot(uint64_t *array, size_t slot, size_t each)
+{
+    return array + slot * each;
+}
+
+/* Go on with what is in the ledger. */
+static int load(struct joule_charge *c, uint64_t part_key)
+{
+    struct joule_ledger_totals *t = &c->totals;
+    struct joule_registration r;
+
+    c->slots = JOULE_LEDGER_SLOTS_MAX;
+    if (joule_ledger_read(c->ledger, t, c->row, &c->slots) < 0) {
+        if (errno != ENODATA)
+            return -1;
+        c->slots = 0;
+        memset(t, 0, sizeof(*t));
+        memset(c->row, 0, sizeof(c->row));
+    }
+    c->parts_known = t->part_key == part_key && t->part_count == c->part_count;
+    if (!c->parts_known)
+        memset(t->part, 0, sizeof(t->part));
+    t->part_key = part_key;
+    t->part_count = c->part_count;
+    for (size_t i = 0; i < c->slots; i++) {
+        uint64_t *cpus = of_slot(c->cpus, i, c->words);
+
+        if (c->row[i].owner == 0)
+            continue;
+        if (joule_ledger_registered(c->ledger, (unsigned)i, &r, cpus) < 0 ||
+            r.owner != c->row[i].owner)
+            memset(cpus, 0, c->words * sizeof(*cpus));
+    }
+    return 0;
+}
+
+struct joule_charge *joule_charge_create(const struct joule_charge_options *o,
+                                         struct joule_error *err)
+{
+    struct joule_charge *c = calloc(1, sizeof(*c));
+    int saved;
+
+    if (!c)
+        goto fail;
+    c->ledger = o->ledger;
+    c->attribution = o->attribution;
+    c->idle_uw = o->idle_uw;
+    c->words = joule_ledger_words(o->ledger);
+    c->part_count = o->part_count;
+    c->splitter = joule_splitter_create(c->words, o->part_cpus, o->part_count);
+    if (!c->splitter)
+        goto fail;
+    c->jobs = joule_jobs_create(c->words, c->part_count);
+    c->cpus = calloc(JOULE_LEDGER_SLOTS_MAX * c->words, sizeof(*c->cpus));
+    c->part_ns =
+        calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->part_ns));
+    c->used_ns =
+        calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->used_ns));
+    if (!c->jobs || !c->cpus || !c->part_ns || !c->used_ns) {
+        errno = ENOMEM;
+        goto fail;
+    }
+    if (load(c, o->part_key) == 0)
+        return c;
+fail:
+    saved = errno;
+    joule_charge_destroy(c);
+    joule_error_set(err, saved, "the ledger cannot be continued: %s",
+                    strerror(saved));
+    return NULL;
+}
+
+void joule_charge_destroy(struct joule_charge *c)
+{
+    if (!c)
+        return;
+    joule_splitter_destroy(c->splitter);
+    joule_jobs_destroy(c->jobs);
+    free(c->cpus);
+    free(c->part_ns);
+    free(c->used_ns);
+    free(c);
+}
+
+static void drop_row(struct joule_charge *c, size_t i)
+{
+    c->totals.gone_uj += c->row[i].uj;
+    memset(&c->row[i], 0, sizeof(c->row[i]));
+    c->slot[i] = (struct slot){.changed = true};
+}
+
+static void new_row(struct joule_charge *c, size_t i,
+                    const struct joule_registration *r, const uint64_t *cpus,
+                    int64_t now_ns)
+{
+    struct joule_row *row = &c->row[i];
+
+    *row = (struct joule_row){
+        .owner = r->owner,
+        .job = r->job,
+        .step = r->step,
+        .uid = r->uid,
+        .kind = (uint16_t)r->kind,
+        .state = JOULE_ROW_RUNNING,
+        .cpu_count = r->cpu_count,
+        .job_cpu_count = r->job_cpu_count,
+        .began_ns = r->began_ns < now_ns ? r->began_ns : now_ns,
+    };
+    memcpy(of_slot(c->cpus, i, c->words), cpus, c->words * sizeof(*cpus));
+    c->slot[i] = (struct slot){.changed = true};
+}
+
+/* The row of a slot as it is registered now. */
+static void follow_slot(struct joule_charge *c, size_t i, int64_t now_ns)
+{
+    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+    struct joule_registration r;
+    struct joule_row *row = &c->row[i];
+    bool there = joule_ledger_registered(c->ledger, (unsigned)i, &r, cpus) == 0;
+    int64_t ended_ns = 0;
+
+    if (!there && errno == EBADMSG)
+        c->totals.refused++;
+    c->slot[i].leaves = row->owner && (!there || r.owner != row->owner);
+    if (c->slot[i].leaves)
+        ended_ns = joule_ledger_ended(c->ledger, (unsigned)i, row->owner);
+    if (c->slot[i].leaves && there)
+        drop_row(c, i);
+    if (there && row->owner == 0)
+        new_row(c, i, &r, cpus, now_ns);
+    if (there)
+        ended_ns = r.ended_ns;
+    if (row->owner && row->ended_ns == 0 && ended_ns > 0)
+        row->ended_ns = ended_ns < now_ns ? ended_ns : now_ns;
+}
+
+/* What a slot's counters have grown by; the baseline moves on. */
+static void use(struct joule_charge *c, size_t i,
+                const struct joule_charge_usage *u,
+                struct joule_jobs_step *step)
+{
+    struct joule_row *row = &c->row[i];
+    struct slot *slot = &c->slot[i];
+    uint64_t *base = of_slot(c->part_ns, i, c->part_count);
+    uint64_t *used = of_slot(c->used_ns, i, c->part_count);
+    bool is_new = row->cpu_ns == 0, has_base = slot->seen || is_new;
+
+    if (u && u->state == JOULE_USAGE_GONE)
+        return;
+    if (!u || u->state != JOULE_USAGE_KNOWN) {
+        /* Nobody has looked at what has only just been registered. */
+        if (!u && is_new && row->began_ns >= c->totals.mono_ns)
+            return;
+        slot->seen = false;
+        row->cpu_ns = JOULE_CPU_UNKNOWN;
+        step->cpu_unknown = true;
+    } else if (row->cpu_ns == JOULE_CPU_UNKNOWN) {
+        step->cpu_unknown = true;
+        row->cpu_ns = u->cpu_ns;
+    } else {
+        bool back = u->cpu_ns < row->cpu_ns;
+
+        step->cpu_ns = back ? 0 : u->cpu_ns - row->cpu_ns;
+        row->backwards += back;
+        c->totals.backwards += back;
+        row->cpu_ns = u->cpu_ns;
+    }
+    row->unknown += step->cpu_unknown;
+    c->totals.unknown += step->cpu_unknown;
+    if (!u || u->state != JOULE_USAGE_KNOWN || !u->part_ns)
+        return;
+    if (!slot->seen)
+        memset(base, 0, c->part_count * sizeof(*base));
+    for (size_t p = 0; p < c->part_count; p++) {
+        used[p] = u->part_ns[p] > base[p] ? u->part_ns[p] - base[p] : 0;
+        base[p] = u->part_ns[p];
+    }
+    if (has_base && !step->cpu_unknown)
+        step->part_ns = used;
+    slot->seen = true;
+}
+
+static void add_step(struct joule_charge *c, size_t i,
+                     const struct joule_charge_sample *s)
+{
+    struct joule_row *row = &c->row[i];
+    const struct joule_charge_usage *u =
+        i < s->usage_count && s->usage[i].owner == row->owner ? &s->usage[i]
+                                                              : NULL;
+    struct joule_jobs_step step = {
+        .row = row,
+        .cpus = of_slot(c->cpus, i, c->words),
+        .from_ns = c->totals.mono_ns,
+        .to_ns = row->ended_ns ? row->ended_ns : s->mono_ns,
+    };
+
+    if (row->began_ns > step.from_ns)
+        step.from_ns = row->began_ns;
+    use(c, i, u, &step);
+    c->slot[i].changed = true;
+    joule_jobs_add(c->jobs, &step);
+}
+
+static void gather(struct joule_charge *c, const struct joule_charge_sample *s)
+{
+    size_t slots = joule_ledger_slots(c->ledger);
+
+    joule_jobs_begin(c->jobs);
+    if (slots > c->slots)
+        c->slots = slots;
+    for (size_t i = 0; i < c->slots; i++) {
+        follow_slot(c, i, s->mono_ns);
+        if (c->row[i].state == JOULE_ROW_RUNNING) {
+            add_step(c, i, s);
+        } else if (c->row[i].state == JOULE_ROW_ENDED) {
+            joule_jobs_note(c->jobs, c->row[i].job, c->row[i].job_uj);
+            c->slot[i].changed |= c->row[i].mw || c->row[i].job_mw;
+            c->row[i].mw = c->row[i].job_mw = 0;
+        }
+    }
+}
+
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+/* Divide by the parts' own energy, if there is any, else by their CPUs. */
+static void divide(struct joule_charge *c, uint64_t total, const uint64_t *uj,
+                   uint64_t *ret)
+{
+    uint64_t weight[JOULE_PARTS_MAX], most = 0;
+
+    for (size_t p = 0; p < c->part_count; p++)
+        if (uj && uj[p] > most)
+            most = uj[p];
+    for (size_t p = 0; p < c->part_count; p++) {
+        uint64_t w = uj ? uj[p] : 0;
+
+        for (uint64_t m = most; m > JOULE_SPLIT_NS_MAX; m >>= 1)
+            w >>= 1;
+        weight[p] = w;
+    }
+    if (joule_split_apportion(total, weight, c->part_count, ret))
+        return;
+    for (size_t p = 0; p < c->part_count; p++)
+        weight[p] = joule_splitter_cpus(c->splitter, p);
+    if (!joule_split_apportion(total, weight, c->part_count, ret))
+        ret[0] = total;
+}
+
+/* The node's energy, floor and CPU time in this interval, by part. */
+static uint64_t measure(struct joule_charge *c,
+                        const struct joule_charge_sample *s, int64_t ns,
+                        struct joule_split_part *parts)
+{
+    struct joule_ledger_totals *t = &c->totals;
+    bool same = s->node_since_ns == t->node_since_ns;
+    uint64_t delta_uj = same ? growth(s->node_uj, t->node_uj) : 0;
+    uint64_t own[JOULE_PARTS_MAX], uj[JOULE_PARTS_MAX], idle[JOULE_PARTS_MAX];
+    u128 idle_uj = (u128)c->idle_uw * (uint64_t)ns / 1000000000;
+    bool known = c->parts_known && s->part_uj;
+
+    for (size_t p = 0; known && p < c->part_count; p++)
+        own[p] = growth(s->part_uj[p], t->part[p].uj);
+    divide(c, delta_uj, known ? own : NULL, uj);
+    divide(c, idle_uj < UINT64_MAX ? (uint64_t)idle_uj : UINT64_MAX, NULL,
+           idle);
+    for (size_t p = 0; p < c->part_count; p++) {
+        struct joule_ledger_part *part = &t->part[p];
+
+        if (s->gap)
+            joule_floor_gap(&part->floor);
+        else
+            joule_floor_add(&part->floor, uj[p], ns);
+        parts[p] = (struct joule_split_part){
+            .delta_uj = uj[p],
+            .floor_uj = c->idle_uw ? idle[p] : joule_floor_uj(&part->floor, ns),
+            .debt_ns = part->debt_ns,
+        };
+        if (!s->part_busy_ns || !part->busy_known ||
+            s->part_busy_ns[p] < part->busy_ns)
+            continue;
+        parts[p].busy_known = true;
+        parts[p].busy_ns = s->part_busy_ns[p] - part->busy_ns;
+    }
+    return delta_uj;
+}
+
+/* The next interval begins here. */
+static void move_on(struct joule_charge *c, const struct joule_charge_sample *s)
+{
+    struct joule_ledger_totals *t = &c->totals;
+
+    t->mono_ns = s->mono_ns;
+    if (s->node_uj > t->node_uj || s->node_since_ns != t->node_since_ns)
+        t->node_uj = s->node_uj;
+    t->node_since_ns = s->node_since_ns;
+    for (size_t p = 0; p < c->part_count; p++) {
+        t->part[p].uj = s->part_uj ? s->part_uj[p] : 0;
+        t->part[p].busy_known = s->part_busy_ns != NULL;
+        t->part[p].busy_ns = s->part_busy_ns ? s->part_busy_ns[p] : 0;
+    }
+    c->parts_known = s->part_uj != NULL;
+}
+
+static void publish(struct joule_charge *c)
+{
+    struct joule_ledger_totals *t = &c->totals;
+    uint64_t rows_uj = 0;
+
+    for (size_t i = 0; i < c->slots; i++) {
+        struct joule_row *row = &c->row[i];
+
+        if (row->state == JOULE_ROW_RUNNING && row->ended_ns)
+            row->state = JOULE_ROW_ENDED;
+        if (c->slot[i].leaves)
+            drop_row(c, i);
+        rows_uj += row->uj;
+    }
+    if (rows_uj + t->gone_uj != t->jobs_uj ||
+        t->jobs_uj + t->unallocated_uj + t->system_uj !=
+            t->charged_uj + t->multiple_uj)
+        t->faults++;
+    for (size_t i = 0; i < c->slots; i++) {
+        if (c->slot[i].changed)
+            joule_ledger_stage(c->ledger, (unsigned)i, &c->row[i]);
+        c->slot[i].changed = false;
+    }
+    joule_ledger_publish(c->ledger, t);
+}
+
+const struct joule_ledger_totals *
+joule_charge_interval(struct joule_charge *c,
+                      const struct joule_charge_sample *s)
+{
+    struct joule_split_part parts[JOULE_PARTS_MAX];
+    struct joule_ledger_totals *t = &c->totals;
+    struct joule_split_rest rest;
+    int64_t ns = s->mono_ns - t->mono_ns;
+    uint64_t delta_uj;
+
+    if (t->begun_ns == 0) {
+        t->begun_ns = s->mono_ns;
+        move_on(c, s);
+        gather(c, s);
+        publish(c);
+        return t;
+    }
+    if (ns <= 0)
+        return t;
+    gather(c, s);
+    delta_uj = measure(c, s, ns, parts);
+    t->jobs_uj += joule_jobs_charge(c->jobs, c->splitter, c->attribution, ns,
+                                    parts, &rest);
+    t->unallocated_uj += rest.unallocated_uj;
+    t->system_uj += rest.system_uj;
+    t->multiple_uj += rest.multiple_uj;
+    t->charged_uj += delta_uj;
+    t->node_mw = (uint64_t)((u128)delta_uj * 1000000 / (uint64_t)ns);
+    t->intervals++;
+    for (size_t p = 0; p < c->part_count; p++)
+        t->part[p].debt_ns = parts[p].debt_ns;
+    move_on(c, s);
+    publish(c);
+    return t;
+}

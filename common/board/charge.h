@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * charge.h - charge one interval to the rows of the ledger: from what is
+ * registered, the node's energy and CPU times to rows and totals.
+ *
+ * It is passive: somebody samples and calls.  What was charged up to when is
+ * in the ledger, so that another process goes on where this one was killed.
+ * Belongs to one thread at a time.  See doc/ledger.md.
+ */
+#ifndef JOULE_BOARD_CHARGE_H
+#define JOULE_BOARD_CHARGE_H
+
+#include "common/board/ledger.h"
+
+struct joule_charge;
+
+struct joule_charge_options {
+    struct joule_ledger *ledger; /* borrowed; its writer */
+    enum joule_attribution attribution;
+    uint64_t idle_uw;          /* the node's, divided by CPUs; 0: learned */
+    const uint64_t *part_cpus; /* bitmaps as in joule_splitter_create, of the
+                                  ledger's words; not kept */
+    size_t part_count;
+    uint64_t part_key; /* tells this set of parts from any other */
+};
+
+enum joule_usage_state {
+    JOULE_USAGE_UNKNOWN, /* could not be read */
+    JOULE_USAGE_KNOWN,
+    JOULE_USAGE_GONE, /* the counter is no more: nothing is used */
+};
+
+/* The CPU time that a step has used up to now. */
+struct joule_charge_usage {
+    uint64_t owner; /* whose it is; 0: nobody's */
+    enum joule_usage_state state;
+    uint64_t cpu_ns;
+    const uint64_t *part_ns; /* in each part, or NULL */
+};
+
+struct joule_charge_sample {
+    int64_t mono_ns;         /* when all of it was read */
+    uint64_t node_uj;        /* the node total */
+    int64_t node_since_ns;   /* when it began: tells one total from another */
+    const uint64_t *part_uj; /* that of each part, or NULL */
+    const uint64_t *part_busy_ns;           /* CPU time of its CPUs, or NULL */
+    const struct joule_charge_usage *usage; /* by slot */
+    size_t usage_count;
+    bool gap; /* energy may be missing: the floor does not learn from it */
+};
+
+/* NULL with a sentence: EINVAL, ENOMEM, or EBADMSG (rows that cannot be
+ * read). */
+struct joule_charge *
+joule_charge_create(const struct joule_charge_options *options,
+                    struct joule_error *err);
+void joule_charge_destroy(struct joule_charge *charge); /* NULL: no-op */
+
+/*
+ * Charge what the node has used since the sample before, and publish.  The
+ * first sample of a boot, or of another node total, only begins.  A sample
+ * that is not later than the one before changes nothing.  A node total that is
+ * lower than before (a power that was carried on, and is corrected) charges
+ * nothing until it has come up to what is charged.  Returns the totals, which
+ * live until the next call.
+ */
+const struct joule_ledger_totals *
+joule_charge_interval(struct joule_charge *charge,
+                      const struct joule_charge_sample *sample);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct joule_jobs *joule_jobs_create(size_t words, size_t part_count)
+{
+    struct joule_jobs *j = calloc(1, sizeof(*j));
+
+    if (!j)
+        return NULL;
+    j->words = words;
+    j->part_count = part_count;
+    j->cpus = calloc(JOULE_LEDGER_SLOTS_MAX * words, sizeof(*j->cpus));
+    j->part_ns =
+        calloc(JOULE_LEDGER_SLOTS_MAX * part_count, sizeof(*j->part_ns));
+    if (j->cpus && j->part_ns)
+        return j;
+    joule_jobs_destroy(j);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void joule_jobs_destroy(struct joule_jobs *j)
+{
+    if (!j)
+        return;
+    free(j->cpus);
+    free(j->part_ns);
+    free(j);
+}
+
+void joule_jobs_begin(struct joule_jobs *j)
+{
+    j->step_count = 0;
+    j->job_count = 0;
+    for (size_t i = 0; i < JOBS_BUCKETS; i++)
+        j->bucket[i] = -1;
+}
+
+/* The job's place, made if it is new. */
+static size_t find_job(struct joule_jobs *j, uint32_t job)
+{
+    size_t b = job * UINT32_C(2654435761) % JOBS_BUCKETS;
+    size_t i;
+
+    for (; j->bucket[b] >= 0; b = (b + 1) % JOBS_BUCKETS)
+        if (j->job[j->bucket[b]].job == job)
+            return (size_t)j->bucket[b];
+    i = j->job_count++;
+    j->bucket[b] = (int)i;
+    j->job[i] = (struct joule_jobs_job){
+        .job = job, .first = -1, .last = -1, .from_ns = INT64_MAX};
+    j->claim[i] = (struct joule_claim){
+        .cpus = j->cpus + i * j->words,
+        .part_ns = j->part_ns + i * j->part_count,
+    };
+    memset(j->cpus + i * j->words, 0, j->words * sizeof(*j->cpus));
+    memset(j->part_ns + i * j->part_count, 0,
+           j->part_count * sizeof(*j->part_ns));
+    return i;
+}
+
+void joule_jobs_note(struct joule_jobs *j, uint32_t job, uint64_t uj)
+{
+    size_t i = find_job(j, job);
+
+    if (uj > j->job[i].uj)
+        j->job[i].uj = uj;
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+void joule_jobs_add(struct joule_jobs *j, const struct joule_jobs_step *step)
+{
+    size_t i = find_job(j, step->row->job), s = j->step_count++;
+    struct joule_jobs_job *job = &j->job[i];
+    struct joule_claim *c = &j->claim[i];
+    uint64_t *cpus = j->cpus + i * j->words;
+    uint64_t *part_ns = j->part_ns + i * j->part_count;
+
+    j->step[s] = *step;
+    j->step[s].next = -1;
+    if (job->last >= 0)
+        j->step[job->last].next = (int)s;
+    else
+        job->first = (int)s;
+    job->last = (int)s;
+    job->steps++;
+    if (step->to_ns > step->from_ns) {
+        if (step->from_ns < job->from_ns)
+            job->from_ns = step->from_ns;
+        if (step->to_ns > job->to_ns)
+            job->to_ns = step->to_ns;
+    }
+    if (step->row->job_uj > job->uj)
+        job->uj = step->row->job_uj;
+    if (step->row->job_cpu_count > c->cpu_count)
+        c->cpu_count = step->row->job_cpu_count;
+    c->cpu_ns = add_up(c->cpu_ns, step->cpu_ns);
+    c->cpu_unknown |= step->cpu_unknown;
+    for (size_t w = 0; w < j->words; w++)
+        cpus[w] |= step->cpus[w];
+    if (!step->part_ns)
+        c->part_ns = NULL;
+    for (size_t p = 0; step->part_ns && p < j->part_count; p++)
+        part_ns[p] = add_up(part_ns[p], step->part_ns[p]);
+}
+
+static uint32_t mean_mw(uint64_t uj, int64_t ns)
+{
+    __extension__ unsigned __int128 mw = uj;
+
+    mw = mw * 1000000 / (uint64_t)ns;
+    return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
+}
+
+static uint64_t charge_job(struct joule_jobs *j, size_t i, int64_t interval_ns)
+{
+    struct joule_step_claim step[JOULE_LEDGER_SLOTS_MAX];
+    uint64_t uj[JOULE_LEDGER_SLOTS_MAX];
+    const struct joule_jobs_job *job = &j->job[i];
+    const struct joule_share *share = &j->share[i];
+    uint64_t sum = share->floor_uj + share->active_uj;
+    size_t n = 0;
+
+    for (int s = job->first; s >= 0; s = j->step[s].next) {
+        const struct joule_jobs_step *from = &j->step[s];
+
+        step[n++] = (struct joule_step_claim){
+            .kind = (enum joule_step_kind)from->row->kind,
+            .cpu_count = from->row->cpu_count,
+            .present_ns = from->to_ns - from->from_ns,
+            .cpu_ns = from->cpu_ns,
+            .cpu_unknown = from->cpu_unknown,
+        };
+    }
+    joule_split_steps(share, step, n, uj);
+    n = 0;
+    for (int s = job->first; s >= 0; s = j->step[s].next, n++) {
+        struct joule_row *row = j->step[s].row;
+
+        row->uj += uj[n];
+        row->job_uj = job->uj + sum;
+        row->mw = mean_mw(uj[n], interval_ns);
+        row->job_mw = mean_mw(sum, interval_ns);
+    }
+    return sum;
+}
+
+uint64_t joule_jobs_charge(struct joule_jobs *j,
+                           struct joule_splitter *splitter,
+                           enum joule_attribution how, int64_t interval_ns,
+                           struct joule_split_part *parts,
+                           struct joule_split_rest *rest)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < j->job_count; i++)
+        j->claim[i].present_ns = j->job[i].to_ns > j->job[i].from_ns
+                                     ? j->job[i].to_ns - j->job[i].from_ns
+                                     : 0;
+    joule_split(splitter, how, interval_ns, parts, j->claim, j->job_count,
+                j->share, rest);
+    /* A job without steps has neither CPUs nor CPU time, and so no share. */
+    for (size_t i = 0; i < j->job_count; i++)
+        if (j->job[i].steps > 0)
+            sum += charge_job(j, i, interval_ns);
+    return sum;
+}

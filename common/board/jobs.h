@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jobs.h - the rows of an interval as jobs with steps, and what each of them
+ * is charged.  For charge.c alone.
+ */
+#ifndef JOULE_BOARD_JOBS_H
+#define JOULE_BOARD_JOBS_H
+
+#include "common/board/ledger.h"
+
+#define JOBS_BUCKETS (2 * JOULE_LEDGER_SLOTS_MAX)
+
+/* A step in this interval, beside its row. */
+struct joule_jobs_step {
+    struct joule_row *row;
+    const uint64_t *cpus;    /* its job's */
+    const uint64_t *part_ns; /* used in each part, or NULL */
+    int64_t from_ns, to_ns;  /* when it was there */
+    uint64_t cpu_ns;         /* that it is known to have used */
+    bool cpu_unknown;
+    int next; /* of the same job, or -1 */
+};
+
+struct joule_jobs_job {
+    uint32_t job;
+    int first, last;
+    size_t steps;
+    int64_t from_ns, to_ns;
+    uint64_t uj; /* charged before this interval */
+};
+
+struct joule_jobs {
+    size_t words, part_count;
+    size_t step_count, job_count;
+    struct joule_jobs_step step[JOULE_LEDGER_SLOTS_MAX];
+    struct joule_jobs_job job[JOULE_LEDGER_SLOTS_MAX];
+    struct joule_claim claim[JOULE_LEDGER_SLOTS_MAX];
+    struct joule_share share[JOULE_LEDGER_SLOTS_MAX];
+    uint64_t *cpus;           /* of each job, [words] */
+    uint64_t *part_ns;        /* of each job, [part_count] */
+    int bucket[JOBS_BUCKETS]; /* a job, or -1 */
+};
+
+struct joule_jobs *joule_jobs_create(size_t words, size_t part_count);
+void joule_jobs_destroy(struct joule_jobs *jobs); /* NULL is a no-op */
+
+/* Forget the interval before. */
+void joule_jobs_begin(struct joule_jobs *jobs);
+
+/* A step that is there in this interval; its row is changed by
+ * joule_jobs_charge. */
+void joule_jobs_add(struct joule_jobs *jobs,
+                    const struct joule_jobs_step *step);
+
+/* A step of [job] that has ended: so much the job was charged by then. */
+void joule_jobs_note(struct joule_jobs *jobs, uint32_t job, uint64_t uj);
+
+/* Split the interval among jobs and steps.  Returns the sum of what was
+ * charged to rows. */
+uint64_t joule_jobs_charge(struct joule_jobs *jobs,
+                           struct joule_splitter *splitter,
+                           enum joule_attribution how, int64_t interval_ns,
+                           struct joule_split_part *parts,
+                           struct joule_split_rest *ret_rest);
+
+#endif

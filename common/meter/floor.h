@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * floor.h - what a part of the node uses when nothing runs, learned: the
+ * lowest mean power of a minute.
+ *
+ * Pure arithmetic on a plain struct of 64-bit words, all 0 at first; it may be
+ * kept in shared memory and continued by another process of the same boot.
+ * Whatever is in it, nothing worse comes of it than a wrong floor.
+ *
+ *  - A minute is six buckets of ten seconds, the last ones: it moves on by a
+ *    bucket.  An interval of a minute or more is a minute of its own.
+ *  - A minute that is lower, but not by more than a fifth, is the new floor.
+ *  - Lower by more: it takes JOULE_FLOOR_PROOF such minutes, none overlapping,
+ *    one after the other, and the highest of them is the new floor.
+ *  - Otherwise the floor rises by JOULE_FLOOR_RISE_PPM each
+ *    JOULE_FLOOR_RISE_NS, never above the lowest minute since the last rise:
+ *    1 % in 24 hours.
+ *  - A lower minute in which one bucket is less than four fifths of another
+ *    is passed over: a load began or ended in it.
+ *  - A minute without energy, or above JOULE_FLOOR_MOST_UW, is none.
+ */
+#ifndef JOULE_METER_FLOOR_H
+#define JOULE_METER_FLOOR_H
+
+#include <stdint.h>
+
+#define JOULE_FLOOR_BUCKETS   6
+#define JOULE_FLOOR_BUCKET_NS INT64_C(10000000000)
+#define JOULE_FLOOR_MINUTE_NS (JOULE_FLOOR_BUCKETS * JOULE_FLOOR_BUCKET_NS)
+#define JOULE_FLOOR_PROOF     5
+#define JOULE_FLOOR_RISE_PPM  100
+#define JOULE_FLOOR_RISE_NS   INT64_C(864000000000)  /* 1/100 of a day */
+#define JOULE_FLOOR_MOST_UW   UINT64_C(100000000000) /* 100 kW */
+
+struct joule_floor {
+    uint64_t floor_uw;                       /* uJ a second; 0: not known yet */
+    uint64_t minutes;                        /* that have been looked at */
+    uint64_t bucket_uj[JOULE_FLOOR_BUCKETS]; /* [0] is being filled */
+    int64_t bucket_ns[JOULE_FLOOR_BUCKETS];
+    uint64_t proofs;   /* minutes in turn that were far below the floor */
+    uint64_t proof_uw; /* the highest of them */
+    int64_t proof_ns;  /* until the next that does not overlap */
+    int64_t rise_ns;   /* time since the last rise */
+    uint64_t rise_uw;  /* lowest minute since then; 0: none */
+};
+
+/* An interval of [ns] in which [uj] were used.  Nothing happens if ns <= 0. */
+void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns);
+
+/* There is time of which nothing is known: the minute begins anew. */
+void joule_floor_gap(struct joule_floor *f);
+
+/* The floor over an interval, at most UINT64_MAX; 0 if it is not known. */
+uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns);
+
+#endif

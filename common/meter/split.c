@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/meter/split.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+#define WEIGHTS_MAX (JOULE_CLAIMS_MAX + 2)
+
+/* A CPU, or the whole of the interval, in fixed point. */
+#define ONE_BITS 30
+#define ONE      (UINT64_C(1) << ONE_BITS)
+
+/* How far the CPU times of steps and node may disagree: two ticks of 10 ms. */
+#define DEBT_NS_A_CPU UINT64_C(20000000)
+
+struct joule_splitter {
+    size_t words, part_count;
+    uint32_t cpus;                       /* in any part */
+    uint32_t part_cpus[JOULE_PARTS_MAX]; /* how many */
+    uint32_t *parts_of;                  /* of each CPU, a bit for a part */
+    uint64_t *asked;                     /* of each CPU: sum of presences */
+    uint64_t fraction[JOULE_CLAIMS_MAX]; /* present, of ONE */
+    uint64_t whole[JOULE_CLAIMS_MAX];    /* CPUs it has, of ONE each */
+    uint64_t (*held)[JOULE_CLAIMS_MAX];  /* the same in each part */
+    uint64_t weight[WEIGHTS_MAX], result[WEIGHTS_MAX];
+};
+
+struct joule_splitter *joule_splitter_create(size_t words,
+                                             const uint64_t *part_cpus,
+                                             size_t part_count)
+{
+    struct joule_splitter *s;
+
+    if (words == 0 || words > 1024 || part_count == 0 ||
+        part_count > JOULE_PARTS_MAX) {
+        errno = EINVAL;
+        return NULL;
+    }
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->words = words;
+    s->part_count = part_count;
+    s->parts_of = calloc(words * 64, sizeof(*s->parts_of));
+    s->asked = calloc(words * 64, sizeof(*s->asked));
+    s->held = calloc(part_count, sizeof(*s->held));
+    if (!s->parts_of || !s->asked || !s->held) {
+        joule_splitter_destroy(s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    for (size_t cpu = 0; cpu < words * 64; cpu++) {
+        for (size_t p = 0; p < part_count; p++) {
+            if (part_cpus[p * words + cpu / 64] >> cpu % 64 & 1) {
+                s->parts_of[cpu] |= UINT32_C(1) << p;
+                s->part_cpus[p]++;
+            }
+        }
+        s->cpus += s->parts_of[cpu] != 0;
+    }
+    return s;
+}
+
+void joule_splitter_destroy(struct joule_splitter *s)
+{
+    if (!s)
+        return;
+    free(s->parts_of);
+    free(s->asked);
+    free(s->held);
+    free(s);
+}
+
+uint32_t joule_splitter_cpus(const struct joule_splitter *s, size_t part)
+{
+    return s->part_cpus[part];
+}
+
+/* The next CPU of the node in the claim's bitmap, from [cpu] on. */
+static size_t next_cpu(const struct joule_splitter *s,
+                       const struct joule_claim *c, size_t cpu)
+{
+    while (c->cpus && cpu < s->words * 64) {
+        uint64_t word = c->cpus[cpu / 64] >> cpu % 64;
+
+        if (word == 0) {
+            cpu = (cpu / 64 + 1) * 64;
+            continue;
+        }
+        cpu += (size_t)__builtin_ctzll(word);
+        if (s->parts_of[cpu])
+            return cpu;
+        cpu++;
+    }
+    return s->words * 64;
+}
+
+static uint64_t present(const struct joule_claim *c, int64_t interval_ns)
+{
+    if (c->present_ns <= 0 || interval_ns <= 0)
+        return 0;
+    if (c->present_ns >= interval_ns)
+        return ONE;
+    return (uint64_t)(((u128)c->present_ns << ONE_BITS) /
+                      (uint64_t)interval_ns);
+}
+
+/* CPUs whose number alone is known are a little of every CPU. */
+static uint64_t spread(const struct joule_splitter *s,
+                       const struct joule_claim *c, uint64_t fraction)
+{
+    uint64_t count = c->cpu_count < s->cpus ? c->cpu_count : s->cpus;
+
+    return s->cpus ? fraction * count / s->cpus : 0;
+}
+
+static bool is_placed(const struct joule_splitter *s,
+                      const struct joule_claim *c)
+{
+    return next_cpu(s, c, 0) < s->words * 64;
+}
+
+static void hold(struct joule_splitter *s, size_t claim, size_t cpu,
+                 uint64_t fraction)
+{
+    uint32_t parts = s->parts_of[cpu];
+    uint64_t asked = s->asked[cpu];
+    uint64_t w = asked > ONE ? fraction * ONE / asked : fraction;
+
+    s->whole[claim] += w;
+    for (; parts; parts &= parts - 1)
+        s->held[__builtin_ctz(parts)][claim] += w;
+}
+
+/* How much of which part each claim has: s->held. */
+static void share_cpus(struct joule_splitter *s, int64_t interval_ns,
+                       const struct joule_claim *claims, size_t count)
+{
+    size_t end = s->words * 64;
+    uint64_t everywhere = 0;
+
+    memset(s->asked, 0, end * sizeof(*s->asked));
+    for (size_t i = 0; i < count; i++) {
+        const struct joule_claim *c = &claims[i];
+
+        s->fraction[i] = present(c, interval_ns);
+        s->whole[i] = 0;
+        for (size_t p = 0; p < s->part_count; p++)
+            s->held[p][i] = 0;
+        if (!is_placed(s, c))
+            everywhere += spread(s, c, s->fraction[i]);
+        for (size_t cpu = next_cpu(s, c, 0); cpu < end;
+             cpu = next_cpu(s, c, cpu + 1))
+            s->asked[cpu] += s->fraction[i];
+    }
+    for (size_t cpu = 0; cpu < end; cpu++)
+        s->asked[cpu] += everywhere;
+    for (size_t i = 0; i < count; i++) {
+        const struct joule_claim *c = &claims[i];
+        uint64_t w = spread(s, c, s->fraction[i]);
+
+        for (size_t cpu = next_cpu(s, c, 0); cpu < end;
+             cpu = next_cpu(s, c, cpu + 1))
+            hold(s, i, cpu, s->fraction[i]);
+        for (size_t cpu = 0; w && cpu < end && !is_placed(s, c); cpu++)
+            if (s->parts_of[cpu])
+                hold(s, i, cpu, w);
+    }
+}
+
+static uint64_t cut(uint64_t ns)
+{
+    return ns < JOULE_SPLIT_NS_MAX ? ns : JOULE_SPLIT_NS_MAX;
+}
+
+static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((u128)ns * part / whole);
+}
+
+/* The CPU time of a claim in a part. */
+static uint64_t used(const struct joule_splitter *s,
+                     const struct joule_claim *c, size_t claim, size_t part)
+{
+    if (c->part_ns)
+        return cut(c->part_ns[part]);
+    if (s->whole[claim])
+        return scaled(cut(c->cpu_ns), s->held[part][claim], s->whole[claim]);
+    return s->cpus ? scaled(cut(c->cpu_ns), s->part_cpus[part], s->cpus) : 0;
+}
+
+/* Time of the CPUs that a claim has in a part. */
+static uint64_t capacity(const struct joule_splitter *s, size_t claim,
+                         size_t part, int64_t interval_ns)
+{
+    u128 ns = (u128)s->held[part][claim] * (uint64_t)interval_ns >> ONE_BITS;
+
+    return ns < JOULE_SPLIT_NS_MAX ? (uint64_t)ns : JOULE_SPLIT_NS_MAX;
+}
+
+/* s->weight: CPU time of all claims in a part, and last that of the system. */
+static void weigh_time(struct joule_splitter *s, size_t part,
+                       struct joule_split_part *p, int64_t interval_ns,
+                       const struct joule_claim *claims, size_t count,
+                       struct joule_share *shares)
+{
+    uint64_t sum = 0, left = 0, room = 0, busy = cut(p->busy_ns);
+    uint64_t limit = DEBT_NS_A_CPU * s->part_cpus[part];
+    uint64_t *guess = s->result;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t most = capacity(s, i, part, interval_ns);
+
+        s->weight[i] = used(s, &claims[i], i, part);
+        sum += s->weight[i];
+        guess[i] = 0;
+        if (claims[i].cpu_unknown && most > s->weight[i])
+            guess[i] = most - s->weight[i];
+        room += guess[i];
+    }
+    s->weight[count] = 0;
+    if (!p->busy_known) {
+        left = cut(room);
+    } else if (busy >= sum + p->debt_ns) {
+        left = busy - sum - p->debt_ns;
+        p->debt_ns = 0;
+    } else {
+        p->debt_ns = sum + p->debt_ns - busy;
+        if (p->debt_ns > limit)
+            p->debt_ns = limit;
+    }
+    /* What nobody is known to have used goes to those of whom it is not
+     * known, no more than they can have used; then to the system. */
+    for (size_t i = 0; i < count && room > 0; i++) {
+        uint64_t ns = left < room ? scaled(left, guess[i], room) : guess[i];
+
+        s->weight[i] = cut(s->weight[i] + ns);
+        shares[i].estimated_ns += ns;
+        s->weight[count] += ns;
+    }
+    s->weight[count] = p->busy_known ? cut(left - s->weight[count]) : 0;
+}
+
+static void split_by_time(struct joule_splitter *s, size_t part,
+                          struct joule_split_part *p, int64_t interval_ns,
+                          const struct joule_claim *claims, size_t count,
+                          uint64_t active_uj, struct joule_share *shares,
+                          struct joule_split_rest *rest)
+{
+    weigh_time(s, part, p, interval_ns, claims, count, shares);
+    if (!joule_split_apportion(active_uj, s->weight, count + 1, s->result)) {
+        rest->system_uj += active_uj;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        shares[i].active_uj += s->result[i];
+    rest->system_uj += s->result[count];
+}
+
+static void split_by_cpus(struct joule_splitter *s, size_t part,
+                          uint64_t floor_uj, size_t count,
+                          struct joule_share *shares,
+                          struct joule_split_rest *rest)
+{
+    uint64_t all = s->part_cpus[part] * ONE, sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        s->weight[i] = s->held[part][i];
+        sum += s->weight[i];
+    }
+    /* Rounding leaves up to 2^-30 of a CPU for each of those who share it: that
+     * is no CPU that nobody has. */
+    s->weight[count] = all > sum ? all - sum : 0;
+    if (s->weight[count] < (uint64_t)s->part_cpus[part] * (count + 1) &&
+        sum > 0)
+        s->weight[count] = 0;
+    if (!joule_split_apportion(floor_uj, s->weight, count + 1, s->result)) {
+        rest->unallocated_uj += floor_uj;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        shares[i].floor_uj += s->result[i];
+    rest->unallocated_uj += s->result[count];
+}
+
+/* Each the whole, for as long as it was there. */
+static void split_whole(struct joule_splitter *s, uint64_t delta_uj,
+                        size_t count, struct joule_share *shares,
+                        struct joule_split_rest *rest)
+{
+    uint64_t sum = 0;
+    u128 given = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        s->weight[i] = s->fraction[i];
+        sum += s->fraction[i];
+    }
+    if (sum <= ONE) {
+        s->weight[count] = ONE - sum;
+        joule_split_apportion(delta_uj, s->weight, count + 1, s->result);
+        for (size_t i = 0; i < count; i++)
+            shares[i].floor_uj += s->result[i];
+        rest->unallocated_uj += s->result[count];
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t uj = scaled(delta_uj, s->fraction[i], ONE);
+
+        shares[i].floor_uj += uj;
+        given += uj;
+    }
+    if (given < delta_uj)
+        rest->unallocated_uj += delta_uj - (uint64_t)given;
+    else
+        rest->multiple_uj += (uint64_t)(given - delta_uj);
+}
+
+void joule_split(struct joule_splitter *s, enum joule_attribution how,
+                 int64_t interval_ns, struct joule_split_part *parts,
+                 const struct joule_claim *claims, size_t count,
+                 struct joule_share *shares, struct joule_split_rest *rest)
+{
+    memset(rest, 0, sizeof(*rest));
+    share_cpus(s, interval_ns, claims, count);
+    for (size_t i = 0; i < count; i++) {
+        u128 ns = (u128)s->whole[i] * (uint64_t)interval_ns >> ONE_BITS;
+
+        shares[i] = (struct joule_share){
+            .capacity_ns =
+                ns < JOULE_SPLIT_NS_MAX ? (uint64_t)ns : JOULE_SPLIT_NS_MAX};
+    }
+    for (size_t p = 0; p < s->part_count; p++) {
+        uint64_t delta = parts[p].delta_uj, floor = parts[p].floor_uj;
+
+        if (how == JOULE_ATTRIBUTION_NODE) {
+            split_whole(s, delta, count, shares, rest);
+            continue;
+        }
+        if (how == JOULE_ATTRIBUTION_ALLOC || floor > delta)
+            floor = delta;
+        split_by_cpus(s, p, floor, count, shares, rest);
+        if (how == JOULE_ATTRIBUTION_CPUTIME)
+            split_by_time(s, p, &parts[p], interval_ns, claims, count,
+                          delta - floor, shares, rest);
+    }
+}

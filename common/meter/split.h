@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * split.h - the energy of one interval among jobs, and a job's among its
+ * steps: integer arithmetic, in which nothing is lost and nothing made.
+ *
+ * See doc/ledger.md for the rules and their reasons.  Defined for all input;
+ * 128 bits where needed, no floating point.  Rounded by largest remainder: of
+ * those with the same remainder the first one gets the microjoule.
+ */
+#ifndef JOULE_METER_SPLIT_H
+#define JOULE_METER_SPLIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOULE_PARTS_MAX  32   /* of a node: packages or dies */
+#define JOULE_CLAIMS_MAX 1024 /* jobs on a node, steps of a job */
+
+/* CPU time of an interval is cut off above this (104 days). */
+#define JOULE_SPLIT_NS_MAX (UINT64_C(1) << 53)
+
+enum joule_attribution {
+    JOULE_ATTRIBUTION_CPUTIME,
+    JOULE_ATTRIBUTION_ALLOC,
+    JOULE_ATTRIBUTION_NODE,
+};
+
+/*
+ * Divide [total] by weights (each at most JOULE_SPLIT_NS_MAX; count at most
+ * JOULE_CLAIMS_MAX + 2) into ret[], whose sum is [total] and of which none is
+ * a whole unit or more from its exact value.  false: the weights are all 0,
+ * and ret[] is.
+ */
+bool joule_split_apportion(uint64_t total, const uint64_t *weight, size_t count,
+                           uint64_t *ret);
+
+/* A part of the node's energy. */
+struct joule_split_part {
+    uint64_t delta_uj; /* of the interval */
+    uint64_t floor_uj; /* idle floor over the interval; cut to delta_uj */
+    uint64_t busy_ns;  /* CPU time used on its CPUs, valid if busy_known */
+    bool busy_known;
+    /* Kept by the caller from interval to interval, 0 at first: CPU time that
+     * jobs have used beyond busy_ns; read together they never quite agree. */
+    uint64_t debt_ns;
+};
+
+/* What a job has on the node, in one interval. */
+struct joule_claim {
+    const uint64_t *cpus;    /* bitmap of the splitter's words; NULL: none */
+    uint32_t cpu_count;      /* used where the bitmap has no CPU of the node */
+    int64_t present_ns;      /* part of the interval that it was there */
+    uint64_t cpu_ns;         /* CPU time it is known to have used */
+    const uint64_t *part_ns; /* the same in each part; NULL: by its CPUs */
+    bool cpu_unknown;        /* it may have used more than cpu_ns */
+};
+
+/* What a job is charged, all parts together. */
+struct joule_share {
+    uint64_t floor_uj;     /* by CPUs it has (attribution by CPU time: of the
+                              floor, else all of it) */
+    uint64_t active_uj;    /* by CPU time */
+    uint64_t capacity_ns;  /* of CPUs it has: their time in the interval, shared
+                              CPUs in part */
+    uint64_t estimated_ns; /* taken for its CPU time beyond cpu_ns */
+};
+
+struct joule_split_rest {
+    uint64_t unallocated_uj;
+    uint64_t system_uj;
+    uint64_t multiple_uj; /* JOULE_ATTRIBUTION_NODE: charged more than once */
+};
+
+struct joule_splitter;
+
+/*
+ * The CPUs of a node, [words] of 64 each, in [part_count] parts (1 to
+ * JOULE_PARTS_MAX): bitmaps one after the other, copied.  A CPU that is in
+ * no part is none of the node.  NULL with errno EINVAL or ENOMEM.
+ */
+struct joule_splitter *joule_splitter_create(size_t words,
+                                             const uint64_t *part_cpus,
+                                             size_t part_count);
+void joule_splitter_destroy(struct joule_splitter *s); /* NULL is a no-op */
+
+/* The CPUs of a part. */
+uint32_t joule_splitter_cpus(const struct joule_splitter *s, size_t part);
+
+/*
+ * Split an interval of [interval_ns] (> 0; a claim's presence is cut to it):
+ * afterwards the sum of shares + unallocated + system is the sum of delta_uj +
+ * multiple.  That sum must stay below 2^64.  count: at most
+ * JOULE_CLAIMS_MAX.
+ */
+void joule_split(struct joule_splitter *s, enum joule_attribution how,
+                 int64_t interval_ns, struct joule_split_part *parts,
+                 const struct joule_claim *claims, size_t count,
+                 struct joule_share *ret_shares,
+                 struct joule_split_rest *ret_rest);
+
+enum joule_step_kind {
+    JOULE_STEP_NUMBERED,
+    JOULE_STEP_EXTERN,
+    JOULE_STEP_OTHER, /* batch, interactive */
+};
+
+struct joule_step_claim {
+    enum joule_step_kind kind;
+    uint32_t cpu_count;
+    int64_t present_ns;
+    uint64_t cpu_ns;
+    bool cpu_unknown;
+};
+
+/* A job's share among its steps; count from 1 to JOULE_CLAIMS_MAX.  The sum of
+ * ret_uj is floor_uj + active_uj, which must stay below 2^64. */
+void joule_split_steps(const struct joule_share *share,
+                       const struct joule_step_claim *steps, size_t count,
+                       uint64_t *ret_uj);
+
+#endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Whose joules; all are linked with libunit.la (local.mk).
+if HAVE_CHECK
+LEDGER_TESTS = \
+	tests/unit/test_charge \
+	tests/unit/test_charge_random \
+	tests/unit/test_floor \
+	tests/unit/test_ledger \
+	tests/unit/test_processes \
+	tests/unit/test_request \
+	tests/unit/test_split \
+	tests/unit/test_steps \
+	tests/unit/test_usage
+check_PROGRAMS += $(LEDGER_TESTS)
+TESTS += $(LEDGER_TESTS)
+
+tests_unit_test_charge_SOURCES = tests/unit/test_charge.c tests/unit/fail.h
+tests_unit_test_charge_LDFLAGS = $(FAIL_CALLOC)
+
+tests_unit_test_charge_random_SOURCES = tests/unit/test_charge_random.c \
+	tests/unit/dice.h
+
+tests_unit_test_floor_SOURCES = tests/unit/test_floor.c tests/unit/dice.h
+
+tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/unit/dice.h
+
+tests_unit_test_processes_SOURCES = tests/unit/test_processes.c
+
+tests_unit_test_request_SOURCES = tests/unit/test_request.c
+
+tests_unit_test_steps_SOURCES = tests/unit/test_steps.c tests/unit/dice.h
+
+tests_unit_test_split_SOURCES = tests/unit/test_split.c tests/unit/dice.h
+
+tests_unit_test_usage_SOURCES = tests/unit/test_usage.c
+endif

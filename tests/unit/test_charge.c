@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/board/charge.h"
+#include "tests/unit/fail.h"
+#include "tests/unit/tree.h"
+
+#define S     INT64_C(1000000000)
+#define J     UINT64_C(1000000)
+#define SLOTS JOULE_LEDGER_SLOTS_MAX
+
+static struct tree tree;
+static struct joule_error err;
+static struct joule_ledger *writer, *stepd;
+static struct joule_charge *charge;
+static struct joule_charge_options options;
+static struct joule_charge_usage usage[SLOTS];
+static struct joule_charge_sample sample;
+static uint64_t busy_ns[2], part_uj[2];
+static const uint64_t sets[] = {0x3, 0xc};
+
+static void begin(void)
+{
+    writer = joule_ledger_create(tree.fd, "n1", 1, &err);
+    ck_assert_ptr_nonnull(writer);
+    options.ledger = writer;
+    charge = joule_charge_create(&options, &err);
+    ck_assert_msg(charge != NULL, "%s", err.text);
+}
+
+static void end(void)
+{
+    joule_charge_destroy(charge);
+    joule_ledger_destroy(writer);
+    charge = NULL;
+    writer = NULL;
+}
+
+/* Four CPUs in one part, 40 W of them idle. */
+static void setup(void)
+{
+    static const uint64_t all = 0xf;
+
+    tree_create(&tree);
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    options = (struct joule_charge_options){
+        .idle_uw = 40 * J, .part_cpus = &all, .part_count = 1};
+    sample = (struct joule_charge_sample){.mono_ns = 1000 * S,
+                                          .node_uj = 7 * J,
+                                          .part_busy_ns = busy_ns,
+                                          .usage = usage,
+                                          .usage_count = SLOTS};
+    begin();
+    stepd = joule_ledger_open(tree.fd, "n1", &err);
+    ck_assert_ptr_nonnull(stepd);
+}
+
+static void teardown(void)
+{
+    end();
+    joule_ledger_destroy(stepd);
+    tree_destroy(&tree);
+}
+
+/* A second in which the node uses [uj] and [busy] of CPU time. */
+static const struct joule_ledger_totals *second(uint64_t uj, uint64_t busy)
+{
+    const struct joule_ledger_totals *t;
+
+    sample.mono_ns += S;
+    sample.node_uj += uj;
+    busy_ns[0] += busy;
+    t = joule_charge_interval(charge, &sample);
+    ck_assert_uint_eq(t->faults, 0);
+    return t;
+}
+
+static unsigned add(uint32_t job, enum joule_step_kind kind, uint64_t cpus,
+                    uint32_t count)
+{
+    static unsigned pid;
+    struct joule_registration r = {
+        .owner = joule_ledger_owner((pid_t)++pid, 5),
+        .job = job,
+        .kind = (uint32_t)kind,
+        .cpu_count = count,
+        .job_cpu_count = (uint32_t)__builtin_popcountll(cpus),
+        .began_ns = sample.mono_ns,
+    };
+    unsigned slot;
+
+    ck_assert_int_eq(
+        joule_ledger_register(stepd, tree.fd, &r, &cpus, &slot, &err), 0);
+    usage[slot] = (struct joule_charge_usage){.owner = r.owner,
+                                              .state = JOULE_USAGE_KNOWN};
+    return slot;
+}
+
+static struct joule_row row(unsigned slot)
+{
+    struct joule_row r;
+    int64_t mono_ns;
+
+    ck_assert_int_eq(
+        joule_ledger_read_row(stepd, slot, usage[slot].owner, &r, &mono_ns), 0);
+    return r;
+}
+
+START_TEST(test_two_jobs)
+{
+    const struct joule_ledger_totals *t = second(0, 0);
+    unsigned a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    unsigned b = add(2, JOULE_STEP_NUMBERED, 0x4, 1);
+
+    ck_assert_uint_eq(t->charged_uj, 0);
+    for (int i = 0; i < 10; i++) {
+        usage[a].cpu_ns += 2 * S;
+        usage[b].cpu_ns += S / 2;
+        t = second(100 * J, 3 * S);
+    }
+    ck_assert_uint_eq(row(a).uj, 10 * (20 * J + 40 * J));
+    ck_assert_uint_eq(row(a).mw, 60000);
+    ck_assert_uint_eq(row(b).uj, 10 * (10 * J + 10 * J));
+    ck_assert_uint_eq(row(b).job_uj, row(b).uj);
+    ck_assert_uint_eq(t->unallocated_uj, 100 * J);
+    ck_assert_uint_eq(t->system_uj, 100 * J);
+    ck_assert_uint_eq(t->charged_uj, 1000 * J);
+    ck_assert_uint_eq(t->node_mw, 100000);
+    /* The same again is no interval. */
+    t = joule_charge_interval(charge, &sample);
+    ck_assert_uint_eq(t->intervals, 10);
+}
+END_TEST
+
+START_TEST(test_extern_has_the_jobs_total)
+{
+    unsigned x, n;
+
+    second(0, 0);
+    x = add(1, JOULE_STEP_EXTERN, 0xf, 4);
+    second(40 * J, 0);
+    n = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    usage[n].cpu_ns += 4 * S;
+    second(100 * J, 4 * S);
+    ck_assert_uint_eq(row(x).uj, 40 * J);
+    ck_assert_uint_eq(row(n).uj, 100 * J);
+    ck_assert_uint_eq(row(x).job_uj, 140 * J);
+    ck_assert_uint_eq(row(n).job_uj, 140 * J);
+    ck_assert_uint_eq(row(x).job_mw, 100000);
+    /* The step ends; the job goes on. */
+    joule_ledger_end(stepd, n, usage[n].owner, sample.mono_ns);
+    second(60 * J, 0);
+    ck_assert_int_eq(row(n).state, JOULE_ROW_ENDED);
+    ck_assert_uint_eq(row(n).uj, 100 * J);
+    joule_ledger_release(stepd, n, usage[n].owner);
+    second(40 * J, 0);
+    ck_assert_uint_eq(row(x).job_uj, 140 * J + 40 * J + 40 * J);
+    /* The row is gone, what it had is the job's. */
+    ck_assert_uint_eq(second(0, 0)->gone_uj, 100 * J);
+}
+END_TEST
+
+START_TEST(test_steps_one_after_the_other_without_extern)
+{
+    unsigned a, b;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    usage[a].cpu_ns += S;
+    second(100 * J, S);
+    joule_ledger_end(stepd, a, usage[a].owner, sample.mono_ns);
+    second(40 * J, 0);
+    b = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    second(40 * J, 0);
+    ck_assert_uint_eq(row(b).uj, 40 * J);
+    ck_assert_uint_eq(row(b).job_uj, 140 * J);
+}
+END_TEST
+
+START_TEST(test_edges_inside_an_interval)
+{
+    const struct joule_ledger_totals *t;
+    unsigned a;
+
+    second(0, 0);
+    sample.mono_ns += S / 4;
+    a = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    sample.mono_ns -= S / 4;
+    joule_ledger_end(stepd, a, usage[a].owner, sample.mono_ns + S / 2);
+    usage[a].cpu_ns = S;
+    t = second(100 * J, S);
+    ck_assert_uint_eq(row(a).uj, 10 * J + 60 * J);
+    ck_assert_int_eq(row(a).state, JOULE_ROW_ENDED);
+    ck_assert_uint_eq(t->unallocated_uj, 30 * J);
+    t = second(100 * J, S);
+    ck_assert_uint_eq(row(a).uj, 70 * J);
+    ck_assert_uint_eq(row(a).mw, 0);
+}
+END_TEST
+
+/* slurmd is killed, and away for a while: energy and CPU time go on. */
+START_TEST(test_restart)
+{
+    unsigned a, b;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    usage[a].cpu_ns = S;
+    second(100 * J, S);
+    end();
+    b = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    usage[a].cpu_ns += S;
+    usage[b].cpu_ns += 2 * S;
+    begin();
+    second(100 * J, 3 * S);
+    ck_assert_uint_eq(row(a).uj, (20 + 60) * J + (20 + 20) * J);
+    ck_assert_uint_eq(row(b).uj, (20 + 40) * J);
+    ck_assert_uint_eq(second(0, 0)->charged_uj, 200 * J);
+    /* A power that was carried on too far: what is charged is not given back,
+     * and not charged twice. */
+    sample.node_uj -= 30 * J;
+    ck_assert_uint_eq(second(10 * J, 0)->charged_uj, 200 * J);
+    ck_assert_uint_eq(second(25 * J, 0)->charged_uj, 205 * J);
+    sample.node_uj -= 5 * J;
+    ck_assert_uint_eq(second(0, 0)->charged_uj, 205 * J);
+    ck_assert_uint_eq(second(0, 0)->charged_uj, 205 * J);
+    sample.node_uj += 5 * J;
+    ck_assert_uint_eq(second(0, 0)->charged_uj, 205 * J);
+    /* A node total that begins anew. */
+    sample.node_uj = 3;
+    sample.node_since_ns = 7;
+    ck_assert_uint_eq(second(0, 0)->charged_uj, 205 * J);
+    ck_assert_uint_eq(second(J, 0)->charged_uj, 206 * J);
+}
+END_TEST
+
+START_TEST(test_a_process_that_dies)
+{
+    const struct joule_ledger_totals *t;
+    struct joule_row r;
+    int64_t mono_ns;
+    unsigned a, b;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    usage[a].cpu_ns = S;
+    second(100 * J, S);
+    /* Nobody of that number is in the tree's /proc. */
+    ck_assert(joule_ledger_sweep(writer, tree.fd, a));
+    usage[a].cpu_ns += S;
+    t = second(100 * J, S);
+    ck_assert_uint_eq(t->gone_uj, 200 * J);
+    ck_assert_int_eq(
+        joule_ledger_read_row(stepd, a, usage[a].owner, &r, &mono_ns), -1);
+    t = second(100 * J, S);
+    ck_assert_uint_eq(t->system_uj, 60 * J);
+    /* Somebody else takes the slot before anyone looks. */
+    a = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    second(40 * J, 0);
+    ck_assert(joule_ledger_sweep(writer, tree.fd, a));
+    b = add(2, JOULE_STEP_NUMBERED, 0xf, 4);
+    ck_assert_uint_eq(a, b);
+    t = second(40 * J, 0);
+    ck_assert_uint_eq(row(b).uj, 40 * J);
+    ck_assert_uint_eq(t->gone_uj, 240 * J);
+}
+END_TEST
+
+START_TEST(test_cpu_time_that_cannot_be_read)
+{
+    unsigned a, b;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    b = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    usage[b].state = JOULE_USAGE_UNKNOWN;
+    usage[a].cpu_ns = S;
+    second(100 * J, 2 * S);
+    ck_assert_uint_eq(row(a).uj, 50 * J);
+    ck_assert_uint_eq(row(b).uj, 50 * J);
+    ck_assert_uint_eq(row(b).unknown, 1);
+    /* Known again: the time from here on. */
+    usage[b] = (struct joule_charge_usage){
+        .owner = usage[b].owner, .state = JOULE_USAGE_KNOWN, .cpu_ns = 900 * S};
+    second(40 * J, 0);
+    usage[b].cpu_ns += S;
+    usage[a].cpu_ns += S;
+    second(100 * J, 2 * S);
+    ck_assert_uint_eq(row(b).uj, 120 * J);
+    ck_assert_uint_eq(row(b).unknown, 2);
+    /* Back, and gone. */
+    usage[b].cpu_ns = 5;
+    usage[a].state = JOULE_USAGE_GONE;
+    second(40 * J, 0);
+    ck_assert_uint_eq(row(b).backwards, 1);
+    usage[b].cpu_ns += S;
+    ck_assert_uint_eq(second(100 * J, S)->backwards, 1);
+    ck_assert_uint_eq(row(b).uj, 120 * J + 20 * J + 80 * J);
+    ck_assert_uint_eq(row(a).uj, 120 * J + 20 * J + 20 * J);
+}
+END_TEST
+
+START_TEST(test_packages)
+{
+    uint64_t a_ns[2] = {0}, b_ns[2] = {0};
+    unsigned a, b;
+
+    end();
+    options.part_cpus = sets;
+    options.part_count = 2;
+    options.part_key = 1;
+    sample.part_uj = part_uj;
+    begin();
+    second(0, 0);
+    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    b = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    usage[a].part_ns = a_ns;
+    usage[b].part_ns = b_ns;
+    for (int i = 0; i < 3; i++) {
+        usage[a].cpu_ns += S;
+        a_ns[0] += S;
+        usage[b].cpu_ns += S;
+        b_ns[1] += S;
+        part_uj[0] += 60 * J;
+        part_uj[1] += 30 * J;
+        busy_ns[1] += S;
+        second(90 * J, S);
+    }
+    ck_assert_uint_eq(row(a).uj, 180 * J);
+    ck_assert_uint_eq(row(b).uj, 90 * J);
+    /* Other parts: their energy is not known in the first interval. */
+    end();
+    options.part_key = 2;
+    begin();
+    part_uj[0] = part_uj[1] = 0;
+    busy_ns[1] += S;
+    usage[a].cpu_ns += S;
+    usage[b].cpu_ns += S;
+    second(90 * J, S);
+    ck_assert_uint_eq(row(a).uj, 180 * J + 45 * J);
+    ck_assert_uint_eq(row(b).uj, 90 * J + 45 * J);
+}
+END_TEST
+
+/* The floor that is learned is published and kept. */
+START_TEST(test_learned_floor)
+{
+    const struct joule_ledger_totals *t;
+
+    end();
+    options.idle_uw = 0;
+    begin();
+    for (int i = 0; i < 100; i++)
+        t = second(50 * J, S / 100);
+    ck_assert_uint_eq(t->part[0].floor.floor_uw, 50 * J);
+    end();
+    begin();
+    t = second(80 * J, S);
+    ck_assert_uint_eq(t->part[0].floor.floor_uw, 50 * J);
+    sample.gap = true;
+    second(80 * J, S);
+    ck_assert_uint_eq(t->part[0].floor.bucket_ns[0], 0);
+}
+END_TEST
+
+START_TEST(test_what_cannot_be)
+{
+    static const uint64_t all = 0xf;
+    struct joule_charge_options o = {
+        .ledger = writer, .part_cpus = &all, .part_count = 0};
+
+    ck_assert_ptr_null(joule_charge_create(&o, &err));
+    ck_assert_int_eq(errno, EINVAL);
+    o.part_count = 1;
+    for (int n = 1;; n++) {
+        struct joule_charge *c;
+
+        fail_calloc = n;
+        c = joule_charge_create(&o, &err);
+        if (c) {
+            ck_assert_int_gt(n, 5);
+            joule_charge_destroy(c);
+            break;
+        }
+        ck_assert_int_eq(errno, ENOMEM);
+    }
+    fail_calloc = 0;
+    joule_charge_destroy(NULL);
+    /* A step that says that it has not begun yet. */
+    sample.mono_ns += 1000 * S;
+    second(0, 0);
+    sample.mono_ns += 50 * S;
+    add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    sample.mono_ns -= 50 * S;
+    second(40 * J, 0);
+    ck_assert_int_eq(row(0).began_ns, sample.mono_ns);
+    ck_assert_uint_eq(row(0).uj, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("charge");
+    TCase *tc = tcase_create("charge");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_two_jobs);
+    tcase_add_test(tc, test_extern_has_the_jobs_total);
+    tcase_add_test(tc, test_steps_one_after_the_other_without_extern);
+    tcase_add_test(tc, test_edges_inside_an_interval);
+    tcase_add_test(tc, test_restart);
+    tcase_add_test(tc, test_a_process_that_dies);
+    tcase_add_test(tc, test_cpu_time_that_cannot_be_read);
+    tcase_add_test(tc, test_packages);
+    tcase_add_test(tc, test_learned_floor);
+    tcase_add_test(tc, test_what_cannot_be);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
