@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: quiet
 #
 # Profiles of real steps: what is in the files, whether Slurm's own sh5util
 # takes them, and what is left when things go wrong.
@@ -115,13 +116,13 @@ requeued() {
     cluster run prof scontrol requeue "$job"
     # Slurm lets requeued jobs wait for two minutes, and says so once more when
     # the first run has been put away: ask again.
-    wait_for 20 is_pending "$job"
-    for _ in {1..30}; do
-        is_pending "$job" || break
-        cluster run prof scontrol update "jobid=$job" StartTime=now
+    for _ in {1..40}; do
+        [ ! -e "$dir/${job}_0_node2.r1.h5" ] || break
+        ! is_pending "$job" ||
+            cluster run prof scontrol update "jobid=$job" StartTime=now
         sleep 2
     done
-    wait_for 30 test -e "$dir/${job}_0_node2.r1.h5" ||
+    [ -e "$dir/${job}_0_node2.r1.h5" ] ||
         { not_ok "requeue: the second run's file" "$(ls -la "$dir")"; return; }
     check "requeue: the first file is whole" \
         test "$(rows "$dir/${job}_0_node2.h5" /node2/Energy | wc -l)" -ge 2
