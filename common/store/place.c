@@ -11,6 +11,7 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -50,6 +51,29 @@ static int become_user(const struct joule_place *place, struct joule_error *err)
         return 0;
     return joule_error_set(err, EPERM, "cannot take the rights of %s",
                            place->user);
+}
+
+/*
+ * Another thread of the process may set its user, as slurmstepd does while it
+ * launches tasks; then glibc sets that of all its threads, and with it what
+ * this one has been given here.  What failed meanwhile says nothing.
+ */
+#define TRIES  20
+#define TRY_NS 5000000
+
+static bool is_worth_a_try(const struct joule_place *place, int *tries)
+{
+    int failure = errno;
+    bool refused = failure == EACCES || failure == EPERM;
+    bool again = (refused || !has_ids(place->uid, place->gid)) &&
+                 (*tries)++ < TRIES;
+
+    if (again) {
+        nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
+        become_user(place, NULL);
+    }
+    errno = failure;
+    return again;
 }
 
 static bool is_name(const char *name)
@@ -221,18 +245,10 @@ static int open_user_dir(const struct joule_place *place, int above,
     return -1;
 }
 
-int joule_place_open(const struct joule_place *place, struct joule_error *err)
+static int open_all(const struct joule_place *place, struct joule_error *err)
 {
     int above, fd, saved;
 
-    if (place->dir[0] != '/')
-        return joule_error_set(err, EINVAL,
-                               "ProfileHDF5Dir=%s is not an absolute path",
-                               place->dir);
-    if (!is_name(place->user))
-        return joule_error_set(err, EINVAL,
-                               "'%s' cannot be the name of a user's directory",
-                               place->user);
     if (become_user(place, err) < 0)
         return -1;
     above = open_above(place, err);
@@ -242,6 +258,24 @@ int joule_place_open(const struct joule_place *place, struct joule_error *err)
     saved = errno;
     close(above);
     errno = saved;
+    return fd;
+}
+
+int joule_place_open(const struct joule_place *place, struct joule_error *err)
+{
+    int fd, tries = 0;
+
+    if (place->dir[0] != '/')
+        return joule_error_set(err, EINVAL,
+                               "ProfileHDF5Dir=%s is not an absolute path",
+                               place->dir);
+    if (!is_name(place->user))
+        return joule_error_set(err, EINVAL,
+                               "'%s' cannot be the name of a user's directory",
+                               place->user);
+    do
+        fd = open_all(place, err);
+    while (fd < 0 && is_worth_a_try(place, &tries));
     return fd;
 }
 
@@ -261,7 +295,7 @@ static int check_own(const struct joule_place *place, int fd,
     return 0;
 }
 
-static int create_file(const struct joule_place *place, int dir_fd,
+static int create_once(const struct joule_place *place, int dir_fd,
                        const char *name, struct joule_error *err)
 {
     int saved;
@@ -278,6 +312,17 @@ static int create_file(const struct joule_place *place, int dir_fd,
     close(fd);
     errno = saved;
     return -1;
+}
+
+static int create_file(const struct joule_place *place, int dir_fd,
+                       const char *name, struct joule_error *err)
+{
+    int fd, tries = 0;
+
+    do
+        fd = create_once(place, dir_fd, name, err);
+    while (fd < 0 && errno != EEXIST && is_worth_a_try(place, &tries));
+    return fd;
 }
 
 int joule_place_create(const struct joule_place *place, int dir_fd,

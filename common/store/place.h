@@ -30,7 +30,9 @@ struct joule_place {
 };
 
 /*
- * The user's directory.  The thread has the user's file system ids from now
+ * The user's directory.  What is refused is tried again for a tenth of a second:
+ * the thread's ids may be set by others of its process in between.  The thread
+ * has the user's file system ids from now
  * on, if the process is root; else the process must be the user.  -1 with a
  * sentence and errno
  *   EINVAL  dir is not absolute, or the name is not one of a directory
