@@ -11,8 +11,12 @@ libjoule_la_SOURCES += \
 	common/board/ledger_file.c common/board/ledger_file.h \
 	common/board/nodedir.c common/board/nodedir.h \
 	common/board/request.c \
+	common/board/stake.c common/board/stake.h \
+	common/board/userfile.c common/board/userfile.h \
+	common/board/userview.c common/board/userview.h \
+	common/source/cores.c common/source/cores.h \
 	common/cgroup/busy.c common/cgroup/busy.h \
 	common/cgroup/hierarchy.c common/cgroup/hierarchy.h \
 	common/cgroup/processes.c common/cgroup/processes.h \
-	common/cgroup/usage.c common/cgroup/usage.h
-EXTRA_DIST += doc/ledger.md
+	common/cgroup/usage.c common/cgroup/usage.h \
+	common/sampler/book.c common/sampler/book.h

@@ -11,4 +11,5 @@ dist_doc_DATA = \
 	NEWS.md \
 	doc/dataflow.md \
 	doc/hdf5-format.md \
+	doc/ledger.md \
 	doc/slurm-abi.md

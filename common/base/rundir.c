@@ -9,51 +9,73 @@
 
 #include "common/base/file.h"
 
-/* Step into [name] below dir_fd, made with [mode] if [create]. */
-static int enter(int dir_fd, const char *name, mode_t mode, bool create,
-                 struct joule_error *err)
-{
-    int fd;
+#define DIR_FLAGS (O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-    if (create && mkdirat(dir_fd, name, mode) < 0 && errno != EEXIST)
+/* It may be of a version that kept everybody out, or made under a umask. */
+static int permit(int fd, const char *name, mode_t mode,
+                  struct joule_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && ((st.st_mode & mode) == mode ||
+                                fchmod(fd, (st.st_mode | mode) & 07777) == 0))
+        return 0;
+    return joule_error_set(err, errno, "cannot give directory %s mode %04o: %s",
+                           name, (unsigned)mode, strerror(errno));
+}
+
+/* Made with [make_mode], and given what it lacks of [mode]. */
+static int enter(int dir_fd, const char *name, mode_t make_mode, mode_t mode,
+                 bool create, struct joule_error *err)
+{
+    int fd, saved;
+
+    if (create && mkdirat(dir_fd, name, make_mode) < 0 && errno != EEXIST)
         return joule_error_set(err, errno, "cannot make directory %s: %s", name,
                                strerror(errno));
-    fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(dir_fd, name, O_RDONLY | DIR_FLAGS);
+    if (fd < 0 && errno == EACCES && !create)
+        fd = openat(dir_fd, name, O_PATH | DIR_FLAGS);
     if (fd < 0)
         /* A symbolic link is ELOOP or, for O_DIRECTORY, ENOTDIR. */
         return joule_error_set(
             err, errno == ELOOP || errno == ENOTDIR ? EPERM : errno,
             "cannot open directory %s: %s", name, strerror(errno));
-    if (joule_file_check_owner(fd, S_IFDIR, S_IWGRP | S_IWOTH, name, err) < 0) {
-        int saved = errno;
-
-        close(fd);
-        errno = saved;
-        return -1;
-    }
-    return fd;
+    if (joule_file_check_owner(fd, S_IFDIR, S_IWGRP | S_IWOTH, name, err) ==
+            0 &&
+        (!create || permit(fd, name, mode, err) == 0))
+        return fd;
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
 }
 
-int joule_rundir_open(int root_fd, const char *name, bool create,
+int joule_rundir_enter(int dir_fd, const char *name, mode_t mode, bool create,
+                       struct joule_error *err)
+{
+    return enter(dir_fd, name, mode, mode, create, err);
+}
+
+int joule_rundir_open(int root_fd, const char *name, mode_t mode, bool create,
                       struct joule_error *err)
 {
-    const struct {
-        const char *name;
-        mode_t mode;
-    } steps[] = {{"run", 0755}, {"slurm-joule", 0755}, {name, 0700}};
-    int fd = root_fd, next, saved;
-    size_t i;
+    int run_fd, top_fd, fd, saved;
 
-    for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        next = enter(fd, steps[i].name, steps[i].mode, create, err);
-        saved = errno;
-        if (fd != root_fd)
-            close(fd);
-        errno = saved;
-        if (next < 0)
-            return -1;
-        fd = next;
-    }
+    /* /run is not ours to change. */
+    run_fd = enter(root_fd, "run", 0755, 0, create, err);
+    if (run_fd < 0)
+        return -1;
+    top_fd = enter(run_fd, "slurm-joule", 0755, 0755, create, err);
+    saved = errno;
+    close(run_fd);
+    errno = saved;
+    if (top_fd < 0)
+        return -1;
+    fd = enter(top_fd, name, mode, mode, create, err);
+    saved = errno;
+    close(top_fd);
+    errno = saved;
     return fd;
 }
 

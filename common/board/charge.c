@@ -14,6 +14,8 @@ struct slot {
     bool seen;    /* in an interval before: its counters have a baseline */
     bool changed; /* to be published */
     bool leaves;  /* nobody is registered any more */
+    bool is_new;  /* not charged yet */
+    uint64_t power_uj, power_job_uj; /* as power is the mean since then */
 };
 
 struct joule_charge {
@@ -25,6 +27,8 @@ struct joule_charge {
     struct joule_splitter *splitter;
     struct joule_jobs *jobs;
     struct joule_ledger_totals totals;
+    int64_t power_ns;  /* when power was found last */
+    uint64_t power_uj; /* of the node, then */
     struct joule_row row[JOULE_LEDGER_SLOTS_MAX];
     struct slot slot[JOULE_LEDGER_SLOTS_MAX];
     size_t slots;
@@ -52,16 +56,21 @@ static int load(struct joule_charge *c, uint64_t part_key)
         memset(t, 0, sizeof(*t));
         memset(c->row, 0, sizeof(c->row));
     }
+    c->power_ns = t->mono_ns;
+    c->power_uj = t->charged_uj;
     c->parts_known = t->part_key == part_key && t->part_count == c->part_count;
     if (!c->parts_known)
         memset(t->part, 0, sizeof(t->part));
     t->part_key = part_key;
     t->part_count = c->part_count;
+    t->how = c->attribution + 1;
     for (size_t i = 0; i < c->slots; i++) {
         uint64_t *cpus = of_slot(c->cpus, i, c->words);
 
         if (c->row[i].owner == 0)
             continue;
+        c->slot[i].power_uj = c->row[i].uj;
+        c->slot[i].power_job_uj = c->row[i].job_uj;
         if (joule_ledger_registered(c->ledger, (unsigned)i, &r, cpus) < 0 ||
             r.owner != c->row[i].owner)
             memset(cpus, 0, c->words * sizeof(*cpus));
@@ -142,7 +151,7 @@ static void new_row(struct joule_charge *c, size_t i,
         .began_ns = r->began_ns < now_ns ? r->began_ns : now_ns,
     };
     memcpy(of_slot(c->cpus, i, c->words), cpus, c->words * sizeof(*cpus));
-    c->slot[i] = (struct slot){.changed = true};
+    c->slot[i] = (struct slot){.changed = true, .is_new = true};
 }
 
 /* The row of a slot as it is registered now. */
@@ -231,6 +240,9 @@ static void add_step(struct joule_charge *c, size_t i,
 
     if (row->began_ns > step.from_ns)
         step.from_ns = row->began_ns;
+    if (c->slot[i].is_new)
+        step.ret_job_uj = &c->slot[i].power_job_uj;
+    c->slot[i].is_new = false;
     use(c, i, u, &step);
     c->slot[i].changed = true;
     joule_jobs_add(c->jobs, &step);
@@ -339,6 +351,38 @@ static void move_on(struct joule_charge *c, const struct joule_charge_sample *s)
     c->parts_known = s->part_uj != NULL;
 }
 
+static uint32_t mean_mw(uint64_t uj, int64_t ns)
+{
+    u128 mw = ns > 0 ? (u128)uj * 1000000 / (uint64_t)ns : 0;
+
+    return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
+}
+
+static void find_power(struct joule_charge *c)
+{
+    struct joule_ledger_totals *t = &c->totals;
+    int64_t ns = t->mono_ns - c->power_ns;
+
+    if (ns < JOULE_LEDGER_POWER_NS)
+        return;
+    t->node_mw = mean_mw(t->charged_uj - c->power_uj, ns);
+    c->power_ns = t->mono_ns;
+    c->power_uj = t->charged_uj;
+    for (size_t i = 0; i < c->slots; i++) {
+        struct joule_row *row = &c->row[i];
+        struct slot *slot = &c->slot[i];
+        int64_t row_ns = t->mono_ns - row->began_ns;
+
+        if (row->state != JOULE_ROW_RUNNING)
+            continue;
+        row->mw = mean_mw(row->uj - slot->power_uj,
+                          row_ns < ns ? row_ns : ns);
+        row->job_mw = mean_mw(row->job_uj - slot->power_job_uj, ns);
+        slot->power_uj = row->uj;
+        slot->power_job_uj = row->job_uj;
+    }
+}
+
 static void publish(struct joule_charge *c)
 {
     struct joule_ledger_totals *t = &c->totals;
@@ -377,6 +421,7 @@ joule_charge_interval(struct joule_charge *c,
 
     if (t->begun_ns == 0) {
         t->begun_ns = s->mono_ns;
+        c->power_ns = s->mono_ns;
         move_on(c, s);
         gather(c, s);
         publish(c);
@@ -392,11 +437,18 @@ joule_charge_interval(struct joule_charge *c,
     t->system_uj += rest.system_uj;
     t->multiple_uj += rest.multiple_uj;
     t->charged_uj += delta_uj;
-    t->node_mw = (uint64_t)((u128)delta_uj * 1000000 / (uint64_t)ns);
     t->intervals++;
     for (size_t p = 0; p < c->part_count; p++)
         t->part[p].debt_ns = parts[p].debt_ns;
     move_on(c, s);
+    find_power(c);
     publish(c);
     return t;
+}
+
+const struct joule_row *joule_charge_rows(const struct joule_charge *c,
+                                          size_t *ret_count)
+{
+    *ret_count = c->slots;
+    return c->row;
 }

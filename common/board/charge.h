@@ -68,4 +68,8 @@ const struct joule_ledger_totals *
 joule_charge_interval(struct joule_charge *charge,
                       const struct joule_charge_sample *sample);
 
+/* The rows as they were published last, by slot, as long as the next call. */
+const struct joule_row *joule_charge_rows(const struct joule_charge *charge,
+                                          size_t *ret_count);
+
 #endif

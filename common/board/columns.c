@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* Power, node_uJ, and a column for each domain; or two for each label and
- * node_uJ. */
-#define COLUMNS_MAX (2 * JOULE_DOMAINS_MAX + 2)
+ * node_uJ; the share's two. */
+#define COLUMNS_MAX (2 * JOULE_DOMAINS_MAX + 4)
 
 union cell {
     uint64_t u;
@@ -19,7 +19,8 @@ _Static_assert(sizeof(union cell) == 8, "a column is eight bytes");
 
 struct joule_columns {
     const struct joule_source *source;
-    bool primed;
+    bool shared, primed;
+    uint64_t share_uj; /* that was known last */
     int64_t before_ns;
     uint64_t before_uj;
     uint64_t domain_before_uj[JOULE_DOMAINS_MAX];
@@ -59,15 +60,21 @@ static void add_all(struct joule_columns *c)
         }
         add(c, true, stem, "_mW");
     }
+    if (c->shared) {
+        add(c, false, "step_uJ", "");
+        add(c, true, "step_mW", "");
+    }
 }
 
-struct joule_columns *joule_columns_create(const struct joule_source *source)
+struct joule_columns *joule_columns_create(const struct joule_source *source,
+                                           bool shared)
 {
     struct joule_columns *c = calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;
     c->source = source;
+    c->shared = shared;
     add_all(c);
     return c;
 }
@@ -100,7 +107,8 @@ static uint64_t watts(double mw)
 }
 
 static void fill_row(struct joule_columns *c,
-                     const struct joule_account_reading *reading, int64_t ns)
+                     const struct joule_account_reading *reading,
+                     const struct joule_stake_reading *share, int64_t ns)
 {
     const struct joule_source *source = c->source;
     union cell *cell = c->row;
@@ -116,10 +124,17 @@ static void fill_row(struct joule_columns *c,
     (cell++)->u = reading->used_uj;
     for (i = 0; i < source->domain_count; i++)
         (cell++)->d = domain_mw(c, reading, i, ns);
+    if (!c->shared)
+        return;
+    if (share && share->used_uj > c->share_uj)
+        c->share_uj = share->used_uj;
+    (cell++)->u = c->share_uj;
+    cell->d = share ? (double)share->mw : NAN;
 }
 
 void *joule_columns_row(struct joule_columns *c,
-                        const struct joule_account_reading *reading)
+                        const struct joule_account_reading *reading,
+                        const struct joule_stake_reading *share)
 {
     int64_t ns = reading->mono_ns - c->before_ns;
     void *row = NULL;
@@ -132,7 +147,7 @@ void *joule_columns_row(struct joule_columns *c,
     if (c->primed && ns <= 0)
         return NULL;
     if (c->primed) {
-        fill_row(c, reading, ns);
+        fill_row(c, reading, share, ns);
         row = c->row;
     }
     c->primed = true;

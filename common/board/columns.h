@@ -14,6 +14,10 @@
  * node's that is not measured at that time is NaN in the latter and 0 in the
  * former, which has no such value.
  *
+ * Where a node's energy is divided among its jobs, "step_uJ" (unsigned) and
+ * "step_mW" (double) follow: the step's share since it began, and its power,
+ * as the ledger had them last; NaN for a power that is not known.
+ *
  * There is a row only for time that was measured: none for the first reading,
  * and none while the BMC does not answer.
  */
@@ -21,6 +25,7 @@
 #define JOULE_BOARD_COLUMNS_H
 
 #include "common/board/account.h"
+#include "common/board/stake.h"
 
 struct joule_column {
     char name[40];
@@ -29,8 +34,10 @@ struct joule_column {
 
 struct joule_columns;
 
-/* [source] is borrowed until destroy.  NULL with errno ENOMEM. */
-struct joule_columns *joule_columns_create(const struct joule_source *source);
+/* [source] is borrowed until destroy; [shared]: with the step's share.  NULL
+ * with errno ENOMEM. */
+struct joule_columns *joule_columns_create(const struct joule_source *source,
+                                           bool shared);
 void joule_columns_destroy(struct joule_columns *columns);
 
 /* All columns; they live as long as [columns]. */
@@ -39,8 +46,10 @@ joule_columns_list(const struct joule_columns *columns, size_t *ret_count);
 
 /* The cells of the row that [reading] ends, 8 bytes a column, which live until
  * the next call; NULL: it ends none, but begins one.  Readings of an account
- * whose source is that of [columns], in the order of their times. */
+ * whose source is that of [columns], in the order of their times.  [share]: if
+ * it has the columns; NULL: not known now. */
 void *joule_columns_row(struct joule_columns *columns,
-                        const struct joule_account_reading *reading);
+                        const struct joule_account_reading *reading,
+                        const struct joule_stake_reading *share);
 
 #endif

@@ -112,15 +112,7 @@ void joule_jobs_add(struct joule_jobs *j, const struct joule_jobs_step *step)
         part_ns[p] = add_up(part_ns[p], step->part_ns[p]);
 }
 
-static uint32_t mean_mw(uint64_t uj, int64_t ns)
-{
-    __extension__ unsigned __int128 mw = uj;
-
-    mw = mw * 1000000 / (uint64_t)ns;
-    return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
-}
-
-static uint64_t charge_job(struct joule_jobs *j, size_t i, int64_t interval_ns)
+static uint64_t charge_job(struct joule_jobs *j, size_t i)
 {
     struct joule_step_claim step[JOULE_LEDGER_SLOTS_MAX];
     uint64_t uj[JOULE_LEDGER_SLOTS_MAX];
@@ -147,8 +139,8 @@ static uint64_t charge_job(struct joule_jobs *j, size_t i, int64_t interval_ns)
 
         row->uj += uj[n];
         row->job_uj = job->uj + sum;
-        row->mw = mean_mw(uj[n], interval_ns);
-        row->job_mw = mean_mw(sum, interval_ns);
+        if (j->step[s].ret_job_uj)
+            *j->step[s].ret_job_uj = job->uj;
     }
     return sum;
 }
@@ -170,6 +162,6 @@ uint64_t joule_jobs_charge(struct joule_jobs *j,
     /* A job without steps has neither CPUs nor CPU time, and so no share. */
     for (size_t i = 0; i < j->job_count; i++)
         if (j->job[i].steps > 0)
-            sum += charge_job(j, i, interval_ns);
+            sum += charge_job(j, i);
     return sum;
 }

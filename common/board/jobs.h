@@ -18,6 +18,7 @@ struct joule_jobs_step {
     int64_t from_ns, to_ns;  /* when it was there */
     uint64_t cpu_ns;         /* that it is known to have used */
     bool cpu_unknown;
+    uint64_t *ret_job_uj; /* what its job was charged before; may be NULL */
     int next; /* of the same job, or -1 */
 };
 

@@ -205,6 +205,16 @@ int joule_ledger_registered(struct joule_ledger *l, unsigned slot,
     return -1;
 }
 
+uint64_t joule_ledger_owner_of(struct joule_ledger *l, unsigned slot)
+{
+    const struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    uint64_t owner = atomic_load(&c->owner);
+
+    return atomic_load_explicit(&c->ready, memory_order_acquire) == owner
+               ? owner
+               : 0;
+}
+
 int64_t joule_ledger_ended(struct joule_ledger *l, unsigned slot,
                            uint64_t owner)
 {

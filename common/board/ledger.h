@@ -42,6 +42,10 @@ struct joule_registration {
                                          has it; "": not known */
 };
 
+/* Power is the mean over so much time at least: that between two samples may
+ * be less than a counter's own quantum. */
+#define JOULE_LEDGER_POWER_NS INT64_C(250000000)
+
 enum joule_row_state {
     JOULE_ROW_NONE,
     JOULE_ROW_RUNNING,
@@ -60,7 +64,7 @@ struct joule_row {
     uint64_t uj;                /* charged to this step, never falls */
     uint64_t job_uj; /* to its job, since the job's first row; the same in all
                         of its rows that are not ended */
-    uint32_t mw, job_mw; /* over the last interval */
+    uint32_t mw, job_mw; /* mean of JOULE_LEDGER_POWER_NS or a little more */
     uint64_t cpu_ns;     /* of the counter, up to which it is charged;
                             JOULE_CPU_UNKNOWN: it could not be read */
     uint32_t backwards;  /* times that the counter went back */
@@ -86,12 +90,13 @@ struct joule_ledger_totals {
     uint64_t jobs_uj, unallocated_uj, system_uj, multiple_uj;
     uint64_t gone_uj; /* of jobs_uj, that of rows which are no more */
     uint64_t intervals;
-    uint64_t node_mw;   /* over the last interval */
+    uint64_t node_mw;   /* as in the rows */
     uint64_t faults;    /* intervals in which the identity did not hold */
     uint64_t backwards; /* as in the rows, of all that there were */
     uint64_t unknown;
     uint64_t refused;  /* registrations that made no sense, at each sample */
     uint64_t part_key; /* tells one set of parts from another */
+    uint64_t how;      /* enum joule_attribution + 1: by which rule; 0: not said */
     uint64_t part_count;
     struct joule_ledger_part part[JOULE_PARTS_MAX]; /* last: only part_count
                                                        of them are copied */
@@ -161,6 +166,9 @@ bool joule_ledger_sweep(struct joule_ledger *ledger, int root_fd,
 int joule_ledger_registered(struct joule_ledger *ledger, unsigned slot,
                             struct joule_registration *ret, uint64_t *ret_cpus);
 
+/* Whose registration is in a slot; 0: nobody's. */
+uint64_t joule_ledger_owner_of(struct joule_ledger *ledger, unsigned slot);
+
 /* The end of the step that was [owner]'s, also after it let go; 0: unknown. */
 int64_t joule_ledger_ended(struct joule_ledger *ledger, unsigned slot,
                            uint64_t owner);
@@ -197,6 +205,9 @@ int joule_ledger_ask(struct joule_ledger *ledger, int64_t timeout_ns);
 /* The sampler: tickets asked for until now.  What is sampled after this may
  * be answered with it. */
 uint32_t joule_ledger_asked(struct joule_ledger *ledger);
+
+/* Tickets that have been answered, by whatever sampler. */
+uint32_t joule_ledger_answered(struct joule_ledger *ledger);
 
 /* Sleep until a ticket beyond [answered] is asked for, joule_ledger_wake is
  * called or [timeout_ns] have passed.  true: there is one. */

@@ -20,7 +20,7 @@ int joule_nodedir_open(int root_fd, const char *node, bool create,
     if (!*node || *node == '.' || strchr(node, '/') ||
         strlen(node) > NODE_NAME_MAX)
         return joule_error_set(err, EINVAL, "\"%s\" is not a node name", node);
-    return joule_rundir_open(root_fd, node, create, err);
+    return joule_rundir_open(root_fd, node, 0711, create, err);
 }
 
 int joule_nodedir_file(int dir_fd, const char *node, const char *name,

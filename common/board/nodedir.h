@@ -2,6 +2,9 @@
 /*
  * nodedir.h - the directory of a node, /run/slurm-joule/<NodeName>, and the
  * files in it that several processes map: the board and the ledger.
+ *
+ * Users pass through it to what is theirs (userview.h), and may not list it;
+ * all other files in it are 0600.
  */
 #ifndef JOULE_BOARD_NODEDIR_H
 #define JOULE_BOARD_NODEDIR_H

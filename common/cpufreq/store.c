@@ -40,7 +40,7 @@ int joule_cpufreq_store_open(struct joule_cpufreq_store *s, int root_fd,
     s->root_fd = root_fd;
     s->lock_fd = -1;
     s->is_locked = false;
-    s->dir_fd = joule_rundir_open(root_fd, "cpufreq", create, err);
+    s->dir_fd = joule_rundir_open(root_fd, "cpufreq", 0700, create, err);
     return s->dir_fd < 0 ? -1 : 0;
 }
 

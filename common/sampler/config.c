@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/meter/split.h"
 #include "common/source/source.h"
 
 #define PACKAGE JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE)
@@ -16,6 +17,13 @@
 #define TEXT(name)                                                             \
     .type = JOULE_OPTION_TEXT, FIELD(name), .default_text = "",                \
     .max = sizeof(((struct joule_config *)0)->name) - 1
+
+static const struct joule_word attribution_words[] = {
+    {"cputime", JOULE_ATTRIBUTION_CPUTIME},
+    {"alloc", JOULE_ATTRIBUTION_ALLOC},
+    {"node", JOULE_ATTRIBUTION_NODE},
+    {NULL, 0},
+};
 
 static const struct joule_word total_words[] = {
     {"package", PACKAGE},
@@ -147,6 +155,27 @@ const struct joule_option joule_config_options[] = {
      .check = total_check,
      .range = "package,dram or package or psys",
      .help = "which RAPL domains make the node's energy"},
+    {.key = "JouleAttribution",
+     .type = JOULE_OPTION_WORD,
+     FIELD(attribution),
+     .default_text = "cputime",
+     .words = attribution_words,
+     .range = "cputime, alloc or node",
+     .help = "how the node's energy is divided among its jobs"},
+    {.key = "JouleIdleWatts",
+     .type = JOULE_OPTION_U64,
+     FIELD(idle_w),
+     .default_text = "0",
+     .min = 0,
+     .max = 100000,
+     .help = "what the node uses when nothing runs; 0: learned"},
+    {.key = "JouleUserPeriod",
+     .type = JOULE_OPTION_DURATION,
+     FIELD(user_period_ns),
+     .default_text = "1s",
+     .min = 10 * JOULE_NS_PER_MS,
+     .max = 3600 * JOULE_NS_PER_S,
+     .help = "how often users see new numbers of their own steps"},
     {.key = "JouleIPMIHost",
      TEXT(ipmi_host),
      .check = host_check,

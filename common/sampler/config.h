@@ -25,6 +25,12 @@ struct joule_config {
     bool sample_period_given;  /* JouleSamplePeriod was set */
     unsigned rapl_total_kinds; /* JouleRAPLDomains: JOULE_DOMAIN_BIT()s */
 
+    /* Whose energy it is: doc/ledger.md. */
+    unsigned attribution;   /* JouleAttribution: enum joule_attribution */
+    uint64_t idle_w;        /* JouleIdleWatts, of the node; 0: learned */
+    int64_t user_period_ns; /* JouleUserPeriod: users see new numbers of their
+                               own no more often */
+
     /* The BMC: texts as the admin wrote them, checked.
      * joule_ipmi_config_make makes of them what the reader needs. */
     char ipmi_host[JOULE_IPMI_HOST_SIZE]; /* a pattern; empty: in-band */

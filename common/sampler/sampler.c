@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "common/base/thread.h"
+#include "common/board/userview.h"
+#include "common/sampler/book.h"
 #include "common/sampler/watch.h"
 
 /* Deep enough for the host's logging. */
@@ -24,6 +26,9 @@
  * before stays. */
 #define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
 
+/* A ledger that cannot be had is tried again after so long. */
+#define BOOK_RETRY_NS (10 * JOULE_NS_PER_S)
+
 /* Each of them is said once, and once more when it is over. */
 enum problem {
     PROBLEM_BOARD, /* the board cannot be had, for another reason than that
@@ -32,6 +37,9 @@ enum problem {
                       fails now and then would fill the log */
     PROBLEM_STALE, /* a counter no longer moves */
     PROBLEM_NEVER, /* nothing has ever moved */
+    PROBLEM_BOOK,  /* the ledger cannot be had */
+    PROBLEM_FAULT, /* an interval of the ledger does not add up */
+    PROBLEM_VIEW,  /* users cannot be shown what is theirs */
     PROBLEM_COUNT,
 };
 
@@ -42,10 +50,18 @@ struct joule_sampler {
                                             then it stays */
     pid_t pid; /* of the process that has the thread */
     pthread_t thread;
-    pthread_mutex_t lock; /* guards stop */
+    pthread_mutex_t lock; /* guards stop and book for who stops the thread */
     pthread_cond_t wake;
     bool stop;
+    struct joule_book *book; /* the thread's; NULL: there is none */
+    struct joule_userview *view; /* of it; NULL: there is none */
+    int64_t book_tried_ns;
+    uint32_t answered;   /* tickets of the ledger */
+    unsigned may_answer; /* samples that may be taken at once */
+    int64_t earned_ns;   /* when that grew last */
     int64_t begun_ns;
+    int64_t power_ns;  /* counters: power is the mean since then */
+    uint64_t power_uj; /* the total then */
     bool said[PROBLEM_COUNT];
     struct joule_snapshot snapshot;
     union {
@@ -124,13 +140,26 @@ static void report(struct joule_sampler *s)
     }
 }
 
-static void read_counters(struct joule_sampler *s)
+/* Samples that were asked for come in between, and have no power of their
+ * own. */
+static void find_power(struct joule_sampler *s)
+{
+    struct joule_snapshot *snap = &s->snapshot;
+    const struct joule_tally *t = &snap->tally;
+
+    if (t->mono_ns - s->power_ns < POWER_MIN_NS)
+        return;
+    snap->node_mw =
+        joule_power_mw(t->node_uj - s->power_uj, t->mono_ns - s->power_ns);
+    s->power_ns = t->mono_ns;
+    s->power_uj = t->node_uj;
+}
+
+static void read_counters(struct joule_sampler *s, bool is_asked)
 {
     struct joule_snapshot *snap = &s->snapshot;
     struct joule_tally *t = &snap->tally;
     const struct joule_clock *clock = s->opt.clock;
-    int64_t before_ns = t->mono_ns;
-    uint64_t before_uj = t->node_uj;
     bool was_valid = t->valid;
     int64_t now_ns;
 
@@ -140,11 +169,14 @@ static void read_counters(struct joule_sampler *s)
     snap->samples++;
     snap->stale = joule_tally_stale(t, s->opt.source->domains);
     snap->average_mw = JOULE_MW_UNKNOWN;
+    if (!was_valid || snap->stale) {
+        s->power_ns = t->mono_ns;
+        s->power_uj = t->node_uj;
+    }
     if (!t->valid || !was_valid || snap->stale)
         snap->node_mw = JOULE_MW_UNKNOWN;
-    else if (t->mono_ns - before_ns >= POWER_MIN_NS)
-        snap->node_mw =
-            joule_power_mw(t->node_uj - before_uj, t->mono_ns - before_ns);
+    else if (!is_asked)
+        find_power(s);
     if (t->valid && t->mono_ns > snap->since_ns)
         snap->average_mw =
             joule_power_mw(t->node_uj, t->mono_ns - snap->since_ns);
@@ -227,12 +259,112 @@ static void ask_power(struct joule_sampler *s)
     publish_power(s);
 }
 
-static void take_sample(struct joule_sampler *s)
+static void set_book(struct joule_sampler *s, struct joule_book *book)
 {
-    if (joule_source_is_power(s->opt.source))
-        ask_power(s);
-    else
-        read_counters(s);
+    pthread_mutex_lock(&s->lock);
+    s->book = book;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void open_view(struct joule_sampler *s)
+{
+    struct joule_userview_options opt = {
+        .period_ns = s->opt.user_period_ns,
+        .sample_period_ns = s->opt.period_ns,
+        .attribution = s->opt.attribution,
+    };
+    struct joule_error err;
+
+    s->view = joule_userview_create(s->opt.root_fd, s->node, &opt, &err);
+    if (!s->view && say_once(s, PROBLEM_VIEW))
+        tell(s, JOULE_EVENT_INFO, "joule ledger is for root alone: %s",
+             err.text);
+}
+
+static void open_book(struct joule_sampler *s, int64_t now_ns)
+{
+    struct joule_book_options opt = {
+        .source = s->opt.source,
+        .root_fd = s->opt.root_fd,
+        .node = s->node,
+        .attribution = s->opt.attribution,
+        .idle_uw = s->opt.idle_uw,
+        .no_extend = s->opt.no_extend,
+    };
+    struct joule_book *book;
+    struct joule_error err;
+
+    if (s->book_tried_ns && now_ns - s->book_tried_ns < BOOK_RETRY_NS)
+        return;
+    s->book_tried_ns = now_ns;
+    book = joule_book_create(&opt, &err);
+    if (book) {
+        /* Who asked another slurmd is answered by the first sample. */
+        s->answered = joule_ledger_answered(joule_book_ledger(book));
+        s->may_answer = JOULE_SAMPLER_ASKED_AT_ONCE;
+        set_book(s, book);
+        open_view(s);
+    } else if (say_once(s, PROBLEM_BOOK)) {
+        tell(s, JOULE_EVENT_PROBLEM,
+             "the energy of the node cannot be divided among its jobs: %s",
+             err.text);
+    }
+}
+
+static void show_users(struct joule_sampler *s, int64_t mono_ns)
+{
+    const struct joule_row *rows;
+    struct joule_error err;
+    size_t count;
+
+    if (!s->view)
+        return;
+    rows = joule_book_rows(s->book, &count);
+    if (joule_userview_publish(s->view, rows, count, mono_ns,
+                               joule_clock_wall_ns(s->opt.clock), &err) < 0 &&
+        say_once(s, PROBLEM_VIEW))
+        tell(s, JOULE_EVENT_PROBLEM, "%s", err.text);
+}
+
+/* Charge up to now, and answer who has asked for it by [ticket]. */
+static void keep_book(struct joule_sampler *s, uint32_t ticket)
+{
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
+    const struct joule_ledger_totals *totals;
+
+    if (!s->book)
+        return;
+    totals = joule_book_sample(s->book, &s->snapshot, now_ns);
+    joule_ledger_answer(joule_book_ledger(s->book), ticket);
+    s->answered = ticket;
+    if (totals)
+        show_users(s, totals->mono_ns);
+    if (totals && totals->faults > 0 && say_once(s, PROBLEM_FAULT))
+        tell(s, JOULE_EVENT_PROBLEM,
+             "the ledger does not add up: %" PRIu64 " of %" PRIu64
+             " intervals, please report this",
+             totals->faults, totals->intervals);
+}
+
+static void take_sample(struct joule_sampler *s, bool is_asked)
+{
+    bool is_power = joule_source_is_power(s->opt.source);
+    uint32_t ticket = 0;
+
+    if (!s->book)
+        open_book(s, joule_clock_mono_ns(s->opt.clock));
+    if (!is_power || !is_asked) {
+        if (s->book)
+            ticket = joule_ledger_asked(joule_book_ledger(s->book));
+        if (is_power)
+            ask_power(s);
+        else
+            read_counters(s, is_asked);
+    }
+    /* A power may have taken long: who has asked meanwhile is answered too. */
+    if (is_power && s->book)
+        ticket = joule_ledger_asked(joule_book_ledger(s->book));
+    keep_book(s, ticket);
 }
 
 /* Go on with the total of this boot, or begin one. */
@@ -267,6 +399,8 @@ static void continue_total(struct joule_sampler *s)
     }
     snap->period_ns = s->opt.period_ns;
     s->begun_ns = now_ns;
+    s->power_ns = snap->tally.mono_ns;
+    s->power_uj = snap->tally.node_uj;
 }
 
 /* true: the board is ours and the total is set up. */
@@ -306,18 +440,78 @@ static bool is_later(const struct timespec *a, struct timespec b)
            (a->tv_sec == b.tv_sec && a->tv_nsec > b.tv_nsec);
 }
 
-/* Sleep until *deadline or until told to stop; true: stop. */
-static bool wait_until(struct joule_sampler *s, const struct timespec *deadline)
+static int64_t left_ns(const struct timespec *deadline)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (deadline->tv_sec - now.tv_sec) * JOULE_NS_PER_S + deadline->tv_nsec -
+           now.tv_nsec;
+}
+
+static bool is_stopped(struct joule_sampler *s)
 {
     bool stop;
 
     pthread_mutex_lock(&s->lock);
-    while (!s->stop &&
-           pthread_cond_timedwait(&s->wake, &s->lock, deadline) == 0)
-        continue;
     stop = s->stop;
     pthread_mutex_unlock(&s->lock);
     return stop;
+}
+
+/* Sleep until *deadline or until told to stop. */
+static void sleep_until(struct joule_sampler *s,
+                        const struct timespec *deadline)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop &&
+           pthread_cond_timedwait(&s->wake, &s->lock, deadline) == 0)
+        continue;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether a sample that was asked for may be taken now. */
+static bool may_answer(struct joule_sampler *s)
+{
+    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+    int64_t earned = (now_ns - s->earned_ns) / JOULE_SAMPLER_ASKED_NS;
+
+    if (earned > 0) {
+        s->may_answer = s->may_answer + earned < JOULE_SAMPLER_ASKED_AT_ONCE
+                            ? s->may_answer + (unsigned)earned
+                            : JOULE_SAMPLER_ASKED_AT_ONCE;
+        s->earned_ns = now_ns;
+    }
+    if (s->may_answer == 0)
+        return false;
+    s->may_answer--;
+    return true;
+}
+
+enum wake { WAKE_STOP, WAKE_ASKED, WAKE_PERIOD };
+
+static enum wake wait_until(struct joule_sampler *s,
+                            const struct timespec *deadline)
+{
+    int64_t ns;
+
+    while (!is_stopped(s)) {
+        ns = left_ns(deadline);
+        if (ns <= 0)
+            return WAKE_PERIOD;
+        if (!s->book) {
+            sleep_until(s, deadline);
+        } else if (joule_ledger_wait(joule_book_ledger(s->book), s->answered,
+                                     ns)) {
+            if (is_stopped(s))
+                break;
+            if (may_answer(s))
+                return WAKE_ASKED;
+            ns = ns < JOULE_SAMPLER_ASKED_NS ? ns : JOULE_SAMPLER_ASKED_NS;
+            nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+        }
+    }
+    return WAKE_STOP;
 }
 
 static void *sampler_main(void *arg)
@@ -325,28 +519,32 @@ static void *sampler_main(void *arg)
     struct joule_sampler *s = arg;
     bool is_power = joule_source_is_power(s->opt.source);
     int64_t wait_ns = is_power ? 0 : s->opt.period_ns;
+    enum wake wake = WAKE_PERIOD;
     struct timespec deadline, now;
     struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     for (;;) {
-        deadline = later(deadline, wait_ns);
-        wait_ns = s->opt.period_ns;
+        if (wake == WAKE_PERIOD) {
+            deadline = later(deadline, wait_ns);
+            wait_ns = s->opt.period_ns;
+        }
         clock_gettime(CLOCK_MONOTONIC, &now);
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;
-        if (wait_until(s, &deadline))
+        wake = wait_until(s, &deadline);
+        if (wake == WAKE_STOP)
             break;
         if (acquire_board(s, &err))
-            take_sample(s);
+            take_sample(s, wake == WAKE_ASKED);
         else if (errno != EWOULDBLOCK && say_once(s, PROBLEM_BOARD))
             tell(s, JOULE_EVENT_PROBLEM, "energy is unknown on this node: %s",
                  err.text);
     }
     if (s->board && !is_power)
-        take_sample(s);
+        take_sample(s, false);
     /* It was interrupted, and puts away what must not outlive this thread. */
     if (is_power)
         s->opt.source->ops->read_power(s->opt.source, s->power, &err);
@@ -368,6 +566,8 @@ static void sampler_free(struct joule_sampler *s)
 {
     int saved = errno;
 
+    joule_userview_destroy(s->view);
+    joule_book_destroy(s->book);
     joule_board_destroy(s->board);
     if (s->opt.root_fd >= 0)
         close(s->opt.root_fd);
@@ -409,7 +609,7 @@ joule_sampler_create(const struct joule_sampler_options *opt,
     }
     if (acquire_board(s, err)) {
         if (!joule_source_is_power(opt->source))
-            take_sample(s);
+            take_sample(s, false);
     } else if (errno != EWOULDBLOCK) {
         goto fail;
     }
@@ -431,6 +631,8 @@ void joule_sampler_destroy(struct joule_sampler *s)
         pthread_mutex_lock(&s->lock);
         s->stop = true;
         pthread_cond_signal(&s->wake);
+        if (s->book)
+            joule_ledger_wake(joule_book_ledger(s->book));
         pthread_mutex_unlock(&s->lock);
         pthread_join(s->thread, NULL);
         pthread_cond_destroy(&s->wake);

@@ -3,6 +3,11 @@
  * sampler.h - the thread in slurmd that reads the counters, or asks for power,
  * at a steady pace and publishes the node total on the board.
  *
+ * With it goes the ledger: each sample charges what the node has used since the
+ * one before.  A step that begins or ends asks for a sample of its own; so many
+ * of them are taken at once as JOULE_SAMPLER_ASKED_AT_ONCE, then one in
+ * JOULE_SAMPLER_ASKED_NS, whoever asks.
+ *
  * It continues what the board of this boot says: a restarted slurmd loses
  * nothing as long as it was away for less than one wrap of a counter.  Where
  * power is measured, the time it was away is bridged up to
@@ -13,6 +18,10 @@
 
 #include "common/base/clock.h"
 #include "common/board/board.h"
+#include "common/meter/split.h"
+
+#define JOULE_SAMPLER_ASKED_AT_ONCE 64
+#define JOULE_SAMPLER_ASKED_NS      INT64_C(10000000)
 
 enum joule_event {
     JOULE_EVENT_INFO,    /* started, continued, recovered */
@@ -26,6 +35,10 @@ struct joule_sampler_options {
     int root_fd;                     /* for the board; not kept */
     const char *node;                /* NodeName; not kept */
     int64_t period_ns;               /* see joule_sampler_period_ns */
+    enum joule_attribution attribution; /* of the ledger */
+    uint64_t idle_uw;       /* the node's, when nothing runs; 0: learned */
+    int64_t user_period_ns; /* users see new numbers no more often */
+    bool no_extend;         /* power sources: see book.h */
     /* optional: told from the sampler's thread, one sentence without
      * newline; must not call back into the sampler. */
     void (*event)(enum joule_event event, const char *text, void *arg);

@@ -90,7 +90,11 @@ static void add_row(struct joule_energy_series *s,
                     const struct joule_account_reading *reading,
                     int64_t wall_ns)
 {
-    const void *row = joule_columns_row(s->columns, reading);
+    struct joule_stake_reading share;
+    bool known = s->opt.stake &&
+                 joule_stake_read(s->opt.stake, false, &share, NULL) == 0;
+    const void *row =
+        joule_columns_row(s->columns, reading, known ? &share : NULL);
 
     if (row && s->table >= 0)
         joule_writer_append(s->opt.writer, s->table, row,
@@ -266,7 +270,7 @@ joule_energy_series_create(const struct joule_energy_series_options *opt)
         return NULL;
     s->opt = *opt;
     s->table = -1;
-    s->columns = joule_columns_create(opt->source);
+    s->columns = joule_columns_create(opt->source, opt->stake != NULL);
     if (s->columns)
         rc = joule_thread_start(&s->thread, THREAD_STACK, thread_main, s);
     if (rc == 0)

@@ -33,6 +33,8 @@ struct joule_energy_series_options {
     const struct joule_clock *clock;
     const struct joule_source *source; /* whose domains name the columns */
     struct joule_account *account;     /* begun; the thread's until destroy */
+    struct joule_stake *stake; /* the same: the step's share; NULL: the series
+                                  has no such columns */
     struct joule_writer *writer;
     int64_t period_ns;
     /* Where period_ns is 0: asked once, a second after the beginning; 0: there

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "common/board/account.h"
+#include "common/board/stake.h"
 #include "common/sampler/sampler.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
+#include "plugins/slurm_abi/registration.h"
 #include "plugins/slurm_abi/series.h"
 
 /* The entry points, as libslurm looks them up. */
@@ -56,9 +58,18 @@ static struct {
     struct joule_board *board;
     struct joule_account *account;
     struct joule_series *series;
+    struct joule_stake *stake; /* in the ledger; NULL: not registered */
+    bool is_extern, said_unknown;
     bool step_begun; /* the first get_data: the tasks are about to run */
     uint64_t step_base_uj;
 } self = {.root_fd = -1};
+
+/* The node's energy is divided; else each job is charged the whole node, and a
+ * step counts that itself. */
+static bool is_shared(void)
+{
+    return self.config.attribution != JOULE_ATTRIBUTION_NODE;
+}
 
 static void on_event(enum joule_event event, const char *text, void *arg)
 {
@@ -71,6 +82,8 @@ static void on_event(enum joule_event event, const char *text, void *arg)
 
 static void close_all(void)
 {
+    joule_stake_destroy(self.stake);
+    self.stake = NULL;
     joule_sampler_destroy(self.sampler);
     self.sampler = NULL;
     joule_series_destroy(self.series);
@@ -134,10 +147,15 @@ static void slurmd_open(void)
         .clock = &joule_clock_system,
         .root_fd = self.root_fd,
         .node = self.node,
+        .attribution = (enum joule_attribution)self.config.attribution,
+        .idle_uw = self.config.idle_w * 1000000,
+        .user_period_ns = self.config.user_period_ns,
         .event = on_event,
     };
     struct joule_error err;
 
+    if (joule_energy_driver.extends)
+        opt.no_extend = !joule_energy_driver.extends(&self.config);
     self.source = joule_energy_driver.open(
         self.root_fd, &self.config, self.node, JOULE_ENERGY_SAMPLER, &err);
     if (self.source) {
@@ -177,7 +195,7 @@ static void stepd_open(void)
                     err.text);
     self.account =
         joule_account_create(&joule_clock_system, self.source, self.board);
-    self.series = joule_series_create(self.source);
+    self.series = joule_series_create(self.source, is_shared());
     if (!self.account || !self.series) {
         slurm_error("%s: out of memory", joule_energy_driver.name);
         close_all();
@@ -339,15 +357,69 @@ static int read_step(struct joule_account_reading *reading)
     return 0;
 }
 
+/* The step's last task has ended: Slurm asks for the last time. */
+static bool is_over(void)
+{
+    return self.step_begun && !joule_host_has_children();
+}
+
+static int read_share(struct joule_stake_reading *reading)
+{
+    struct joule_error err;
+    bool over = is_over();
+
+    if (!self.step_begun && self.account)
+        joule_account_edge(self.account);
+    self.step_begun = true;
+    if (!self.stake)
+        return -1;
+    /* That of 26.05 never has a child. */
+    if (over && !self.is_extern)
+        joule_stake_end(self.stake);
+    if (joule_stake_read(self.stake, over, reading, &err) == 0)
+        return 0;
+    /* Without counters slurmd has said why. */
+    if (!self.said_unknown && self.account)
+        slurm_info("%s: the energy of the step is unknown: %s",
+                   joule_energy_driver.name, err.text);
+    self.said_unknown = true;
+    return -1;
+}
+
+static void register_step(const void *record)
+{
+    struct joule_slurm_step step;
+    struct joule_error err;
+
+    if (self.stake || self.root_fd < 0)
+        return;
+    if (joule_slurm_step_read(record, &step, &err) == 0)
+        self.stake = joule_registration_make(self.root_fd, &step, &err);
+    self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
+    if (self.stake)
+        return;
+    if (is_shared())
+        slurm_error("%s: the energy of the step is unknown: %s",
+                    joule_energy_driver.name, err.text);
+    else
+        slurm_debug("%s: the step is not in the ledger: %s",
+                    joule_energy_driver.name, err.text);
+}
+
 static void get_energy(acct_gather_energy_t *energy)
 {
     struct joule_account_reading reading;
+    struct joule_stake_reading share;
     struct joule_snapshot snapshot;
 
     if (self.host == JOULE_HOST_SLURMD && read_node(&snapshot) == 0)
         fill(energy, snapshot.tally.node_uj, snapshot.node_mw,
              snapshot.average_mw);
-    else if (self.host == JOULE_HOST_SLURMSTEPD && read_step(&reading) == 0)
+    else if (self.host == JOULE_HOST_SLURMSTEPD && is_shared() &&
+             read_share(&share) == 0)
+        fill(energy, share.used_uj, share.mw, share.average_mw);
+    else if (self.host == JOULE_HOST_SLURMSTEPD && !is_shared() &&
+             read_step(&reading) == 0)
         fill(energy, reading.used_uj - self.step_base_uj, reading.node_mw,
              reading.average_mw);
     else
@@ -387,20 +459,31 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
     }
 }
 
-int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
+static void add_to_series(void)
 {
     struct joule_account_reading reading;
+    struct joule_stake_reading share;
+    bool known = self.stake &&
+                 joule_stake_read(self.stake, false, &share, NULL) == 0;
 
-    (void)data;
+    if (self.account && joule_account_update(self.account, &reading) == 0)
+        joule_series_add(self.series, &reading, known ? &share : NULL,
+                         time(NULL));
+}
+
+int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
+{
     switch (type) {
     case ENERGY_DATA_PROFILE:
-        if (self.host == JOULE_HOST_SLURMSTEPD && self.account &&
-            joule_account_update(self.account, &reading) == 0)
-            joule_series_add(self.series, &reading, time(NULL));
+        if (self.host == JOULE_HOST_SLURMSTEPD)
+            add_to_series();
+        return SLURM_SUCCESS;
+    case ENERGY_DATA_STEP_PTR:
+        if (self.host == JOULE_HOST_SLURMSTEPD)
+            register_step(data);
         return SLURM_SUCCESS;
     case ENERGY_DATA_RECONFIG: /* 22.05: after init and conf_set, which did it
                                 */
-    case ENERGY_DATA_STEP_PTR:
         return SLURM_SUCCESS;
     default:
         slurm_error("%s: Slurm sets unknown energy data %d",

@@ -184,3 +184,18 @@ int joule_host_node_name(char *buf, size_t size, struct joule_error *err)
         *dot = '\0';
     return 0;
 }
+
+bool joule_host_has_children(void)
+{
+    char path[64], c;
+    bool any;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    any = read(fd, &c, 1) == 1;
+    close(fd);
+    return any;
+}

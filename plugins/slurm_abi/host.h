@@ -6,6 +6,7 @@
 #ifndef JOULE_SLURM_HOST_H
 #define JOULE_SLURM_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -31,6 +32,10 @@ int joule_host_check(struct joule_error *err);
  * host name.  0, or -1 with a sentence.
  */
 int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
+
+/* Whether this process has children that its first thread has made and that it
+ * has not waited for; false if that cannot be known. */
+bool joule_host_has_children(void);
 
 /* The words of this process's command line, each ended by '\0', into buf[size];
  * what does not fit is left away.  Their length, or -1. */

@@ -24,6 +24,7 @@ struct joule_meter {
     struct joule_source *source;
     struct joule_board *board;
     struct joule_account *account;
+    struct joule_stake *stake;
 };
 
 static struct joule_source *open_rapl(int root_fd,
@@ -80,10 +81,12 @@ struct joule_meter *joule_meter_create(void)
 
 static void close_all(struct joule_meter *meter)
 {
+    joule_stake_destroy(meter->stake);
     joule_account_destroy(meter->account);
     joule_board_destroy(meter->board);
     joule_source_destroy(meter->source);
     meter->account = NULL;
+    meter->stake = NULL;
     meter->board = NULL;
     meter->source = NULL;
 }
@@ -130,6 +133,9 @@ int joule_meter_open(struct joule_meter *meter, const char *node,
         if (!meter->account)
             joule_error_set(err, ENOMEM, "out of memory");
     }
+    if (meter->account &&
+        meter->config.attribution != JOULE_ATTRIBUTION_NODE)
+        meter->stake = joule_stake_watch(&joule_clock_system, root_fd, node);
     close(root_fd);
     if (!meter->account) {
         close_all(meter);
@@ -150,4 +156,9 @@ const struct joule_source *joule_meter_source(const struct joule_meter *meter)
 struct joule_account *joule_meter_account(const struct joule_meter *meter)
 {
     return meter->account;
+}
+
+struct joule_stake *joule_meter_stake(const struct joule_meter *meter)
+{
+    return meter->stake;
 }

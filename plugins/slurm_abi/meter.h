@@ -12,6 +12,7 @@
 
 #include "common/base/error.h"
 #include "common/board/account.h"
+#include "common/board/stake.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 struct joule_meter;
@@ -34,5 +35,8 @@ int joule_meter_open(struct joule_meter *meter, const char *node,
                      struct joule_error *err);
 const struct joule_source *joule_meter_source(const struct joule_meter *meter);
 struct joule_account *joule_meter_account(const struct joule_meter *meter);
+
+/* The step's share; NULL where each job is charged the whole node. */
+struct joule_stake *joule_meter_stake(const struct joule_meter *meter);
 
 #endif

@@ -285,6 +285,7 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
     }
     opt.source = joule_meter_source(self.meter);
     opt.account = joule_meter_account(self.meter);
+    opt.stake = joule_meter_stake(self.meter);
     return joule_energy_series_create(&opt);
 }
 

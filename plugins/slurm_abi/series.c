@@ -17,13 +17,14 @@ struct joule_series {
     int64_t before_ns;
 };
 
-struct joule_series *joule_series_create(const struct joule_source *source)
+struct joule_series *joule_series_create(const struct joule_source *source,
+                                         bool shared)
 {
     struct joule_series *series = calloc(1, sizeof(*series));
 
     if (!series)
         return NULL;
-    series->columns = joule_columns_create(source);
+    series->columns = joule_columns_create(source, shared);
     if (series->columns)
         return series;
     free(series);
@@ -65,6 +66,7 @@ static void make_dataset(struct joule_series *series)
 
 void joule_series_add(struct joule_series *series,
                       const struct joule_account_reading *reading,
+                      const struct joule_stake_reading *share,
                       time_t sample_time)
 {
     void *row;
@@ -79,7 +81,7 @@ void joule_series_add(struct joule_series *series,
         reading->mono_ns - series->before_ns < INTERVAL_MIN_NS)
         return;
     series->before_ns = reading->mono_ns;
-    row = joule_columns_row(series->columns, reading);
+    row = joule_columns_row(series->columns, reading, share);
     if (row)
         acct_gather_profile_g_add_sample_data(series->dataset, row,
                                               sample_time);

@@ -9,16 +9,19 @@
 #include <time.h>
 
 #include "common/board/account.h"
+#include "common/board/stake.h"
 
 struct joule_series;
 
-/* NULL with errno ENOMEM. */
-struct joule_series *joule_series_create(const struct joule_source *source);
+/* [shared]: with the step's share.  NULL with errno ENOMEM. */
+struct joule_series *joule_series_create(const struct joule_source *source,
+                                         bool shared);
 void joule_series_destroy(struct joule_series *series);
 
-/* Give the sample to the configured profile plugin. */
+/* Give the sample to the configured profile plugin; [share] as in columns.h. */
 void joule_series_add(struct joule_series *series,
                       const struct joule_account_reading *reading,
+                      const struct joule_stake_reading *share,
                       time_t sample_time);
 
 #endif

@@ -20,6 +20,7 @@ struct layout {
     unsigned cpus_per_task; /* 16 bits */
     unsigned env, node_name, uid, user_name, gid;
     unsigned group_count, groups, profile;
+    unsigned job_cores, step_cores; /* texts, read by themselves */
 };
 
 /* slurm_step_id_t is public: it grew at its front in 24.11. */
@@ -43,6 +44,8 @@ static const struct layout layout = {
     .group_count = 396,
     .groups = 408,
     .profile = 432,
+    .job_cores = 632,
+    .step_cores = 640,
 #elif JOULE_SLURM_SERIES == JOULE_SLURM_24_11
     .size = 460,
     .node_index = 152,
@@ -58,6 +61,8 @@ static const struct layout layout = {
     .group_count = 420,
     .groups = 432,
     .profile = 456,
+    .job_cores = 744,
+    .step_cores = 752,
 #elif JOULE_SLURM_SERIES == JOULE_SLURM_26_05
     .size = 468,
     .node_index = 152,
@@ -73,11 +78,14 @@ static const struct layout layout = {
     .group_count = 428,
     .groups = 440,
     .profile = 464,
+    .job_cores = 752,
+    .step_cores = 760,
 #endif
 };
 
 #define GROUPS_MAX 65536
 #define TEXT_MAX   1024
+#define CORES_MAX  16384 /* every second of 4096 cores */
 
 /* Memory that may not be there: false, and not a signal. */
 static bool copy_from(const void *from, void *to, size_t size)
@@ -89,18 +97,31 @@ static bool copy_from(const void *from, void *to, size_t size)
                        (ssize_t)size;
 }
 
-static bool is_text(const char *text)
+static bool is_text(const char *text, const char *of, size_t most)
 {
     size_t i;
     char c;
 
-    for (i = 0; i < TEXT_MAX; i++) {
+    for (i = 0; i < most; i++) {
         if (!copy_from(text + i, &c, 1))
             return false;
         if (c == '\0')
             return i > 0;
+        if (of && !strchr(of, c))
+            return false;
     }
     return false;
+}
+
+/* "0-3,8", or NULL. */
+static const char *core_list_at(const void *record, unsigned at)
+{
+    const char *text;
+
+    if (!copy_from((const char *)record + at, &text, sizeof(text)) ||
+        !is_text(text, "0123456789-,", CORES_MAX))
+        return NULL;
+    return text;
 }
 
 static uint32_t u32_at(const unsigned char *record, unsigned at)
@@ -222,11 +243,11 @@ int joule_slurm_step_read(const void *record, struct joule_slurm_step *ret_step,
                                "that slurmstepd's title names");
     step.node = pointer_at(r, layout.node_name);
     step.user = pointer_at(r, layout.user_name);
-    if (!is_text(step.node) || (node && strcmp(node, step.node) != 0))
+    if (!is_text(step.node, NULL, TEXT_MAX) || (node && strcmp(node, step.node) != 0))
         return joule_error_set(err, ENOTSUP,
                                "the step's record does not have the name of "
                                "this node");
-    if (!is_text(step.user))
+    if (!is_text(step.user, NULL, TEXT_MAX))
         return joule_error_set(err, ENOTSUP,
                                "the step's record does not name the user");
     memcpy(&cpus, r + layout.cpus_per_task, sizeof(cpus));
@@ -238,6 +259,8 @@ int joule_slurm_step_read(const void *record, struct joule_slurm_step *ret_step,
     step.profile = u32_at(r, layout.profile);
     step.uid = u32_at(r, layout.uid);
     step.gid = u32_at(r, layout.gid);
+    step.job_cores = core_list_at(record, layout.job_cores);
+    step.step_cores = core_list_at(record, layout.step_cores);
     read_lists(r, &step);
     *ret_step = step;
     return 0;

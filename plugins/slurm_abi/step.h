@@ -34,6 +34,9 @@ struct joule_slurm_step {
     const char *user;
     const char *node;
     char *const *env; /* of the job, ended by NULL; may be NULL */
+    /* Cores on this node, as Slurm counts them ("0-3,8"): of the job and of
+     * the step; NULL if they are not said. */
+    const char *job_cores, *step_cores;
 };
 
 /* [record] is slurmstepd's stepd_step_rec_t.  -1 with errno ENOTSUP and a

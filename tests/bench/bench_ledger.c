@@ -21,6 +21,7 @@
 #include "common/cgroup/busy.h"
 #include "common/cgroup/usage.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/userviews.h"
 
 #define STEPS_MAX 512
 #define ROUNDS    101
@@ -320,6 +321,8 @@ int main(void)
     asked_steps = 64;
     pass &= bench_print_row("64 steps at 1 Hz", "% of a core",
                             bench_measure(at_1_hz), BENCH_BELOW, 0.2);
+    pass &= bench_print_row("files of 64 users at 1 Hz", "% of a core",
+                            bench_measure(bench_userviews), BENCH_BELOW, 0.05);
     pass &= bench_print_row("the ledger of 512 steps on 128 CPUs", "KiB",
                             bench_measure(file_size), BENCH_BELOW, 256);
     pass &= bench_print_row("the ledger after 10000 steps", "KiB",

@@ -107,6 +107,10 @@ END
 
     {
         [ -z "$OPT_profile" ] || echo "ProfileHDF5Dir=$WORK/profile"
+        # Most tests measure the node itself, with loads that are nobody's.
+        case $OPT_energy in
+        */joule_*) echo "JouleAttribution=node" | without_keys_of "$OPT_gather" ;;
+        esac
         [ -z "$OPT_gather" ] || printf '%s\n' "$OPT_gather"
     } > "$WORK/etc/acct_gather.conf"
 

@@ -2,15 +2,19 @@
 # Whose joules; all are linked with libunit.la (local.mk).
 if HAVE_CHECK
 LEDGER_TESTS = \
+	tests/unit/test_book \
 	tests/unit/test_charge \
 	tests/unit/test_charge_random \
+	tests/unit/test_cores \
 	tests/unit/test_floor \
 	tests/unit/test_ledger \
 	tests/unit/test_processes \
 	tests/unit/test_request \
 	tests/unit/test_split \
 	tests/unit/test_steps \
-	tests/unit/test_usage
+	tests/unit/test_usage \
+	tests/unit/test_userview \
+	tests/unit/test_userview_access
 check_PROGRAMS += $(LEDGER_TESTS)
 TESTS += $(LEDGER_TESTS)
 
@@ -19,6 +23,11 @@ tests_unit_test_charge_LDFLAGS = $(FAIL_CALLOC)
 
 tests_unit_test_charge_random_SOURCES = tests/unit/test_charge_random.c \
 	tests/unit/dice.h
+
+tests_unit_test_book_SOURCES = tests/unit/test_book.c tests/unit/fake.h
+
+tests_unit_test_cores_SOURCES = tests/unit/test_cores.c tests/unit/fail.h
+tests_unit_test_cores_LDFLAGS = $(FAIL_CALLOC)
 
 tests_unit_test_floor_SOURCES = tests/unit/test_floor.c tests/unit/dice.h
 
@@ -33,4 +42,11 @@ tests_unit_test_steps_SOURCES = tests/unit/test_steps.c tests/unit/dice.h
 tests_unit_test_split_SOURCES = tests/unit/test_split.c tests/unit/dice.h
 
 tests_unit_test_usage_SOURCES = tests/unit/test_usage.c
+
+tests_unit_test_userview_SOURCES = tests/unit/test_userview.c \
+	tests/unit/userrows.h
+
+tests_unit_test_userview_access_SOURCES = tests/unit/test_userview_access.c \
+	tests/unit/fail.h tests/unit/userrows.h
+tests_unit_test_userview_access_LDFLAGS = $(FAIL_CALLOC)
 endif

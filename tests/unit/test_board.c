@@ -507,7 +507,7 @@ START_TEST(modes)
     ck_assert_int_eq(fstatat(tree.fd, BOARD, &st, 0), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0600);
     ck_assert_int_eq(fstatat(tree.fd, "run/slurm-joule/n1", &st, 0), 0);
-    ck_assert_uint_eq(st.st_mode & 07777, 0700);
+    ck_assert_uint_eq(st.st_mode & 07777, 0711);
     ck_assert_int_eq(fstatat(tree.fd, "run/slurm-joule", &st, 0), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0755);
 }

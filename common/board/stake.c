@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/stake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/process.h"
+#include "common/board/board.h"
+#include "common/meter/counter.h"
+
+#define AVERAGE_MIN_NS (5 * JOULE_NS_PER_MS)
+
+struct joule_stake {
+    const struct joule_clock *clock;
+    int root_fd;
+    bool watches; /* it was registered by another */
+    char *node;
+    struct joule_ledger *ledger; /* NULL: not registered yet */
+    unsigned slot;
+    struct joule_registration registration;
+    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t used_uj; /* that was read last */
+};
+
+/* The slot that this process has. */
+static int find_slot(struct joule_stake *s, struct joule_error *err)
+{
+    size_t slots = joule_ledger_slots(s->ledger);
+    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+
+    for (s->slot = 0; s->slot < slots; s->slot++)
+        if (joule_ledger_owner_of(s->ledger, s->slot) ==
+                s->registration.owner &&
+            joule_ledger_registered(s->ledger, s->slot, &s->registration,
+                                    cpus) == 0)
+            return 0;
+    return joule_error_set(err, ENOENT, "the step is not registered");
+}
+
+/* -1 with a sentence; then it may be tried again. */
+static int take_slot(struct joule_stake *s, struct joule_error *err)
+{
+    uint64_t start;
+    int saved;
+
+    if (s->ledger)
+        return 0;
+    s->ledger = joule_ledger_open(s->root_fd, s->node, err);
+    if (!s->ledger)
+        return -1;
+    if (joule_process_start(s->root_fd, getpid(), &start) < 0) {
+        joule_error_set(err, errno, "cannot find when slurmstepd began: %s",
+                        strerror(errno));
+        goto fail;
+    }
+    s->registration.owner = joule_ledger_owner(getpid(), start);
+    if (s->watches ? find_slot(s, err) == 0
+                   : joule_ledger_register(s->ledger, s->root_fd,
+                                           &s->registration, s->cpus, &s->slot,
+                                           err) == 0)
+        return 0;
+fail:
+    saved = errno;
+    joule_ledger_destroy(s->ledger);
+    s->ledger = NULL;
+    errno = saved;
+    return -1;
+}
+
+struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
+                                      int root_fd, const char *node)
+{
+    struct joule_stake *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->clock = clock;
+    s->watches = true;
+    s->root_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    s->node = strdup(node);
+    if (s->root_fd >= 0 && s->node)
+        return s;
+    joule_stake_destroy(s);
+    errno = ENOMEM;
+    return NULL;
+}
+
+struct joule_stake *joule_stake_create(const struct joule_clock *clock,
+                                       int root_fd, const char *node,
+                                       const struct joule_registration *r,
+                                       const uint64_t *cpus, size_t words)
+{
+    struct joule_stake *s = joule_stake_watch(clock, root_fd, node);
+
+    if (!s)
+        return NULL;
+    s->watches = false;
+    s->registration = *r;
+    s->registration.began_ns = joule_clock_mono_ns(clock);
+    s->registration.ended_ns = 0;
+    if (words > JOULE_LEDGER_WORDS_MAX)
+        words = JOULE_LEDGER_WORDS_MAX;
+    memcpy(s->cpus, cpus, words * sizeof(*cpus));
+    if (take_slot(s, NULL) == 0)
+        joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS);
+    return s;
+}
+
+/* Only while the step runs, and only what slurmd did not see. */
+static uint64_t carried_uj(const struct joule_row *row, uint64_t mw,
+                           int64_t from_ns, int64_t now_ns)
+{
+    int64_t ns = now_ns - from_ns;
+
+    if (row->state != JOULE_ROW_RUNNING || ns <= 0)
+        return 0;
+    if (ns > JOULE_STAKE_CARRY_NS)
+        ns = JOULE_STAKE_CARRY_NS;
+    return mw * (uint64_t)(ns / 1000) / 1000;
+}
+
+int joule_stake_read(struct joule_stake *s, bool fresh,
+                     struct joule_stake_reading *ret, struct joule_error *err)
+{
+    bool is_new = !s->ledger, is_extern, away;
+    int64_t mono_ns, now_ns, end_ns;
+    struct joule_row row;
+    uint64_t uj, mw;
+
+    if (take_slot(s, err) < 0)
+        return -1;
+    is_extern = s->registration.kind == JOULE_STEP_EXTERN;
+    away = (fresh || is_new) && !s->watches &&
+           joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
+    if (joule_ledger_read_row(s->ledger, s->slot, s->registration.owner, &row,
+                              &mono_ns) < 0)
+        return joule_error_set(err, ENODATA, "the ledger has no row of this "
+                               "step: the node's energy is not known, or "
+                               "slurmd is away");
+    uj = is_extern ? row.job_uj : row.uj;
+    mw = is_extern ? row.job_mw : row.mw;
+    now_ns = joule_clock_mono_ns(s->clock);
+    end_ns = s->registration.ended_ns ? s->registration.ended_ns : now_ns;
+    if (away)
+        uj += carried_uj(&row, mw, mono_ns, end_ns);
+    if (uj > s->used_uj)
+        s->used_uj = uj;
+    *ret = (struct joule_stake_reading){
+        .mono_ns = away ? end_ns : mono_ns,
+        .elapsed_ns = (away ? end_ns : mono_ns) - s->registration.began_ns,
+        .used_uj = s->used_uj,
+        .mw = mw,
+        .average_mw = JOULE_MW_UNKNOWN,
+        .carried = away,
+    };
+    if (ret->elapsed_ns >= AVERAGE_MIN_NS)
+        ret->average_mw = joule_power_mw(s->used_uj, ret->elapsed_ns);
+    return 0;
+}
+
+void joule_stake_end(struct joule_stake *s)
+{
+    if (s->watches || s->registration.ended_ns)
+        return;
+    s->registration.ended_ns = joule_clock_mono_ns(s->clock);
+    if (s->ledger)
+        joule_ledger_end(s->ledger, s->slot, s->registration.owner,
+                         s->registration.ended_ns);
+}
+
+void joule_stake_destroy(struct joule_stake *s)
+{
+    int saved = errno;
+
+    if (!s)
+        return;
+    if (s->ledger && !s->watches) {
+        if (!s->registration.ended_ns) {
+            joule_stake_end(s);
+            joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS);
+        }
+        joule_ledger_release(s->ledger, s->slot, s->registration.owner);
+    }
+    joule_ledger_destroy(s->ledger);
+    if (s->root_fd >= 0)
+        close(s->root_fd);
+    free(s->node);
+    free(s);
+    errno = saved;
+}

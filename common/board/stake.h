@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stake.h - a step's own row of the ledger, from its registration to its end:
+ * what slurmstepd does with the ledger.
+ *
+ * While slurmd is away the row stands still: what is read then is carried on
+ * with the power that the row had, and does not fall when the ledger goes on.
+ * Where no sampler has made a ledger yet, each reading tries again.
+ *
+ * Belongs to one thread at a time.  See doc/ledger.md.
+ */
+#ifndef JOULE_BOARD_STAKE_H
+#define JOULE_BOARD_STAKE_H
+
+#include "common/base/clock.h"
+#include "common/board/ledger.h"
+
+/* The longest wait for a sample. */
+#define JOULE_STAKE_WAIT_NS (50 * JOULE_NS_PER_MS)
+
+/* Longer than that nothing is carried on. */
+#define JOULE_STAKE_CARRY_NS (300 * JOULE_NS_PER_S)
+
+struct joule_stake;
+
+struct joule_stake_reading {
+    int64_t mono_ns;     /* up to when is charged, or carried on */
+    int64_t elapsed_ns;  /* since the step began */
+    uint64_t used_uj;    /* the step's, never falls; of an extern step its
+                            job's, which is what Slurm takes it for */
+    uint64_t mw;         /* of the same, now */
+    uint64_t average_mw; /* since it began; JOULE_MW_UNKNOWN in the first 5 ms */
+    bool carried;        /* slurmd is away */
+};
+
+/*
+ * Register the step in the ledger of [node] below root_fd (duplicated), and
+ * wait for the sample in which it begins.  owner, began_ns and ended_ns of [r]
+ * are filled in here: this process, and now.  [cpus], [words] of 64: what is
+ * beyond the ledger's words is cut off.  NULL with ENOMEM; a ledger that is not
+ * there, or full, is tried again at each reading.
+ */
+struct joule_stake *joule_stake_create(const struct joule_clock *clock,
+                                       int root_fd, const char *node,
+                                       const struct joule_registration *r,
+                                       const uint64_t *cpus, size_t words);
+
+/*
+ * The row of the step that this process has registered, or will, for another
+ * reader in it.  It cannot end the step, and asks for no samples.  NULL with
+ * ENOMEM.
+ */
+struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
+                                      int root_fd, const char *node);
+
+/* What has been charged.  [fresh]: up to now, with a bounded wait; else up to
+ * the last sample.  -1 with a sentence: ENODATA (the energy of the node is not
+ * known), or why the step cannot be registered (ENOENT: it has not been). */
+int joule_stake_read(struct joule_stake *stake, bool fresh,
+                     struct joule_stake_reading *ret, struct joule_error *err);
+
+/* The step ends now: what is charged afterwards is not its own.  Once; later
+ * calls do nothing. */
+void joule_stake_end(struct joule_stake *stake);
+
+/* End the step if that has not been done, wait for the sample, let go of the
+ * row.  NULL is a no-op. */
+void joule_stake_destroy(struct joule_stake *stake);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * book.h - the sampler's side of the ledger: at each sample of the node total
+ * it reads the CPU time of the steps that are registered, has the interval
+ * charged (charge.h), and frees the slots of processes that are dead.
+ *
+ * The parts of the node are its packages, where the total is made of their
+ * counters, else there is one part, the node.
+ *
+ * Belongs to one thread at a time (the sampler's).  See doc/ledger.md.
+ */
+#ifndef JOULE_SAMPLER_BOOK_H
+#define JOULE_SAMPLER_BOOK_H
+
+#include "common/board/board.h"
+#include "common/board/ledger.h"
+#include "common/source/source.h"
+
+struct joule_book_options {
+    const struct joule_source *source; /* borrowed: its domains */
+    int root_fd;                       /* borrowed */
+    const char *node;                  /* NodeName; not kept */
+    enum joule_attribution attribution;
+    uint64_t idle_uw; /* what the node uses when nothing runs; 0: learned */
+    bool no_extend;   /* power sources: energy is not carried on from the last
+                         measurement with its power */
+};
+
+struct joule_book;
+
+/*
+ * Open the ledger of the node and go on with what is in it.  Who calls holds
+ * the writer's lock of the board.  NULL with errno and a sentence: of
+ * joule_ledger_create and joule_charge_create, or ENOMEM.
+ */
+struct joule_book *joule_book_create(const struct joule_book_options *opt,
+                                     struct joule_error *err);
+void joule_book_destroy(struct joule_book *book); /* NULL is a no-op */
+
+/* The ledger: for its tickets. */
+struct joule_ledger *joule_book_ledger(struct joule_book *book);
+
+/*
+ * Charge up to now: [now_ns] for a power source, for counters the time at
+ * which they were read.  Nothing happens as long as the total is not valid.
+ * Returns the totals, which live until the next call, or NULL.
+ */
+const struct joule_ledger_totals *
+joule_book_sample(struct joule_book *book,
+                  const struct joule_snapshot *snapshot, int64_t now_ns);
+
+/* The rows as they are since then, by slot. */
+const struct joule_row *joule_book_rows(const struct joule_book *book,
+                                        size_t *ret_count);
+
+#endif

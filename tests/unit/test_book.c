@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A step, and the sampler that keeps the ledger: both sides at once, with
+ * counters and a clock that are turned by hand. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/board/stake.h"
+#include "common/sampler/sampler.h"
+#include "tests/unit/fake.h"
+#include "tests/unit/tree.h"
+
+#define S       JOULE_NS_PER_S
+#define MS      JOULE_NS_PER_MS
+#define J       UINT64_C(1000000)
+#define TICKS_J 65536 /* of a counter */
+
+static struct tree tree;
+static struct fake fake;
+static struct joule_error err;
+static struct joule_sampler *sampler;
+static int problems;
+
+static void on_event(enum joule_event event, const char *text, void *arg)
+{
+    (void)text;
+    (void)arg;
+    problems += event == JOULE_EVENT_PROBLEM;
+}
+
+/* Samples are taken when they are asked for: the period is an hour. */
+static void slurmd_starts(enum joule_attribution how, uint64_t idle_w)
+{
+    struct joule_sampler_options opt = {
+        .clock = &fake.clock,
+        .source = &fake.source,
+        .root_fd = tree.fd,
+        .node = "n1",
+        .period_ns = 3600 * S,
+        .attribution = how,
+        .idle_uw = idle_w * J,
+        .event = on_event,
+    };
+
+    sampler = joule_sampler_create(&opt, &err);
+    ck_assert_msg(sampler != NULL, "%s", err.text);
+}
+
+static void slurmd_ends(void)
+{
+    joule_sampler_destroy(sampler);
+    sampler = NULL;
+}
+
+/* Energy of each package. */
+static void pass(int64_t ns, uint64_t j0, uint64_t j1)
+{
+    fake.ticks[0] += j0 * TICKS_J;
+    fake.ticks[1] += j1 * TICKS_J;
+    fake.now_ns += ns;
+}
+
+/* Two packages of two CPUs; this process as proc has it. */
+static void setup(void)
+{
+    char path[64], text[128];
+
+    tree_create(&tree);
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    tree_write(&tree, "sys/devices/system/cpu/online", "0-3\n");
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        tree_cpu(&tree, cpu, (int)cpu / 2, 0, (int)cpu % 2);
+    snprintf(path, sizeof(path), "proc/%d/stat", (int)getpid());
+    snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 "
+                                 "0 77 1 1", (int)getpid());
+    tree_write(&tree, path, text);
+    fake_init(&fake);
+    fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(&fake, JOULE_DOMAIN_PACKAGE, 1, 0);
+    problems = 0;
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    /* The total is known when its counters have moved. */
+    pass(S, 1, 1);
+    slurmd_ends();
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+}
+
+static void teardown(void)
+{
+    slurmd_ends();
+    tree_destroy(&tree);
+}
+
+static struct joule_stake *begin(uint32_t job, uint32_t kind, uint64_t cpus,
+                                 uint32_t count)
+{
+    struct joule_registration r = {
+        .job = job,
+        .uid = 1000,
+        .kind = kind,
+        .cpu_count = count,
+        .job_cpu_count = count,
+    };
+    struct joule_stake *s;
+
+    fake.now_ns++; /* a sample of the same moment is none */
+    s = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
+    ck_assert_ptr_nonnull(s);
+    return s;
+}
+
+static struct joule_stake_reading must_read(struct joule_stake *s, bool fresh)
+{
+    struct joule_stake_reading r;
+
+    ck_assert_msg(joule_stake_read(s, fresh, &r, &err) == 0, "%s", err.text);
+    return r;
+}
+
+static struct joule_ledger_totals totals(void)
+{
+    struct joule_ledger *l = joule_ledger_open(tree.fd, "n1", &err);
+    struct joule_ledger_totals t;
+
+    ck_assert_msg(l != NULL, "%s", err.text);
+    ck_assert_int_eq(joule_ledger_read(l, &t, NULL, NULL), 0);
+    joule_ledger_destroy(l);
+    ck_assert_uint_eq(t.faults, 0);
+    ck_assert_uint_eq(t.jobs_uj + t.unallocated_uj + t.system_uj,
+                      t.charged_uj + t.multiple_uj);
+    return t;
+}
+
+START_TEST(test_a_step_pays_for_its_package)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
+    struct joule_stake_reading r = must_read(s, false);
+
+    ck_assert_uint_eq(r.used_uj, 0);
+    pass(S, 100, 60);
+    /* Nobody has sampled since. */
+    ck_assert_uint_eq(must_read(s, false).used_uj, 0);
+    r = must_read(s, true);
+    ck_assert_uint_eq(r.used_uj, 50 * J);
+    ck_assert_int_eq(r.elapsed_ns, S);
+    ck_assert_uint_eq(r.average_mw, 50000);
+    ck_assert_uint_eq(r.mw, 50000);
+    ck_assert(!r.carried);
+    pass(S / 2, 100, 60);
+    joule_stake_end(s);
+    pass(S / 2, 100, 60);
+    /* It ended in the middle of that interval, and has no more. */
+    ck_assert_uint_eq(must_read(s, true).used_uj, 100 * J);
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 100 * J);
+    joule_stake_destroy(s);
+    joule_stake_destroy(NULL);
+    ck_assert_uint_eq(totals().jobs_uj, 100 * J);
+}
+END_TEST
+
+START_TEST(test_extern_reads_its_jobs_total)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_EXTERN, 0x3, 2);
+    struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
+
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(watch, true).used_uj, 100 * J);
+    joule_stake_end(watch);
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(watch, true).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 200 * J);
+    joule_stake_destroy(watch);
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 300 * J);
+    joule_stake_destroy(s);
+    /* The row is gone with the next sample. */
+    pass(S, 0, 0);
+    slurmd_ends();
+    ck_assert_uint_eq(totals().gone_uj, 300 * J);
+}
+END_TEST
+
+START_TEST(test_slurmd_away)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    struct joule_stake_reading r;
+
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 160 * J);
+    slurmd_ends();
+    pass(2 * S, 20, 20);
+    r = must_read(s, true);
+    ck_assert(r.carried);
+    ck_assert_uint_eq(r.used_uj, (160 + 2 * 160) * J);
+    ck_assert_int_eq(r.elapsed_ns, 3 * S);
+    /* Without asking, what is charged; but it does not fall. */
+    ck_assert_uint_eq(must_read(s, false).used_uj, r.used_uj);
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    ck_assert_uint_eq(must_read(s, true).used_uj, r.used_uj);
+    ck_assert_uint_eq(totals().jobs_uj, 200 * J);
+    pass(S, 200, 200);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 600 * J);
+    slurmd_ends();
+    /* Nor is more than five minutes carried on. */
+    pass(3600 * S, 0, 0);
+    ck_assert_uint_eq(must_read(s, true).used_uj, (600 + 300 * 400) * J);
+    joule_stake_destroy(s);
+}
+END_TEST
+
+/* A step that begins before slurmd has ever sampled. */
+START_TEST(test_no_ledger_yet)
+{
+    struct joule_stake_reading r;
+    struct joule_stake *s, *watch;
+
+    slurmd_ends();
+    tree_remove(&tree, "run/slurm-joule/n1/ledger");
+    s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
+    ck_assert_int_eq(joule_stake_read(s, true, &r, &err), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    pass(S, 50, 50);
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    ck_assert_int_eq(joule_stake_read(watch, false, &r, &err), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    /* It is registered, but the total is not known yet. */
+    ck_assert_int_eq(joule_stake_read(s, true, &r, &err), -1);
+    ck_assert_int_eq(errno, ENODATA);
+    pass(S, 100, 60);
+    ck_assert_int_eq(joule_stake_read(s, true, &r, &err), 0);
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, r.used_uj + 160 * J);
+    ck_assert_uint_eq(must_read(watch, false).used_uj, r.used_uj + 160 * J);
+    joule_stake_destroy(watch);
+    joule_stake_destroy(s);
+    ck_assert_int_eq(problems, 0);
+}
+END_TEST
+
+/* Who asks without end gets no more than is his. */
+START_TEST(test_flood)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    struct timespec from, to;
+    int64_t ns;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < 150; i++) {
+        pass(MS, 1, 1);
+        must_read(s, true);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    ns = (to.tv_sec - from.tv_sec) * S + to.tv_nsec - from.tv_nsec;
+    ck_assert_uint_le(totals().intervals,
+                      JOULE_SAMPLER_ASKED_AT_ONCE + 2 +
+                          (uint64_t)(ns / JOULE_SAMPLER_ASKED_NS));
+    ck_assert_int_ge(ns, 80 * JOULE_SAMPLER_ASKED_NS);
+    joule_stake_destroy(s);
+}
+END_TEST
+
+/* Floor and rest by package, by CPU time: nobody's here, so the system's. */
+START_TEST(test_cpu_time)
+{
+    struct joule_ledger_totals t;
+    struct joule_stake *s;
+
+    slurmd_ends();
+    slurmd_starts(JOULE_ATTRIBUTION_CPUTIME, 80);
+    s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 20 * J);
+    t = totals();
+    ck_assert_uint_eq(t.part_count, 2);
+    ck_assert_uint_eq(t.unallocated_uj, 60 * J);
+    ck_assert_uint_eq(t.system_uj, 80 * J);
+    joule_stake_destroy(s);
+}
+END_TEST
+
+/* Without a topology there is one part. */
+START_TEST(test_no_topology)
+{
+    slurmd_ends();
+    tree_remove(&tree, "sys/devices/system/cpu/online");
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    pass(S, 1, 1);
+    slurmd_ends();
+    ck_assert_int_eq(problems, 0);
+    ck_assert_uint_eq(totals().part_count, 1);
+}
+END_TEST
+
+/* A ledger that cannot be had is said once; the total goes on. */
+START_TEST(test_no_room_for_a_ledger)
+{
+    struct joule_snapshot snap;
+
+    slurmd_ends();
+    tree_remove(&tree, "run/slurm-joule/n1/ledger");
+    tree_mkdir(&tree, "run/slurm-joule/n1/ledger");
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    ck_assert_int_eq(problems, 1);
+    ck_assert_int_eq(joule_sampler_read(sampler, &snap), 0);
+    ck_assert_uint_eq(snap.tally.valid, 1);
+    slurmd_ends();
+    ck_assert_int_eq(problems, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("book");
+    TCase *tc = tcase_create("book");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_a_step_pays_for_its_package);
+    tcase_add_test(tc, test_extern_reads_its_jobs_total);
+    tcase_add_test(tc, test_slurmd_away);
+    tcase_add_test(tc, test_no_ledger_yet);
+    tcase_add_test(tc, test_flood);
+    tcase_add_test(tc, test_cpu_time);
+    tcase_add_test(tc, test_no_topology);
+    tcase_add_test(tc, test_no_room_for_a_ledger);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
