@@ -11,6 +11,10 @@ joule_sources = \
 	tools/joule/finding.c tools/joule/finding.h \
 	tools/joule/gathercheck.c tools/joule/gathercheck.h \
 	tools/joule/json.c tools/joule/json.h \
+	tools/joule/ledger.c tools/joule/ledger.h \
+	tools/joule/ledger_json.c \
+	tools/joule/ledger_text.c \
+	tools/joule/ledger_view.c \
 	tools/joule/node.c tools/joule/node.h \
 	tools/joule/probe.c tools/joule/probe.h \
 	tools/joule/report.c tools/joule/report.h \
@@ -18,6 +22,7 @@ joule_sources = \
 	tools/joule/report_json.c \
 	tools/joule/report_text.c \
 	tools/joule/sensor.c tools/joule/sensor.h \
+	tools/joule/sharecheck.c tools/joule/sharecheck.h \
 	tools/joule/slurmconf.c tools/joule/slurmconf.h \
 	tools/joule/text.c tools/joule/text.h
 
@@ -27,8 +32,8 @@ tools_joule_joule_CPPFLAGS = $(AM_CPPFLAGS) \
 tools_joule_joule_LDADD = libjoule.la -lm
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_probe
-TESTS += tests/unit/test_probe
+check_PROGRAMS += tests/unit/test_joule_ledger tests/unit/test_probe
+TESTS += tests/unit/test_joule_ledger tests/unit/test_probe
 tests_unit_test_probe_SOURCES = $(joule_sources) \
 	tests/unit/test_probe.c \
 	tests/unit/tree.c tests/unit/tree.h
@@ -37,5 +42,12 @@ tests_unit_test_probe_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 tests_unit_test_probe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_probe_LDADD = libjoule.la $(CHECK_LIBS) -lm
+
+tests_unit_test_joule_ledger_SOURCES = $(joule_sources) \
+	tests/unit/test_joule_ledger.c \
+	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_joule_ledger_CPPFLAGS = $(tests_unit_test_probe_CPPFLAGS)
+tests_unit_test_joule_ledger_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_joule_ledger_LDADD = libjoule.la $(CHECK_LIBS) -lm
 endif
 EXTRA_DIST += tools/demo

@@ -43,6 +43,15 @@ for value in dram psys,package pp0 package,package '' core,dram package,; do
     [ -n "$value" ] || continue
     bad JouleRAPLDomains "$value" 'package,dram or package or psys'
 done
+for value in jobs cputime,alloc Node1; do
+    bad JouleAttribution "$value" 'cputime, alloc or node'
+done
+for value in -1 100001 1.5 20W; do
+    bad JouleIdleWatts "$value" '0 to 100000'
+done
+for value in 9ms 3601s; do
+    bad JouleUserPeriod "$value" '10ms to 3600s'
+done
 
 # Good values are shown and used.
 cluster down options

@@ -34,7 +34,7 @@
 /* A configuration that has nothing to be said of. */
 #define GOOD_PLUGIN_DIR "PluginDir=/opt/slurm-joule:/usr/lib/slurm\n"
 #define GOOD_REST                                                              \
-    "JobAcctGatherType=jobacct_gather/linux\n"                                 \
+    "JobAcctGatherType=jobacct_gather/cgroup\n"                                \
     "JobAcctGatherFrequency=task=30,energy=1\n"                                \
     "AcctGatherNodeFreq=30\n"                                                  \
     "PrologFlags=Alloc,contain\n"                                              \
@@ -486,6 +486,32 @@ static const struct {
      NULL, "job-gather", JOULE_FAULT, 8,
      "JobAcctGatherType=jobacct_gather/linux", "jobacct_gather/none"},
 
+    /* whose energy */
+    {GOOD "JobAcctGatherType=jobacct_gather/linux\n", NULL, "cpu-time",
+     JOULE_NOTE, 8, "JobAcctGatherType=jobacct_gather/cgroup", "10 ms"},
+    {GOOD "JobAcctGatherType=jobacct_gather/linux\n",
+     "JouleAttribution=alloc\n", NULL, 0, 0, NULL, NULL},
+    {GOOD "JobAcctGatherType=jobacct_gather/linux\n"
+          "ProctrackType=proctrack/cgroup\n",
+     NULL, NULL, 0, 0, NULL, NULL},
+    {GOOD "SelectType=select/cons_tres\nPartitionName=p Nodes=n\n", NULL, NULL,
+     0, 0, NULL, NULL},
+    {GOOD "SelectType=select/cons_tres\nPartitionName=p Nodes=n\n",
+     "JouleAttribution=node\n", "whole-node", JOULE_WARNING, 9,
+     "JouleAttribution=cputime", "partition p "},
+    {GOOD "PartitionName=a OverSubscribe=EXCLUSIVE\n"
+          "PartitionName=b Shared=yes:2\nSelectType=select/cons_res\n",
+     "JouleAttribution=node\n", "whole-node", JOULE_WARNING, 9, NULL,
+     "partition b "},
+    {GOOD "SelectType=select/cons_tres\n"
+          "PartitionName=default OverSubscribe=Exclusive\n"
+          "PartitionName=a Nodes=n\nPartitionName=b shared=exclusive:1\n",
+     "JouleAttribution=node\n", NULL, 0, 0, NULL, NULL},
+    {GOOD "SelectType=select/linear\nPartitionName=p Nodes=n\n",
+     "JouleAttribution=node\n", NULL, 0, 0, NULL, NULL},
+    {GOOD, "JouleAttribution=jobs\n", "bad-value", JOULE_WARNING, 1,
+     "JouleAttribution=cputime", "cputime, alloc or node"},
+
     {GOOD "JobAcctGatherFrequency=task=0\n", NULL, "task-frequency", JOULE_NOTE,
      8, NULL, NULL},
     {GOOD "JobAcctGatherFrequency=0\n", NULL, "task-frequency", JOULE_NOTE, 8,
@@ -908,6 +934,73 @@ START_TEST(probe_board)
 }
 END_TEST
 
+/* A ledger that divides by another rule than the file says. */
+static void publish_ledger(const char *node, uint64_t multiple_uj)
+{
+    struct joule_ledger *ledger = joule_ledger_create(tree.fd, node, 1, &err);
+    struct joule_ledger_totals totals = {
+        .mono_ns = joule_clock_mono_ns(&joule_clock_system),
+        .begun_ns = 1,
+        .charged_uj = 9000001,
+        .jobs_uj = 5000001 + multiple_uj,
+        .unallocated_uj = 4000000,
+        .multiple_uj = multiple_uj,
+        .how = JOULE_ATTRIBUTION_NODE + 1,
+        .part_count = 1,
+        .part = {{.floor = {.floor_uw = 40000000}}},
+    };
+
+    ck_assert_msg(ledger != NULL, "%s", err.text);
+    for (unsigned i = 0; i < 3; i++)
+        joule_ledger_stage(ledger, i,
+                           &(struct joule_row){.owner = 1 + i,
+                                               .job = i / 2,
+                                               .state = JOULE_ROW_RUNNING});
+    joule_ledger_publish(ledger, &totals);
+    joule_ledger_destroy(ledger);
+}
+
+START_TEST(probe_ledger)
+{
+    const struct joule_finding *f;
+
+    machine();
+    tree_write(&tree, "etc/slurm/slurm.conf", GOOD);
+    tree_write(&tree, "etc/slurm/acct_gather.conf", "JouleIdleWatts=50\n");
+    tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
+    publish("cn-01", 0, true);
+    collect(true, false);
+    ck_assert(!probe->share.present);
+    ck_assert_uint_eq(probe->findings.count, 0);
+    publish_ledger("cn-01", 0);
+    collect(true, false);
+    ck_assert(probe->share.present);
+    ck_assert_uint_eq(probe->share.rows, 3);
+    ck_assert_uint_eq(probe->share.jobs, 2);
+    ck_assert_ptr_null(finding(&probe->findings, "charged-twice"));
+    f = finding(&probe->findings, "attribution");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_str_eq(f->text.text,
+                     "slurmd divides by JouleAttribution=node, but "
+                     "acct_gather.conf says cputime: restart slurmd");
+    f = finding(&probe->findings, "idle-watts");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(strstr(f->text.text, "lowest minute (40.0 W)"));
+    ck_assert(joule_probe_good(probe));
+    reports();
+    must_say("\"node_uj\": 9000001");
+    must_say("\"learned_idle_mw\": 40000");
+    must_say("\"attribution\": \"node\"");
+    free(memory);
+    publish_ledger("cn-01", 1600000);
+    collect(true, true);
+    ck_assert_ptr_null(finding(&probe->findings, "attribution"));
+    f = finding(&probe->findings, "charged-twice");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(strstr(f->text.text, "2 J were charged"));
+}
+END_TEST
+
 START_TEST(probe_board_old)
 {
     machine();
@@ -1195,6 +1288,7 @@ static Suite *suite(void)
     tcase_add_test(t, probe_configless);
     tcase_add_test(t, probe_long_period);
     tcase_add_test(t, probe_board);
+    tcase_add_test(t, probe_ledger);
     tcase_add_test(t, probe_board_old);
     tcase_add_test(t, bmc_candidates);
     tcase_add_test(t, bmc_many_candidates);

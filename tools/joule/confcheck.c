@@ -12,6 +12,7 @@
 
 #include "common/base/parse.h"
 #include "tools/joule/gathercheck.h"
+#include "tools/joule/sharecheck.h"
 #include "tools/joule/slurmconf.h"
 
 #define ITEM_MAX 256
@@ -39,6 +40,7 @@ static const char *const keys[] = {
     "PluginDir",
     "ProctrackType",
     "PrologFlags",
+    "SelectType",
     NULL,
 };
 
@@ -380,6 +382,7 @@ static void check_gather(struct check *c)
              "acct_gather.conf");
     joule_gathercheck_run(&gather, &c->result->config, &c->result->period_place,
                           c->findings);
+    c->result->config_known = !gather.unreadable;
     if (gather.found)
         memcpy(c->result->acct_gather_conf, gather.path, sizeof(gather.path));
 }
@@ -441,5 +444,6 @@ void joule_confcheck_run(struct joule_confcheck *result, int root_fd,
     check_contain(&c);
     check_storage(&c);
     check_gather(&c);
+    joule_sharecheck_conf(&c.conf, &result->config, findings);
     joule_slurmconf_free(&c.conf);
 }

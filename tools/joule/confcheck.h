@@ -19,6 +19,7 @@ struct joule_confcheck {
     char plugin[JOULE_PLACE_MAX];    /* the energy plugin's file, or empty */
     bool ipmi;                       /* it is joule_ipmi */
     struct joule_config config;      /* what the plugin will use */
+    bool config_known; /* it is; otherwise these are the defaults */
     struct joule_place period_place; /* of JouleSamplePeriod, if it is set */
 };
 

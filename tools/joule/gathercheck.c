@@ -192,7 +192,8 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
     if (joule_slurmconf_load(g->root_fd, g->path, NULL, &conf, findings, &err) <
         0) {
         /* The BMC's password may be in it: often only root may read it. */
-        if (errno != ENOENT)
+        g->unreadable = errno != ENOENT;
+        if (g->unreadable)
             joule_finding_add(findings,
                               errno == EACCES ? JOULE_WARNING : JOULE_FAULT,
                               "acct-gather-conf", NULL, NULL, "%s", err.text);

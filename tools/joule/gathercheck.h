@@ -18,7 +18,7 @@ struct joule_gathercheck {
     char path[JOULE_PLACE_MAX]; /* of acct_gather.conf, absolute */
     /* as in slurm.conf; "" where it is not set */
     const char *energy_type, *profile_type, *interconnect_type;
-    bool found; /* set by the check */
+    bool found, unreadable; /* set by the check */
 };
 
 /* Fill *config from the file (a bad value leaves the default, as in the

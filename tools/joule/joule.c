@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "tools/joule/cpufreq.h"
+#include "tools/joule/ledger.h"
 #include "tools/joule/probe.h"
 
 static const struct command {
@@ -16,6 +17,8 @@ static const struct command {
 } commands[] = {
     {"probe", joule_probe_main,
      "what energy can this node measure, and is Slurm set up to use it"},
+    {"ledger", joule_ledger_main,
+     "what the jobs on this node have been charged, now or all the time"},
     {"cpufreq", joule_cpufreq_main,
      "frequencies of the CPUs, the steps that hold them; put them back"},
 };

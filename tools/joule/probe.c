@@ -226,6 +226,9 @@ static int probe_sensors(struct joule_probe *p,
         return -1;
     p->ipmi = opt->ipmi || p->conf.ipmi;
     joule_node_collect(&p->node, root_fd, clock, opt->node, &p->findings);
+    joule_sharecheck_ledger(&p->share, root_fd, p->node.name,
+                            p->conf.config_known ? &p->conf.config : NULL,
+                            &p->findings);
     if (p->ipmi) {
         glance_at_counters(p, root_fd, clock);
         return probe_bmc(p, opt, root_fd, named, trust_reader, clock, err);

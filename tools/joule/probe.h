@@ -16,6 +16,7 @@
 #include "tools/joule/finding.h"
 #include "tools/joule/node.h"
 #include "tools/joule/sensor.h"
+#include "tools/joule/sharecheck.h"
 
 struct joule_probe_options {
     const char *root;   /* NULL: "/" */
@@ -36,6 +37,7 @@ struct joule_probe {
     bool ipmi; /* the node is, or would be, measured by its BMC */
     struct joule_bmc bmc;
     struct joule_node node;
+    struct joule_sharecheck share;
     bool conf_checked;
     struct joule_confcheck conf;
     struct joule_findings findings;

@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "tools/joule/json.h"
+#include "tools/joule/ledger.h"
 #include "tools/joule/report.h"
 #include "tools/joule/text.h"
 
@@ -143,6 +144,21 @@ static void put_board(struct joule_json *j, const struct joule_node *n)
     joule_json_close_object(j);
 }
 
+static void put_ledger(struct joule_json *j, const struct joule_sharecheck *s)
+{
+    joule_json_object(j, "ledger");
+    joule_json_bool(j, "present", s->present);
+    joule_json_string(j, "error", or_null(s->error.text));
+    joule_json_string(j, "attribution",
+                      s->how_known ? joule_ledger_how(s->how) : NULL);
+    if (s->present) {
+        joule_json_u64(j, "steps", s->rows);
+        joule_json_u64(j, "jobs", s->jobs);
+        joule_ledger_put_totals(j, &s->totals);
+    }
+    joule_json_close_object(j);
+}
+
 static void put_conf(struct joule_json *j, const struct joule_probe *p)
 {
     char value[JOULE_OPTION_TEXT_MAX + 1];
@@ -206,6 +222,7 @@ void joule_probe_print_json(FILE *out, const struct joule_probe *p)
     else
         joule_json_null(&j, "bmc");
     put_board(&j, &p->node);
+    put_ledger(&j, &p->share);
     put_conf(&j, p);
     put_findings(&j, &p->findings);
     joule_json_end(&j);

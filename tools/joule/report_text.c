@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "tools/joule/ledger.h"
 #include "tools/joule/report.h"
 #include "tools/joule/text.h"
 
@@ -122,6 +123,40 @@ static void print_board(FILE *out, const struct joule_node *n)
     joule_report_row(out, "failed readings", "%" PRIu64, n->errors);
 }
 
+static double joules(uint64_t uj)
+{
+    return (double)uj / 1e6;
+}
+
+static void print_ledger(FILE *out, const struct joule_probe *p)
+{
+    const struct joule_sharecheck *s = &p->share;
+    const struct joule_ledger_totals *t = &s->totals;
+
+    fputs("\nLedger: whose energy it is\n", out);
+    if (p->conf.config_known)
+        joule_report_row(out, "JouleAttribution", "%s",
+                         joule_ledger_how(
+                             (enum joule_attribution)p->conf.config.attribution));
+    if (!s->present) {
+        joule_report_row(out, "none", "%s", s->error.text);
+        return;
+    }
+    if (s->how_known)
+        joule_report_row(out, "in force", "%s", joule_ledger_how(s->how));
+    if (p->conf.config_known && p->conf.config.idle_w)
+        joule_report_row(out, "idle power", "%" PRIu64 " W (JouleIdleWatts)",
+                         p->conf.config.idle_w);
+    fprintf(out, "  %-18s ", "idle power learned");
+    joule_ledger_print_floor(out, t);
+    putc('\n', out);
+    joule_report_row(out, "steps, jobs", "%zu, %zu", s->rows, s->jobs);
+    joule_report_row(out, "charged",
+                     "%.3f J: jobs %.3f, unallocated %.3f, system %.3f",
+                     joules(t->charged_uj), joules(t->jobs_uj),
+                     joules(t->unallocated_uj), joules(t->system_uj));
+}
+
 static void print_conf(FILE *out, const struct joule_probe *p)
 {
     const struct joule_confcheck *c = &p->conf;
@@ -182,6 +217,7 @@ void joule_probe_print_text(FILE *out, const struct joule_probe *p)
         joule_report_bmc_text(out, &p->bmc, &p->conf.config);
     print_sensor(out, &p->sensor);
     print_board(out, &p->node);
+    print_ledger(out, p);
     print_conf(out, p);
     print_findings(out, &p->findings);
     fprintf(out, "\nA job on this node %s be measured%s.\n",

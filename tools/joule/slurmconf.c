@@ -20,6 +20,13 @@
 #define DEPTH_MAX    8
 #define SETTINGS_MAX 1024
 
+/* What the line of a partition has said so far. */
+struct partition {
+    char name[64]; /* empty: there was none yet */
+    bool is_exclusive;
+    struct joule_place place;
+};
+
 /* One load: what all its files share. */
 struct loader {
     int root_fd;
@@ -31,6 +38,8 @@ struct loader {
     size_t bytes_left;
     unsigned files_left;
     bool full; /* said that there are too many settings */
+    struct partition partition;
+    bool exclusive_default; /* as PartitionName=DEFAULT says */
 };
 
 /* One file of it. */
@@ -149,6 +158,37 @@ static int include(const struct reading *r, const char *value, unsigned line)
     return 0;
 }
 
+static void end_partition(struct loader *l)
+{
+    struct partition *p = &l->partition;
+
+    if (strcasecmp(p->name, "DEFAULT") == 0) {
+        l->exclusive_default = p->is_exclusive;
+    } else if (p->name[0] && !p->is_exclusive &&
+               !l->conf->shared_partition[0]) {
+        memcpy(l->conf->shared_partition, p->name, sizeof(p->name));
+        l->conf->shared_place = p->place;
+    }
+    p->name[0] = '\0';
+}
+
+/* slurm.conf(5): Shared is the older name of OverSubscribe. */
+static void follow_partition(const struct reading *r, const char *key,
+                             const char *value, unsigned line)
+{
+    struct loader *l = r->loader;
+
+    if (strcasecmp(key, "PartitionName") == 0) {
+        end_partition(l);
+        snprintf(l->partition.name, sizeof(l->partition.name), "%s", value);
+        l->partition.is_exclusive = l->exclusive_default;
+        l->partition.place = place_of(r, line);
+    } else if (strcasecmp(key, "OverSubscribe") == 0 ||
+               strcasecmp(key, "Shared") == 0) {
+        l->partition.is_exclusive = strncasecmp(value, "EXCLUSIVE", 9) == 0;
+    }
+}
+
 static int take_pair(const char *key, const char *value, unsigned line,
                      void *arg)
 {
@@ -159,6 +199,7 @@ static int take_pair(const char *key, const char *value, unsigned line,
         return include(r, value, line);
     if (strcasecmp(key, "ClusterName") == 0)
         snprintf(l->cluster, sizeof(l->cluster), "%s", value);
+    follow_partition(r, key, value, line);
     if (!is_wanted(l->keys, key))
         return 0;
     if (l->conf->count < SETTINGS_MAX || joule_slurmconf_find(l->conf, key))
@@ -242,6 +283,7 @@ int joule_slurmconf_load(int root_fd, const char *path, const char *const *keys,
         errno = saved;
         return -1;
     }
+    end_partition(&l);
     *ret = conf;
     return 0;
 }

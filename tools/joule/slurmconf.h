@@ -20,6 +20,10 @@ struct joule_slurmconf_setting {
 struct joule_slurmconf {
     struct joule_slurmconf_setting *settings; /* one a key, as it first came */
     size_t count;
+    /* The first partition without OverSubscribe=EXCLUSIVE: its jobs may share
+     * nodes.  Empty: there is none. */
+    char shared_partition[64];
+    struct joule_place shared_place;
 };
 
 /*

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
+#include "tools/joule/ledger.h"
+
+static const char *const kinds[] = {
+    [JOULE_STEP_NUMBERED] = "numbered",
+    [JOULE_STEP_EXTERN] = "extern",
+    [JOULE_STEP_OTHER] = "other",
+};
+
+static void put_time(struct joule_json *j, const char *key, int64_t ns)
+{
+    if (ns > 0)
+        joule_json_i64(j, key, ns);
+    else
+        joule_json_null(j, key);
+}
+
+static void put_power(struct joule_json *j, bool runs, uint64_t mw)
+{
+    if (runs)
+        joule_json_u64(j, "power_mw", mw);
+    else
+        joule_json_null(j, "power_mw");
+}
+
+static void put_step(struct joule_json *j, const struct joule_ledger_view *v,
+                     const struct joule_ledger_line *line)
+{
+    const struct joule_user_row *row = &line->row;
+    bool runs = row->state == JOULE_ROW_RUNNING;
+    char step[JOULE_STEP_TEXT_MAX];
+
+    joule_json_object(j, NULL);
+    joule_json_string(j, "step", joule_ledger_step(row, step));
+    joule_json_u64(j, "step_id", row->step);
+    joule_json_string(j, "kind",
+                      row->kind <= JOULE_STEP_OTHER ? kinds[row->kind] : NULL);
+    joule_json_string(j, "state", runs ? "running" : "ended");
+    joule_json_u64(j, "cpus", row->cpu_count);
+    joule_json_i64(j, "began_ns", row->began_ns);
+    put_time(j, "ended_ns", row->ended_ns);
+    joule_json_u64(j, "energy_uj", row->uj);
+    put_power(j, runs, row->mw);
+    if (!v->own) {
+        joule_json_u64(j, "cpu_time_unknown", line->unknown);
+        joule_json_u64(j, "cpu_time_backwards", line->backwards);
+    }
+    joule_json_close_object(j);
+}
+
+static void put_job(struct joule_json *j, const struct joule_ledger_view *v,
+                    const struct joule_ledger_job *job)
+{
+    const struct joule_ledger_line *line = &v->line[job->first];
+
+    joule_json_object(j, NULL);
+    joule_json_u64(j, "job", line->row.job);
+    joule_json_u64(j, "user_id", line->uid);
+    joule_json_string(j, "state", job->runs ? "running" : "ended");
+    joule_json_u64(j, "cpus", job->cpu_count);
+    joule_json_i64(j, "began_ns", job->began_ns);
+    put_time(j, "ended_ns", job->runs ? 0 : job->ended_ns);
+    joule_json_u64(j, "energy_uj", job->uj);
+    joule_json_u64(j, "earlier_steps_uj", job->uj_gone);
+    put_power(j, job->runs, job->mw);
+    joule_json_array(j, "steps");
+    for (size_t i = 0; i < job->count; i++)
+        put_step(j, v, &line[i]);
+    joule_json_close_array(j);
+    joule_json_close_object(j);
+}
+
+static void put_parts(struct joule_json *j, const struct joule_ledger_totals *t)
+{
+    joule_json_array(j, "parts");
+    for (size_t p = 0; p < t->part_count; p++) {
+        const struct joule_floor *f = &t->part[p].floor;
+
+        joule_json_object(j, NULL);
+        joule_json_u64(j, "part", p);
+        if (f->floor_uw)
+            joule_json_u64(j, "learned_idle_mw", f->floor_uw / 1000);
+        else
+            joule_json_null(j, "learned_idle_mw");
+        joule_json_u64(j, "minutes", f->minutes);
+        joule_json_close_object(j);
+    }
+    joule_json_close_array(j);
+}
+
+void joule_ledger_put_totals(struct joule_json *j,
+                             const struct joule_ledger_totals *t)
+{
+    joule_json_object(j, "totals");
+    joule_json_i64(j, "since_ns", t->begun_ns);
+    joule_json_u64(j, "jobs_uj", t->jobs_uj);
+    joule_json_u64(j, "jobs_gone_uj", t->gone_uj);
+    joule_json_u64(j, "unallocated_uj", t->unallocated_uj);
+    joule_json_u64(j, "system_uj", t->system_uj);
+    joule_json_u64(j, "multiple_uj", t->multiple_uj);
+    joule_json_u64(j, "node_uj", t->charged_uj);
+    joule_json_u64(j, "node_power_mw", t->node_mw);
+    joule_json_u64(j, "intervals", t->intervals);
+    joule_json_u64(j, "faults", t->faults);
+    joule_json_u64(j, "cpu_time_backwards", t->backwards);
+    joule_json_u64(j, "cpu_time_unknown", t->unknown);
+    joule_json_u64(j, "registrations_refused", t->refused);
+    put_parts(j, t);
+    joule_json_close_object(j);
+}
+
+void joule_ledger_print_json(FILE *out, const struct joule_ledger_view *v)
+{
+    struct joule_json j;
+
+    joule_json_begin(&j, out);
+    joule_json_string(&j, "node", v->node);
+    joule_json_null(&j, "error");
+    if (v->own)
+        joule_json_u64(&j, "only_user_id", v->uid);
+    else
+        joule_json_null(&j, "only_user_id");
+    joule_json_string(&j, "attribution",
+                      v->how_known ? joule_ledger_how(v->how) : NULL);
+    joule_json_i64(&j, "sample_ns", v->mono_ns);
+    joule_json_i64(&j, "sample_wall_ns", v->wall_ns);
+    joule_json_i64(&j, "age_ns", v->age_ns);
+    joule_json_bool(&j, "stale", v->stale);
+    joule_json_array(&j, "jobs");
+    for (size_t i = 0; i < v->job_count; i++)
+        put_job(&j, v, &v->job[i]);
+    joule_json_close_array(&j);
+    if (v->own)
+        joule_json_null(&j, "totals");
+    else
+        joule_ledger_put_totals(&j, &v->totals);
+    joule_json_end(&j);
+}
+
+void joule_ledger_print_json_error(FILE *out, const char *text)
+{
+    struct joule_json j;
+
+    joule_json_begin(&j, out);
+    joule_json_string(&j, "error", text);
+    joule_json_end(&j);
+}
