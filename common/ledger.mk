@@ -19,4 +19,5 @@ libjoule_la_SOURCES += \
 	common/cgroup/hierarchy.c common/cgroup/hierarchy.h \
 	common/cgroup/processes.c common/cgroup/processes.h \
 	common/cgroup/usage.c common/cgroup/usage.h \
-	common/sampler/book.c common/sampler/book.h
+	common/sampler/book.c common/sampler/book.h \
+	common/sampler/clerk.c common/sampler/clerk.h

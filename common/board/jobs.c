@@ -76,6 +76,21 @@ static uint64_t add_up(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* At most what its CPUs could have done while it was there: it may have ended
+ * long before the interval did, while slurmd was away. */
+static uint64_t unknown_ns(const struct joule_jobs_step *step)
+{
+    uint64_t cpus = step->row->cpu_count ? step->row->cpu_count
+                                         : step->row->job_cpu_count;
+    int64_t ns = step->to_ns - step->from_ns;
+
+    if (!step->cpu_unknown || ns <= 0)
+        return 0;
+    if (cpus == 0 || (uint64_t)ns > UINT64_MAX / cpus)
+        return UINT64_MAX;
+    return cpus * (uint64_t)ns;
+}
+
 void joule_jobs_add(struct joule_jobs *j, const struct joule_jobs_step *step)
 {
     size_t i = find_job(j, step->row->job), s = j->step_count++;
@@ -103,7 +118,7 @@ void joule_jobs_add(struct joule_jobs *j, const struct joule_jobs_step *step)
     if (step->row->job_cpu_count > c->cpu_count)
         c->cpu_count = step->row->job_cpu_count;
     c->cpu_ns = add_up(c->cpu_ns, step->cpu_ns);
-    c->cpu_unknown |= step->cpu_unknown;
+    c->unknown_ns = add_up(c->unknown_ns, unknown_ns(step));
     for (size_t w = 0; w < j->words; w++)
         cpus[w] |= step->cpus[w];
     if (!step->part_ns)

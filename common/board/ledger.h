@@ -206,9 +206,6 @@ int joule_ledger_ask(struct joule_ledger *ledger, int64_t timeout_ns);
  * be answered with it. */
 uint32_t joule_ledger_asked(struct joule_ledger *ledger);
 
-/* Tickets that have been answered, by whatever sampler. */
-uint32_t joule_ledger_answered(struct joule_ledger *ledger);
-
 /* Sleep until a ticket beyond [answered] is asked for, joule_ledger_wake is
  * called or [timeout_ns] have passed.  true: there is one. */
 bool joule_ledger_wait(struct joule_ledger *ledger, uint32_t answered,

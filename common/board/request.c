@@ -82,11 +82,6 @@ uint32_t joule_ledger_asked(struct joule_ledger *l)
     return atomic_load(&l->head->asked);
 }
 
-uint32_t joule_ledger_answered(struct joule_ledger *l)
-{
-    return atomic_load(&l->head->answered);
-}
-
 bool joule_ledger_wait(struct joule_ledger *l, uint32_t answered,
                        int64_t timeout_ns)
 {

@@ -201,6 +201,21 @@ static uint64_t capacity(const struct joule_splitter *s, size_t claim,
     return ns < JOULE_SPLIT_NS_MAX ? (uint64_t)ns : JOULE_SPLIT_NS_MAX;
 }
 
+/* What a claim may have used in a part beyond what is known. */
+static uint64_t unknown(const struct joule_splitter *s,
+                        const struct joule_claim *c, size_t claim, size_t part,
+                        int64_t interval_ns)
+{
+    uint64_t most = capacity(s, claim, part, interval_ns);
+    uint64_t ns = s->whole[claim] ? scaled(cut(c->unknown_ns),
+                                           s->held[part][claim],
+                                           s->whole[claim])
+                                  : 0;
+
+    most = most > s->weight[claim] ? most - s->weight[claim] : 0;
+    return ns < most ? ns : most;
+}
+
 /* s->weight: CPU time of all claims in a part, and last that of the system. */
 static void weigh_time(struct joule_splitter *s, size_t part,
                        struct joule_split_part *p, int64_t interval_ns,
@@ -212,13 +227,9 @@ static void weigh_time(struct joule_splitter *s, size_t part,
     uint64_t *guess = s->result;
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t most = capacity(s, i, part, interval_ns);
-
         s->weight[i] = used(s, &claims[i], i, part);
         sum += s->weight[i];
-        guess[i] = 0;
-        if (claims[i].cpu_unknown && most > s->weight[i])
-            guess[i] = most - s->weight[i];
+        guess[i] = unknown(s, &claims[i], i, part, interval_ns);
         room += guess[i];
     }
     s->weight[count] = 0;

@@ -53,7 +53,7 @@ struct joule_claim {
     int64_t present_ns;      /* part of the interval that it was there */
     uint64_t cpu_ns;         /* CPU time it is known to have used */
     const uint64_t *part_ns; /* the same in each part; NULL: by its CPUs */
-    bool cpu_unknown;        /* it may have used more than cpu_ns */
+    uint64_t unknown_ns;     /* that it may have used beyond it, at most */
 };
 
 /* What a job is charged, all parts together. */

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/thread.h"
-#include "common/board/userview.h"
-#include "common/sampler/book.h"
+#include "common/sampler/clerk.h"
 #include "common/sampler/watch.h"
 
 /* Deep enough for the host's logging. */
@@ -26,9 +25,6 @@
  * before stays. */
 #define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
 
-/* A ledger that cannot be had is tried again after so long. */
-#define BOOK_RETRY_NS (10 * JOULE_NS_PER_S)
-
 /* Each of them is said once, and once more when it is over. */
 enum problem {
     PROBLEM_BOARD, /* the board cannot be had, for another reason than that
@@ -37,9 +33,6 @@ enum problem {
                       fails now and then would fill the log */
     PROBLEM_STALE, /* a counter no longer moves */
     PROBLEM_NEVER, /* nothing has ever moved */
-    PROBLEM_BOOK,  /* the ledger cannot be had */
-    PROBLEM_FAULT, /* an interval of the ledger does not add up */
-    PROBLEM_VIEW,  /* users cannot be shown what is theirs */
     PROBLEM_COUNT,
 };
 
@@ -48,17 +41,10 @@ struct joule_sampler {
     char *node;
     _Atomic(struct joule_board *) board; /* NULL until it is ours to write;
                                             then it stays */
-    pid_t pid; /* of the process that has the thread */
+    pid_t pid; /* of the process that has the threads */
     pthread_t thread;
-    pthread_mutex_t lock; /* guards stop and book for who stops the thread */
-    pthread_cond_t wake;
-    bool stop;
-    struct joule_book *book; /* the thread's; NULL: there is none */
-    struct joule_userview *view; /* of it; NULL: there is none */
-    int64_t book_tried_ns;
-    uint32_t answered;   /* tickets of the ledger */
-    unsigned may_answer; /* samples that may be taken at once */
-    int64_t earned_ns;   /* when that grew last */
+    atomic_bool stop;
+    struct joule_clerk *clerk;
     int64_t begun_ns;
     int64_t power_ns;  /* counters: power is the mean since then */
     uint64_t power_uj; /* the total then */
@@ -259,112 +245,19 @@ static void ask_power(struct joule_sampler *s)
     publish_power(s);
 }
 
-static void set_book(struct joule_sampler *s, struct joule_book *book)
-{
-    pthread_mutex_lock(&s->lock);
-    s->book = book;
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void open_view(struct joule_sampler *s)
-{
-    struct joule_userview_options opt = {
-        .period_ns = s->opt.user_period_ns,
-        .sample_period_ns = s->opt.period_ns,
-        .attribution = s->opt.attribution,
-    };
-    struct joule_error err;
-
-    s->view = joule_userview_create(s->opt.root_fd, s->node, &opt, &err);
-    if (!s->view && say_once(s, PROBLEM_VIEW))
-        tell(s, JOULE_EVENT_INFO, "joule ledger is for root alone: %s",
-             err.text);
-}
-
-static void open_book(struct joule_sampler *s, int64_t now_ns)
-{
-    struct joule_book_options opt = {
-        .source = s->opt.source,
-        .root_fd = s->opt.root_fd,
-        .node = s->node,
-        .attribution = s->opt.attribution,
-        .idle_uw = s->opt.idle_uw,
-        .no_extend = s->opt.no_extend,
-    };
-    struct joule_book *book;
-    struct joule_error err;
-
-    if (s->book_tried_ns && now_ns - s->book_tried_ns < BOOK_RETRY_NS)
-        return;
-    s->book_tried_ns = now_ns;
-    book = joule_book_create(&opt, &err);
-    if (book) {
-        /* Who asked another slurmd is answered by the first sample. */
-        s->answered = joule_ledger_answered(joule_book_ledger(book));
-        s->may_answer = JOULE_SAMPLER_ASKED_AT_ONCE;
-        set_book(s, book);
-        open_view(s);
-    } else if (say_once(s, PROBLEM_BOOK)) {
-        tell(s, JOULE_EVENT_PROBLEM,
-             "the energy of the node cannot be divided among its jobs: %s",
-             err.text);
-    }
-}
-
-static void show_users(struct joule_sampler *s, int64_t mono_ns)
-{
-    const struct joule_row *rows;
-    struct joule_error err;
-    size_t count;
-
-    if (!s->view)
-        return;
-    rows = joule_book_rows(s->book, &count);
-    if (joule_userview_publish(s->view, rows, count, mono_ns,
-                               joule_clock_wall_ns(s->opt.clock), &err) < 0 &&
-        say_once(s, PROBLEM_VIEW))
-        tell(s, JOULE_EVENT_PROBLEM, "%s", err.text);
-}
-
-/* Charge up to now, and answer who has asked for it by [ticket]. */
-static void keep_book(struct joule_sampler *s, uint32_t ticket)
-{
-    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
-    const struct joule_ledger_totals *totals;
-
-    if (!s->book)
-        return;
-    totals = joule_book_sample(s->book, &s->snapshot, now_ns);
-    joule_ledger_answer(joule_book_ledger(s->book), ticket);
-    s->answered = ticket;
-    if (totals)
-        show_users(s, totals->mono_ns);
-    if (totals && totals->faults > 0 && say_once(s, PROBLEM_FAULT))
-        tell(s, JOULE_EVENT_PROBLEM,
-             "the ledger does not add up: %" PRIu64 " of %" PRIu64
-             " intervals, please report this",
-             totals->faults, totals->intervals);
-}
-
 static void take_sample(struct joule_sampler *s, bool is_asked)
 {
-    bool is_power = joule_source_is_power(s->opt.source);
-    uint32_t ticket = 0;
+    uint32_t tickets;
 
-    if (!s->book)
-        open_book(s, joule_clock_mono_ns(s->opt.clock));
-    if (!is_power || !is_asked) {
-        if (s->book)
-            ticket = joule_ledger_asked(joule_book_ledger(s->book));
-        if (is_power)
-            ask_power(s);
-        else
-            read_counters(s, is_asked);
+    if (joule_source_is_power(s->opt.source)) {
+        ask_power(s);
+        /* Its energy is carried on from the measurement to now. */
+        tickets = joule_clerk_tickets(s->clerk);
+    } else {
+        tickets = joule_clerk_tickets(s->clerk);
+        read_counters(s, is_asked);
     }
-    /* A power may have taken long: who has asked meanwhile is answered too. */
-    if (is_power && s->book)
-        ticket = joule_ledger_asked(joule_book_ledger(s->book));
-    keep_book(s, ticket);
+    joule_clerk_sample(s->clerk, &s->snapshot, tickets);
 }
 
 /* Go on with the total of this boot, or begin one. */
@@ -440,93 +333,19 @@ static bool is_later(const struct timespec *a, struct timespec b)
            (a->tv_sec == b.tv_sec && a->tv_nsec > b.tv_nsec);
 }
 
-static int64_t left_ns(const struct timespec *deadline)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (deadline->tv_sec - now.tv_sec) * JOULE_NS_PER_S + deadline->tv_nsec -
-           now.tv_nsec;
-}
-
-static bool is_stopped(struct joule_sampler *s)
-{
-    bool stop;
-
-    pthread_mutex_lock(&s->lock);
-    stop = s->stop;
-    pthread_mutex_unlock(&s->lock);
-    return stop;
-}
-
-/* Sleep until *deadline or until told to stop. */
-static void sleep_until(struct joule_sampler *s,
-                        const struct timespec *deadline)
-{
-    pthread_mutex_lock(&s->lock);
-    while (!s->stop &&
-           pthread_cond_timedwait(&s->wake, &s->lock, deadline) == 0)
-        continue;
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* Whether a sample that was asked for may be taken now. */
-static bool may_answer(struct joule_sampler *s)
-{
-    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
-    int64_t earned = (now_ns - s->earned_ns) / JOULE_SAMPLER_ASKED_NS;
-
-    if (earned > 0) {
-        s->may_answer = s->may_answer + earned < JOULE_SAMPLER_ASKED_AT_ONCE
-                            ? s->may_answer + (unsigned)earned
-                            : JOULE_SAMPLER_ASKED_AT_ONCE;
-        s->earned_ns = now_ns;
-    }
-    if (s->may_answer == 0)
-        return false;
-    s->may_answer--;
-    return true;
-}
-
-enum wake { WAKE_STOP, WAKE_ASKED, WAKE_PERIOD };
-
-static enum wake wait_until(struct joule_sampler *s,
-                            const struct timespec *deadline)
-{
-    int64_t ns;
-
-    while (!is_stopped(s)) {
-        ns = left_ns(deadline);
-        if (ns <= 0)
-            return WAKE_PERIOD;
-        if (!s->book) {
-            sleep_until(s, deadline);
-        } else if (joule_ledger_wait(joule_book_ledger(s->book), s->answered,
-                                     ns)) {
-            if (is_stopped(s))
-                break;
-            if (may_answer(s))
-                return WAKE_ASKED;
-            ns = ns < JOULE_SAMPLER_ASKED_NS ? ns : JOULE_SAMPLER_ASKED_NS;
-            nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-        }
-    }
-    return WAKE_STOP;
-}
-
 static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
     bool is_power = joule_source_is_power(s->opt.source);
     int64_t wait_ns = is_power ? 0 : s->opt.period_ns;
-    enum wake wake = WAKE_PERIOD;
     struct timespec deadline, now;
+    bool asked = false;
     struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     for (;;) {
-        if (wake == WAKE_PERIOD) {
+        if (!asked) {
             deadline = later(deadline, wait_ns);
             wait_ns = s->opt.period_ns;
         }
@@ -534,11 +353,11 @@ static void *sampler_main(void *arg)
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;
-        wake = wait_until(s, &deadline);
-        if (wake == WAKE_STOP)
+        asked = joule_clerk_wait(s->clerk, &deadline);
+        if (s->stop)
             break;
         if (acquire_board(s, &err))
-            take_sample(s, wake == WAKE_ASKED);
+            take_sample(s, asked);
         else if (errno != EWOULDBLOCK && say_once(s, PROBLEM_BOARD))
             tell(s, JOULE_EVENT_PROBLEM, "energy is unknown on this node: %s",
                  err.text);
@@ -558,7 +377,6 @@ static int start_thread(struct joule_sampler *s, struct joule_error *err)
     if (rc)
         return joule_error_set(err, rc, "cannot start the sampler thread: %s",
                                strerror(rc));
-    s->pid = getpid();
     return 0;
 }
 
@@ -566,25 +384,13 @@ static void sampler_free(struct joule_sampler *s)
 {
     int saved = errno;
 
-    joule_userview_destroy(s->view);
-    joule_book_destroy(s->book);
+    joule_clerk_destroy(s->clerk, s->pid == getpid());
     joule_board_destroy(s->board);
     if (s->opt.root_fd >= 0)
         close(s->opt.root_fd);
     free(s->node);
     free(s);
     errno = saved;
-}
-
-static void init_locks(struct joule_sampler *s)
-{
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 struct joule_sampler *
@@ -601,8 +407,10 @@ joule_sampler_create(const struct joule_sampler_options *opt,
     s->opt.root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
     s->node = strdup(opt->node);
     s->opt.node = s->node;
-    init_locks(s);
-    if (s->opt.root_fd < 0 || !s->node) {
+    s->pid = getpid();
+    if (s->opt.root_fd >= 0 && s->node)
+        s->clerk = joule_clerk_create(&s->opt);
+    if (!s->clerk) {
         joule_error_set(err, errno, "cannot start the sampler: %s",
                         strerror(errno));
         goto fail;
@@ -628,15 +436,9 @@ void joule_sampler_destroy(struct joule_sampler *s)
     if (s->pid == getpid()) {
         if (joule_source_is_power(s->opt.source))
             s->opt.source->ops->interrupt(s->opt.source);
-        pthread_mutex_lock(&s->lock);
         s->stop = true;
-        pthread_cond_signal(&s->wake);
-        if (s->book)
-            joule_ledger_wake(joule_book_ledger(s->book));
-        pthread_mutex_unlock(&s->lock);
+        joule_clerk_wake(s->clerk);
         pthread_join(s->thread, NULL);
-        pthread_cond_destroy(&s->wake);
-        pthread_mutex_destroy(&s->lock);
     }
     sampler_free(s);
 }

@@ -24,7 +24,8 @@ tests_unit_test_charge_LDFLAGS = $(FAIL_CALLOC)
 tests_unit_test_charge_random_SOURCES = tests/unit/test_charge_random.c \
 	tests/unit/dice.h
 
-tests_unit_test_book_SOURCES = tests/unit/test_book.c tests/unit/fake.h
+tests_unit_test_book_SOURCES = tests/unit/test_book.c tests/unit/fake.h \
+	tests/unit/fake_power.h
 
 tests_unit_test_cores_SOURCES = tests/unit/test_cores.c tests/unit/fail.h
 tests_unit_test_cores_LDFLAGS = $(FAIL_CALLOC)

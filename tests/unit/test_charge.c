@@ -302,6 +302,29 @@ START_TEST(test_cpu_time_that_cannot_be_read)
 }
 END_TEST
 
+/* slurmd was away for six seconds, and the step for the last five of them: it is
+ * charged what it can have used in the first. */
+START_TEST(test_a_step_that_ended_unseen)
+{
+    unsigned a, b;
+    uint64_t owner;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_EXTERN, 0x1, 1);
+    b = add(1, JOULE_STEP_NUMBERED, 0x1, 1);
+    second(40 * J, 0);
+    ck_assert_uint_eq(row(a).job_uj, 10 * J);
+    owner = usage[b].owner;
+    joule_ledger_end(stepd, b, owner, sample.mono_ns + S);
+    joule_ledger_release(stepd, b, owner);
+    usage[b].owner = 0;
+    sample.mono_ns += 5 * S;
+    second(240 * J + 240 * J, 24 * (uint64_t)S);
+    ck_assert_uint_eq(row(a).job_uj, 10 * J + 60 * J + 10 * J);
+    ck_assert_uint_eq(row(a).state, JOULE_ROW_RUNNING);
+}
+END_TEST
+
 START_TEST(test_packages)
 {
     uint64_t a_ns[2] = {0}, b_ns[2] = {0};
@@ -415,6 +438,7 @@ int main(void)
     tcase_add_test(tc, test_restart);
     tcase_add_test(tc, test_a_process_that_dies);
     tcase_add_test(tc, test_cpu_time_that_cannot_be_read);
+    tcase_add_test(tc, test_a_step_that_ended_unseen);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);
     tcase_add_test(tc, test_what_cannot_be);

@@ -850,6 +850,14 @@ START_TEST(drive_cgroup)
 }
 END_TEST
 
+static void meter_line(struct sim_wattmeter *meter, int64_t mono_ns,
+                       int64_t wall_ns, uint64_t node_nj)
+{
+    const struct sim_energy e = {.node_nj = node_nj};
+
+    sim_wattmeter_line(meter, mono_ns, wall_ns, &e);
+}
+
 START_TEST(wattmeter_integral)
 {
     char *path = tmp_file("");
@@ -860,9 +868,9 @@ START_TEST(wattmeter_integral)
     FILE *f;
 
     ck_assert_msg(meter != NULL, "%s", err.text);
-    sim_wattmeter_line(meter, 1000, 5, 0);
-    sim_wattmeter_line(meter, 2000, 6, 100999);
-    sim_wattmeter_line(meter, 4000, 7, 500000);
+    meter_line(meter, 1000, 5, 0);
+    meter_line(meter, 2000, 6, 100999);
+    meter_line(meter, 4000, 7, 500000);
     ck_assert_int_eq(sim_wattmeter_destroy(meter), 0);
     f = fopen(path, "a+");
     ck_assert_int_gt(fread(text, 1, sizeof(text) - 1, f), 0);

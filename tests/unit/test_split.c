@@ -195,7 +195,7 @@ START_TEST(test_cpu_time_that_is_not_known)
     struct joule_claim c[] = {job(&a, S), job(&b, 0)};
     struct joule_split_part p = part(90 * J, 0, 3 * S);
 
-    c[1].cpu_unknown = true;
+    c[1].unknown_ns = UINT64_MAX;
     run(all, CPUTIME, p, c, 2);
     ck_assert_uint_eq(share[0].active_uj, 30 * J);
     ck_assert_uint_eq(share[1].active_uj, 60 * J);
@@ -204,6 +204,11 @@ START_TEST(test_cpu_time_that_is_not_known)
     run(all, CPUTIME, p, c, 2);
     ck_assert_uint_eq(share[1].active_uj, 60 * J);
     ck_assert_uint_eq(rest.system_uj, 30 * J);
+    c[1].unknown_ns = S / 2;
+    run(all, CPUTIME, p, c, 2);
+    ck_assert_uint_eq(share[1].active_uj, 15 * J);
+    ck_assert_uint_eq(rest.system_uj, 75 * J);
+    c[1].unknown_ns = UINT64_MAX;
     /* The node's is not known either. */
     p.busy_known = false;
     c[0].cpu_ns = S;
@@ -275,7 +280,7 @@ START_TEST(test_extremes)
 
     for (size_t i = 0; i < MAX; i++) {
         c[i] = job(&all, UINT64_MAX);
-        c[i].cpu_unknown = i % 3 == 0;
+        c[i].unknown_ns = i % 3 == 0 ? UINT64_MAX : 0;
         c[i].cpu_count = UINT32_MAX;
     }
     run(all, CPUTIME, p, c, MAX);
@@ -313,7 +318,8 @@ START_TEST(test_splits_at_random)
                 .cpu_count = (uint32_t)dice(&seed, 80),
                 .present_ns = (int64_t)dice(&seed, 2 * (uint64_t)S) - S / 4,
                 .cpu_ns = dice64(&seed) >> dice(&seed, 64),
-                .cpu_unknown = dice(&seed, 5) == 0,
+                .unknown_ns = dice(&seed, 5) ? 0
+                                             : dice64(&seed) >> dice(&seed, 64),
             };
         }
         run(node, how, p, c, n);
