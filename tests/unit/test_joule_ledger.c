@@ -217,18 +217,21 @@ START_TEST(test_text)
     publish_ledger("n1");
     must_collect("n1", NULL);
     report(joule_ledger_print_text);
-    must_say("Node n1: attribution alloc, since 2023-11-14 22:11:40");
-    must_say("last sample 0.5 s ago\n");
-    must_say("         9 job         4000000          2    89.5 s     30.00 J"
-             "      23.0 W  50.0 %\n");
-    must_say("           extern                       1    89.5 s     1.000 J"
-             "       1.0 W   1.7 %\n");
-    must_say("           0                            1    60.0 s     3.000 J"
-             "           -   5.0 %  ended\n");
+    must_say("Node n1: attribution alloc, last sample 0.5 s ago\n"
+             "Charged since 2023-11-14 22:11:40 (99.5 s)\n");
+    must_say(
+        "       9 job         4000000       2   89.5 s    30.00 J    23.0 W"
+        "  50.0 %\n");
+    must_say("         extern                    1   89.5 s    1.000 J     1.0 W"
+             "   1.7 %\n");
+    must_say("         0                         1   60.0 s    3.000 J         -"
+             "   5.0 % ended\n");
     must_say("(earlier)");
-    must_say("4.000 J of it by steps that are no more");
-    must_say("= jobs + unallocated + system\n");
-    must_say("Learned idle power: not known yet");
+    must_say("jobs (4.000 J of it by steps that are gone) ");
+    must_say("\nunallocated (CPUs that no job has) ");
+    must_say("\nnode (the sum)                                   60.00 J   "
+             "123.5 W 100.0 %\n");
+    must_say("Learned idle power: not known until the node has been");
     must_not_say("add up");
     must_not_say("STALE");
     free(text);
@@ -291,10 +294,10 @@ START_TEST(test_what_is_not_well)
     ck_assert(!joule_ledger_good(view));
     report(joule_ledger_print_text);
     must_say("attribution not known");
-    must_say("last sample 4.0 s ago: STALE");
+    must_say("last sample 4.0 s ago\nSTALE: ");
     must_say("charged more than once");
     must_say("6.000 J");
-    must_say("package 1 of 2 20.0 W, package 2 of 2 not known yet");
+    must_say("package 1 of 2 20.0 W, package 2 of 2 not known yet\n");
     must_say("2 intervals did not add up");
     must_say("3 times a counter of CPU time went back");
     must_say("4 times the CPU time of a step was not known");

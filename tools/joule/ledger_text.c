@@ -9,7 +9,10 @@
 #include "tools/joule/text.h"
 
 #define CELL       24
-#define USER_WIDTH 12
+#define USER_WIDTH 10
+
+/* A line comes to 80 columns with the word "ended" at its end. */
+#define SUM_WIDTH 45
 
 /* Four digits, for a table; --json has them all. */
 static const char *energy_text(uint64_t uj, char buf[CELL])
@@ -78,11 +81,13 @@ static const char *user_text(uint32_t uid)
     return memory[at].name;
 }
 
-/* Padded to a width; the name comes from outside. */
-static void put_user(FILE *out, const char *name)
+/* The first columns.  A user's name comes from outside. */
+static void put_names(FILE *out, const char *job, const char *step,
+                      const char *user)
 {
-    joule_text_put(out, name);
-    for (size_t length = strlen(name); length < USER_WIDTH; length++)
+    fprintf(out, "%8s %-11s ", job, step);
+    joule_text_put(out, user);
+    for (size_t length = strlen(user); length < USER_WIDTH; length++)
         putc(' ', out);
 }
 
@@ -96,16 +101,17 @@ static void print_head(FILE *out, const struct joule_ledger_view *v)
 
     fputs("Node ", out);
     joule_text_put(out, v->node);
-    fprintf(out, ": attribution %s",
-            v->how_known ? joule_ledger_how(v->how) : "not known");
-    if (!v->own) {
-        if (localtime_r(&wall, &tm))
-            strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-        fprintf(out, ", since %s (%s)", when,
-                span_text(t->begun_ns, v->mono_ns, span));
-    }
-    fprintf(out, ", last sample %.1f s ago%s\n", (double)v->age_ns / 1e9,
-            v->stale ? ": STALE, slurmd does not measure now" : "");
+    fprintf(out, ": attribution %s, last sample %.1f s ago\n",
+            v->how_known ? joule_ledger_how(v->how) : "not known",
+            (double)v->age_ns / 1e9);
+    if (v->stale)
+        fputs("STALE: slurmd does not measure now\n", out);
+    if (v->own)
+        return;
+    if (localtime_r(&wall, &tm))
+        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+    fprintf(out, "Charged since %s (%s)\n", when,
+            span_text(t->begun_ns, v->mono_ns, span));
 }
 
 /* The columns behind STEP and USER; users have no share. */
@@ -113,7 +119,7 @@ static void put_figures(FILE *out, const struct joule_ledger_view *v,
                         const char *cpus, const char *span, const char *energy,
                         const char *power, const char *share)
 {
-    fprintf(out, " %5s %9s %11s %11s", cpus, span, energy, power);
+    fprintf(out, " %4s %8s %10s %9s", cpus, span, energy, power);
     if (!v->own)
         fprintf(out, " %7s", share);
 }
@@ -130,7 +136,7 @@ static void put_charge(FILE *out, const struct joule_ledger_view *v,
         span_text(began_ns, ended ? ended_ns : v->mono_ns, span);
     put_figures(out, v, cpus, span, energy_text(uj, energy),
                 ended ? "-" : power_text(mw, power), share_text(v, uj, share));
-    fputs(ended ? "  ended\n" : "\n", out);
+    fputs(ended ? " ended\n" : "\n", out);
 }
 
 static void print_job(FILE *out, const struct joule_ledger_view *v,
@@ -139,63 +145,81 @@ static void print_job(FILE *out, const struct joule_ledger_view *v,
     const struct joule_ledger_line *line = &v->line[job->first];
     char energy[CELL], share[CELL], step[JOULE_STEP_TEXT_MAX];
 
-    fprintf(out, "%10u %-11s ", (unsigned)line->row.job, "job");
-    put_user(out, user_text(line->uid));
+    snprintf(step, sizeof(step), "%u", (unsigned)line->row.job);
+    put_names(out, step, "job", user_text(line->uid));
     put_charge(out, v, job->cpu_count, job->began_ns, job->ended_ns, job->uj,
                job->mw, !job->runs);
     for (size_t i = 0; i < job->count; i++) {
         const struct joule_user_row *row = &line[i].row;
 
-        fprintf(out, "%10s %-11s %-*s", "", joule_ledger_step(row, step),
-                USER_WIDTH, "");
+        put_names(out, "", joule_ledger_step(row, step), "");
         put_charge(out, v, row->cpu_count, row->began_ns, row->ended_ns,
                    row->uj, row->mw, row->state == JOULE_ROW_ENDED);
     }
     if (job->uj_gone == 0)
         return;
-    fprintf(out, "%10s %-11s %-*s", "", "(earlier)", USER_WIDTH, "");
+    put_names(out, "", "(earlier)", "");
     put_figures(out, v, "", "", energy_text(job->uj_gone, energy), "",
                 share_text(v, job->uj_gone, share));
     putc('\n', out);
 }
 
 static void print_sum(FILE *out, const struct joule_ledger_view *v,
-                      const char *name, uint64_t uj, const char *power,
-                      const char *remark)
+                      const char *name, uint64_t uj, const char *power)
 {
     char energy[CELL], share[CELL];
 
-    fprintf(out, "%-52s%11s %11s %7s%s%s\n", name, energy_text(uj, energy),
-            power, share_text(v, uj, share), *remark ? "  " : "", remark);
+    fprintf(out, "%-*s %10s %9s %7s\n", SUM_WIDTH, name,
+            energy_text(uj, energy), power, share_text(v, uj, share));
+}
+
+/* What unallocated energy is, by the rule. */
+static const char *unallocated_text(const struct joule_ledger_view *v)
+{
+    if (!v->how_known)
+        return "unallocated";
+    switch (v->how) {
+    case JOULE_ATTRIBUTION_CPUTIME:
+        return "unallocated (idle CPUs that no job has)";
+    case JOULE_ATTRIBUTION_ALLOC:
+        return "unallocated (CPUs that no job has)";
+    case JOULE_ATTRIBUTION_NODE:
+        return "unallocated (while no job was there)";
+    }
+    return "unallocated";
 }
 
 static void print_sums(FILE *out, const struct joule_ledger_view *v)
 {
     const struct joule_ledger_totals *t = &v->totals;
-    char power[CELL], gone[CELL], remark[96] = "";
+    char power[CELL], gone[CELL], name[SUM_WIDTH + 1] = "jobs";
 
     if (t->gone_uj)
-        snprintf(remark, sizeof(remark), "%s of it by steps that are no more",
+        snprintf(name, sizeof(name), "jobs (%s of it by steps that are gone)",
                  energy_text(t->gone_uj, gone));
     putc('\n', out);
-    print_sum(out, v, "jobs", t->jobs_uj, power_text(v->jobs_mw, power),
-              remark);
-    print_sum(out, v, "unallocated", t->unallocated_uj, "",
-              "idle CPUs that no job has");
-    print_sum(out, v, "system", t->system_uj, "",
-              "above idle, outside of all jobs");
+    print_sum(out, v, name, t->jobs_uj, power_text(v->jobs_mw, power));
+    print_sum(out, v, unallocated_text(v), t->unallocated_uj, "");
+    print_sum(out, v, "system (above idle, outside of all jobs)", t->system_uj,
+              "");
     if (t->multiple_uj)
-        print_sum(out, v, "charged more than once", t->multiple_uj, "",
-                  "to jobs that shared the node");
-    print_sum(out, v, "node", t->charged_uj, power_text(t->node_mw, power),
-              t->multiple_uj ? "= jobs + unallocated + system - more than once"
-                             : "= jobs + unallocated + system");
+        print_sum(out, v, "charged more than once, to be taken off",
+                  t->multiple_uj, "");
+    print_sum(out, v, "node (the sum)", t->charged_uj,
+              power_text(t->node_mw, power));
 }
 
 void joule_ledger_print_floor(FILE *out, const struct joule_ledger_totals *t)
 {
     char power[CELL];
+    size_t known = 0;
 
+    for (size_t p = 0; p < t->part_count; p++)
+        known += t->part[p].floor.floor_uw > 0;
+    if (known == 0) {
+        fputs("not known until the node has been idle for a minute", out);
+        return;
+    }
     for (size_t p = 0; p < t->part_count; p++) {
         const struct joule_floor *f = &t->part[p].floor;
 
@@ -233,7 +257,8 @@ static void print_remarks(FILE *out, const struct joule_ledger_view *v)
 void joule_ledger_print_text(FILE *out, const struct joule_ledger_view *v)
 {
     print_head(out, v);
-    fprintf(out, "\n%10s %-11s %-*s", "JOB", "STEP", USER_WIDTH, "USER");
+    putc('\n', out);
+    put_names(out, "JOB", "STEP", "USER");
     put_figures(out, v, "CPUS", "TIME", "ENERGY", "POWER", "SHARE");
     putc('\n', out);
     for (size_t i = 0; i < v->job_count; i++)

@@ -135,9 +135,10 @@ static void print_ledger(FILE *out, const struct joule_probe *p)
 
     fputs("\nLedger: whose energy it is\n", out);
     if (p->conf.config_known)
-        joule_report_row(out, "JouleAttribution", "%s",
-                         joule_ledger_how(
-                             (enum joule_attribution)p->conf.config.attribution));
+        joule_report_row(
+            out, "JouleAttribution", "%s",
+            joule_ledger_how(
+                (enum joule_attribution)p->conf.config.attribution));
     if (!s->present) {
         joule_report_row(out, "none", "%s", s->error.text);
         return;
@@ -155,6 +156,9 @@ static void print_ledger(FILE *out, const struct joule_probe *p)
                      "%.3f J: jobs %.3f, unallocated %.3f, system %.3f",
                      joules(t->charged_uj), joules(t->jobs_uj),
                      joules(t->unallocated_uj), joules(t->system_uj));
+    if (t->multiple_uj)
+        joule_report_row(out, "more than once", "%.3f J",
+                         joules(t->multiple_uj));
 }
 
 static void print_conf(FILE *out, const struct joule_probe *p)

@@ -119,7 +119,8 @@ static void judge_config(const struct joule_sharecheck *s,
         joule_finding_add(
             findings, JOULE_WARNING, "attribution", NULL, NULL,
             "slurmd divides by JouleAttribution=%s, but "
-            "acct_gather.conf says %s: restart slurmd",
+            "acct_gather.conf says %s: run "
+            "'scontrol reconfigure'",
             joule_ledger_how(s->how),
             joule_ledger_how((enum joule_attribution)config->attribution));
     for (size_t p = 0; p < t->part_count; p++) {
