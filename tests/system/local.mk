@@ -32,6 +32,8 @@ dist_check_SCRIPTS += \
 	tests/system/test_clock.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
+	tests/system/test_ledger.sh \
+	tests/system/test_ledger_series.sh \
 	tests/system/test_freqscore.sh \
 	tests/system/test_freqsim.sh \
 	tests/system/test_guest_cpufreq.sh \
