@@ -15,16 +15,17 @@ static int do_energy(void *context, char *arg, char *reply, size_t size,
 {
     struct sim_control *c = context;
     int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
-    uint64_t uj = sim_node_exact(c->node, mono_ns).node_nj / 1000;
+    struct sim_energy e = sim_node_exact(c->node, mono_ns);
     unsigned packages = c->node->machine->packages;
     size_t used;
 
     (void)arg;
     (void)err;
-    used = (size_t)snprintf(reply, size, "%" PRId64 " %" PRIu64, mono_ns, uj);
+    used = (size_t)snprintf(reply, size, "%" PRId64 " %" PRIu64, mono_ns,
+                            e.node_nj / 1000);
     for (unsigned i = 0; i < packages && used < size; i++)
         used += (size_t)snprintf(reply + used, size - used, " %" PRIu64,
-                                 sim_part(uj, i, packages));
+                                 sim_energy_package_uj(&e, i, packages));
     return 0;
 }
 
@@ -48,6 +49,7 @@ static int do_sync(void *context, char *arg, char *reply, size_t size,
 {
     struct sim_control *c = context;
     int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
+    struct sim_energy e = sim_node_exact(c->node, mono_ns);
 
     (void)arg;
     (void)reply;
@@ -55,7 +57,7 @@ static int do_sync(void *context, char *arg, char *reply, size_t size,
     if (!c->meter)
         return joule_error_set(err, ENOENT, "there is no wattmeter log");
     sim_wattmeter_line(c->meter, mono_ns, joule_clock_wall_ns(c->node->clock),
-                       sim_node_exact(c->node, mono_ns).node_nj);
+                       &e);
     if (sim_wattmeter_sync(c->meter))
         return joule_error_set(err, errno, "cannot write the log: %m");
     return 0;
@@ -180,6 +182,84 @@ static int do_cpu_khz(void *context, char *arg, char *reply, size_t size,
     return 0;
 }
 
+/* The number of a job, or "system". */
+static int job_parse(const char *text, uint32_t *ret_id)
+{
+    uint64_t id = SIM_JOB_SYSTEM;
+
+    if (strcmp(text, "system") && joule_parse_u64(text, 1, UINT32_MAX, &id))
+        return -1;
+    *ret_id = (uint32_t)id;
+    return 0;
+}
+
+static int no_jobs(struct joule_error *err)
+{
+    return joule_error_set(err, ENOENT, "no jobs are looked at (--jobs)");
+}
+
+static int do_intensity(void *context, char *arg, char *reply, size_t size,
+                        struct joule_error *err)
+{
+    struct sim_control *c = context;
+    char *intensity = arg;
+    const char *job = strsep(&intensity, " ");
+    uint32_t id;
+    int64_t ppm;
+
+    (void)reply;
+    (void)size;
+    if (!c->node->jobs)
+        return no_jobs(err);
+    if (!intensity || job_parse(job, &id) ||
+        sim_parse_fixed(intensity, 6, SIM_INTENSITY_MAX, &ppm))
+        return joule_error_set(err, EINVAL,
+                               "intensity takes a job's number, or \"system\", "
+                               "and 0 to 1000");
+    sim_node_update(c->node, joule_clock_mono_ns(c->node->clock));
+    if (sim_jobs_set_intensity(c->node->jobs, id, ppm))
+        return joule_error_set(err, errno, "out of memory");
+    return 0;
+}
+
+static int do_jobs(void *context, char *arg, char *reply, size_t size,
+                   struct joule_error *err)
+{
+    struct sim_control *c = context;
+    int64_t mono_ns = joule_clock_mono_ns(c->node->clock);
+    struct sim_energy e;
+    size_t used;
+
+    (void)arg;
+    if (!c->node->jobs)
+        return no_jobs(err);
+    sim_node_update(c->node, mono_ns);
+    sim_jobs_settle(c->node->jobs, mono_ns);
+    e = sim_node_exact(c->node, mono_ns);
+    used = (size_t)snprintf(reply, size, "%" PRId64 " %" PRIu64 " %" PRIu64,
+                            mono_ns, e.node_nj,
+                            sim_node_floor_nj(c->node, e.t_ns));
+    for (size_t i = 0; i < sim_jobs_count(c->node->jobs) && used < size; i++) {
+        const struct sim_job *job = sim_jobs_at(c->node->jobs, i);
+        char name[16] = "system";
+
+        if (job->id != SIM_JOB_SYSTEM)
+            snprintf(name, sizeof(name), "%" PRIu32, job->id);
+        if (job->seen)
+            used += (size_t)snprintf(reply + used, size - used,
+                                     "; %s %" PRIu64 " %" PRIu64 " %" PRIu64
+                                     " %" PRId64 " %" PRId64,
+                                     name, job->cpu_ns, sim_job_nj(job),
+                                     (uint64_t)(job->share_fj / SIM_FJ_PER_NJ),
+                                     job->first_ns, job->last_ns);
+    }
+    if (used >= size)
+        return joule_error_set(err, EMSGSIZE,
+                               "%zu jobs do not fit into an answer",
+                               sim_jobs_count(c->node->jobs));
+    return 0;
+}
+
 static int do_add_cgroup(void *context, char *arg, char *reply, size_t size,
                          struct joule_error *err)
 {
@@ -216,6 +296,11 @@ static const struct sim_command commands[] = {
     {"freq", "GHZ", do_freq, "another frequency from now on"},
     {"cpu-khz", "CPU KHZ ...", do_cpu_khz,
      "frequencies of single CPUs from now on"},
+    {"intensity", "JOB X", do_intensity,
+     "CPU time of a job (or \"system\") costs X times as much from now on"},
+    {"jobs", NULL, do_jobs,
+     "mono_ns node_nj floor_nj; and for the system and each job: name cpu_ns"
+     " nj share_nj first_ns last_ns"},
     {"add-cgroup", "PATH", do_add_cgroup, "count this cgroup too"},
     {"add-pid", "PID", do_add_pid, "count this process too"},
     {NULL, NULL, NULL, NULL},

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "tests/sim/cgroup.h"
 
 /* How often new descendants and gone cgroups are looked for: less often when
  * there are many to look at, so that the search stays below 1 % of a CPU. */
@@ -23,9 +24,8 @@
 #define PID_MAX (1 << 22)
 
 struct member {
-    char *path; /* the cgroup, or NULL */
-    int fd;     /* of the cgroup's counter, -1 while it is gone */
-    bool micro; /* the counter is cpu.stat, in us */
+    char *path;               /* the cgroup, or NULL */
+    struct sim_cgroup cgroup; /* not open while it is gone */
     pid_t pid;
     clockid_t clock;
     bool dead;       /* the process is gone for good */
@@ -34,9 +34,6 @@ struct member {
     uint64_t before; /* what earlier cgroups of that path used */
     uint64_t *each;  /* of a cgroup by host CPU, when it was last read */
 };
-
-/* Host CPUs whose time a cgroup tells; a line of them fits the buffer. */
-#define HOST_CPUS 1024
 
 struct sim_drive {
     struct member *members;
@@ -59,8 +56,7 @@ void sim_drive_destroy(struct sim_drive *drive)
     if (!drive)
         return;
     for (size_t i = 0; i < drive->count; i++) {
-        if (drive->members[i].fd >= 0)
-            close(drive->members[i].fd);
+        sim_cgroup_close(&drive->members[i].cgroup);
         free(drive->members[i].path);
         free(drive->members[i].each);
     }
@@ -83,7 +79,7 @@ static struct member *member_add(struct sim_drive *drive)
         drive->space = space;
     }
     m = &drive->members[drive->count++];
-    *m = (struct member){.fd = -1};
+    *m = (struct member){.cgroup = {.fd = -1}};
     return m;
 }
 
@@ -91,68 +87,28 @@ static struct member *member_add(struct sim_drive *drive)
 
 static int cgroup_open(struct member *m)
 {
-    static const struct {
-        const char *file;
-        bool micro;
-    } counters[] = {{"cpuacct.usage", false}, {"cpu.stat", true}};
-
-    for (size_t i = 0; i < 2; i++) {
-        char *file;
-
-        if (asprintf(&file, "%s/%s%s", m->path, counters[i].file,
-                     m->each && !i ? "_percpu" : "") < 0)
-            return -1;
-        m->fd = open(file, O_RDONLY | O_CLOEXEC);
-        free(file);
-        m->micro = counters[i].micro;
-        if (m->fd >= 0)
-            return 0;
-    }
-    return -1;
+    return sim_cgroup_open(&m->cgroup, AT_FDCWD, m->path, m->each);
 }
 
-static int cgroup_read(const struct member *m, uint64_t *ret_ns)
-{
-    char buf[64];
-    const char *number = buf;
-    ssize_t len = pread(m->fd, buf, sizeof(buf) - 1, 0);
-
-    if (len <= 0)
-        return -1;
-    buf[len] = '\0';
-    if (m->micro) {
-        if (strncmp(buf, "usage_usec ", 11))
-            return errno = EINVAL, -1;
-        number += 11;
-    }
-    if (*number < '0' || *number > '9')
-        return errno = EINVAL, -1;
-    *ret_ns = strtoull(number, NULL, 10) * (m->micro ? 1000 : 1);
-    return 0;
-}
-
-/* The same from a line of a number for each host CPU; what is more than at
- * the last time is added to the split, unless this is where it begins. */
+/* What is more than at the last time is added to the split, unless this is
+ * where it begins. */
 static int cgroup_read_each(struct sim_drive *drive, struct member *m,
                             bool begin, uint64_t *ret_ns)
 {
-    char buf[HOST_CPUS * 21], *number = buf, *end;
-    ssize_t len = pread(m->fd, buf, sizeof(buf) - 1, 0);
+    uint64_t now[SIM_CGROUP_CPUS];
+    size_t count;
 
-    if (len <= 0)
+    if (sim_cgroup_read_each(&m->cgroup, now, &count))
         return -1;
-    buf[len] = '\0';
     *ret_ns = 0;
-    for (unsigned cpu = 0; cpu < HOST_CPUS; cpu++, number = end) {
-        uint64_t ns = strtoull(number, &end, 10);
-
-        if (end == number)
-            break;
-        *ret_ns += ns;
-        if (!begin && ns > m->each[cpu])
-            drive->split[drive->map(drive->map_arg, cpu)] += ns - m->each[cpu];
-        if (ns > m->each[cpu])
-            m->each[cpu] = ns;
+    for (unsigned cpu = 0; cpu < count; cpu++) {
+        *ret_ns += now[cpu];
+        if (now[cpu] <= m->each[cpu])
+            continue;
+        if (!begin)
+            drive->split[drive->map(drive->map_arg, cpu)] +=
+                now[cpu] - m->each[cpu];
+        m->each[cpu] = now[cpu];
     }
     return 0;
 }
@@ -164,14 +120,12 @@ static int member_split(struct sim_drive *drive, struct member *m)
 
     if (!m->path || m->each)
         return 0;
-    if (m->micro)
+    if (m->cgroup.micro)
         return errno = ENOTSUP, -1;
-    m->each = calloc(HOST_CPUS, sizeof(*m->each));
+    m->each = calloc(SIM_CGROUP_CPUS, sizeof(*m->each));
     if (!m->each)
         return -1;
-    if (m->fd >= 0)
-        close(m->fd);
-    m->fd = -1;
+    sim_cgroup_close(&m->cgroup);
     if (!cgroup_open(m) && !cgroup_read_each(drive, m, true, &ns) &&
         ns > m->last)
         m->last = ns;
@@ -186,7 +140,7 @@ int sim_drive_add_cgroup(struct sim_drive *drive, const char *path,
     if (!m)
         return joule_error_set(err, ENOMEM, "out of memory");
     m->path = strdup(path);
-    if (m->path && !cgroup_open(m) && !cgroup_read(m, &m->first)) {
+    if (m->path && !cgroup_open(m) && !sim_cgroup_read(&m->cgroup, &m->first)) {
         m->last = m->first;
         if (!drive->split || !member_split(drive, m))
             return 0;
@@ -194,8 +148,7 @@ int sim_drive_add_cgroup(struct sim_drive *drive, const char *path,
     joule_error_set(err, errno,
                     "cgroup %s has no readable cpuacct.usage or cpu.stat: %m",
                     path);
-    if (m->fd >= 0)
-        close(m->fd);
+    sim_cgroup_close(&m->cgroup);
     free(m->path);
     free(m->each);
     drive->count--;
@@ -331,12 +284,12 @@ static void search(struct sim_drive *drive)
     for (size_t i = 0; i < drive->count; i++) {
         struct member *m = &drive->members[i];
 
-        if (!m->path || m->fd >= 0 || cgroup_open(m))
+        if (!m->path || m->cgroup.fd >= 0 || cgroup_open(m))
             continue;
         m->before += m->last - m->first;
         m->first = m->last = 0;
         if (m->each)
-            memset(m->each, 0, HOST_CPUS * sizeof(*m->each));
+            memset(m->each, 0, SIM_CGROUP_CPUS * sizeof(*m->each));
     }
 }
 
@@ -345,12 +298,11 @@ static void member_update(struct sim_drive *drive, struct member *m)
     uint64_t ns;
 
     if (m->path) {
-        if (m->fd < 0)
+        if (m->cgroup.fd < 0)
             return;
         if (m->each ? cgroup_read_each(drive, m, false, &ns)
-                    : cgroup_read(m, &ns)) {
-            close(m->fd);
-            m->fd = -1;
+                    : sim_cgroup_read(&m->cgroup, &ns)) {
+            sim_cgroup_close(&m->cgroup);
             return;
         }
     } else {

@@ -3,15 +3,19 @@ if HAVE_FUSE3
 noinst_PROGRAMS += tests/sim/nodesim
 
 sim_sources = \
+	tests/sim/cgroup.c tests/sim/cgroup.h \
 	tests/sim/command.c tests/sim/command.h \
 	tests/sim/control.c tests/sim/control.h \
 	tests/sim/cores.c tests/sim/cores.h \
 	tests/sim/drive.c tests/sim/drive.h \
+	tests/sim/jobs.c tests/sim/jobs.h \
+	tests/sim/jobtree.c tests/sim/jobtree.h \
 	tests/sim/load.c tests/sim/load.h \
 	tests/sim/machine.c tests/sim/machine.h \
 	tests/sim/model.c tests/sim/model.h \
 	tests/sim/node.c tests/sim/node.h \
 	tests/sim/number.c tests/sim/number.h \
+	tests/sim/procstat.c tests/sim/procstat.h \
 	tests/sim/registers.c tests/sim/registers.h \
 	tests/sim/talk.c tests/sim/talk.h \
 	tests/sim/wattmeter.c tests/sim/wattmeter.h
@@ -70,7 +74,8 @@ TESTS += tests/sim/freqsim-selftest.sh tests/sim/nodesim-selftest.sh
 
 if HAVE_CHECK
 freq_tests = tests/unit/test_freqsim tests/unit/test_freqsim_drivers
-node_tests = tests/unit/test_nodesim_cores tests/unit/test_nodesim_model
+node_tests = tests/unit/test_nodesim_cores tests/unit/test_nodesim_jobs \
+	tests/unit/test_nodesim_model
 check_PROGRAMS += $(freq_tests) $(node_tests)
 TESTS += $(freq_tests) $(node_tests)
 tests_unit_test_freqsim_SOURCES = $(freq_sources) \
@@ -86,6 +91,10 @@ tests_unit_test_nodesim_cores_SOURCES = $(sim_sources) \
 	tests/unit/test_nodesim_cores.c
 tests_unit_test_nodesim_cores_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_nodesim_cores_LDADD = libjoule.la $(CHECK_LIBS)
+tests_unit_test_nodesim_jobs_SOURCES = $(sim_sources) \
+	tests/unit/test_nodesim_jobs.c
+tests_unit_test_nodesim_jobs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_nodesim_jobs_LDADD = libjoule.la $(CHECK_LIBS)
 tests_unit_test_nodesim_model_SOURCES = $(sim_sources) \
 	tests/unit/test_nodesim_model.c
 tests_unit_test_nodesim_model_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

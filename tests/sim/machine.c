@@ -244,6 +244,14 @@ struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
     return m;
 }
 
+size_t sim_machine_host_cpu(const struct sim_machine *m, unsigned number)
+{
+    for (size_t i = 0; i < m->cpu_count; i++)
+        if (m->cpus[i].number == number)
+            return i;
+    return number % m->cpu_count;
+}
+
 void sim_machine_destroy(struct sim_machine *machine)
 {
     int saved = errno;

@@ -21,6 +21,8 @@ enum sim_filtering {
     SIM_FILTERING_ON,
 };
 
+#define SIM_PACKAGES_MAX 64
+
 #define SIM_DEFAULT UINT_MAX /* let the model's row decide */
 
 /* What was asked for; sim_machine_options_init fills in the defaults. */
@@ -70,6 +72,10 @@ void sim_machine_options_init(struct sim_machine_options *opt);
  */
 struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
                                        struct joule_error *err);
+/* A CPU of the host is the simulated one of its number, if there is one; else
+ * one of the others.  Its place in [cpus]. */
+size_t sim_machine_host_cpu(const struct sim_machine *m, unsigned number);
+
 /* NULL is a no-op. */
 void sim_machine_destroy(struct sim_machine *machine);
 

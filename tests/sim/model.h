@@ -8,8 +8,9 @@
  * The load is the idle floor, or a generator or trace in its place.  CPU
  * time is itself a cumulative counter, so the second term needs no sampling
  * rate.  That of CPUs with frequencies of their own is in cores.h in its
- * place.  The energy of the node is split evenly over its packages (and dies,
- * and cores), whichever CPU was busy.
+ * place; jobs (jobs.h) add what they cost.  The energy of the node is split
+ * evenly over its packages (and dies, and cores), whichever CPU was busy; that
+ * of jobs is the packages' where it was used.
  *
  * Times are ns since the model's start and come from the caller.
  */

@@ -12,6 +12,7 @@
 
 #include "common/base/parse.h"
 #include "tests/sim/fusemount.h"
+#include "tests/sim/procstat.h"
 
 #define FILE_SIZE INT64_C(0x100000000)
 #define READ_MAX  65536
@@ -21,8 +22,14 @@ struct sim_msrfs {
     struct sim_fusemount *mount;
 };
 
+/* An open "stat". */
+struct stat_text {
+    char *text;
+    size_t length;
+};
+
 /* The root is inode 1, CPU i of the machine has directory 2 + 2i and file
- * 3 + 2i. */
+ * 3 + 2i; "stat" is the file after the last CPU's. */
 static fuse_ino_t dir_ino(size_t cpu)
 {
     return 2 + 2 * cpu;
@@ -45,13 +52,27 @@ static const struct sim_machine *req_machine(fuse_req_t req)
     return fs->node->machine;
 }
 
-static bool ino_valid(fuse_req_t req, fuse_ino_t ino)
+static fuse_ino_t stat_ino(const struct sim_machine *m)
 {
-    return ino == FUSE_ROOT_ID || ino_cpu(ino) < req_machine(req)->cpu_count;
+    return dir_ino(m->cpu_count) + 1;
 }
 
-static struct stat ino_stat(fuse_ino_t ino)
+static bool ino_is_stat(fuse_req_t req, fuse_ino_t ino)
 {
+    return ino == stat_ino(req_machine(req));
+}
+
+static bool ino_valid(fuse_req_t req, fuse_ino_t ino)
+{
+    return ino == FUSE_ROOT_ID || ino_is_stat(req, ino) ||
+           ino_cpu(ino) < req_machine(req)->cpu_count;
+}
+
+static struct stat ino_stat(fuse_req_t req, fuse_ino_t ino)
+{
+    if (ino_is_stat(req, ino))
+        return (struct stat){
+            .st_ino = ino, .st_mode = S_IFREG | 0444, .st_nlink = 1};
     if (ino_is_dir(ino))
         return (struct stat){
             .st_ino = ino, .st_mode = S_IFDIR | 0755, .st_nlink = 2};
@@ -67,7 +88,12 @@ static void fs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct fuse_entry_param entry = {.ino = 0};
     uint64_t number;
 
-    if (parent == FUSE_ROOT_ID) {
+    if (parent == FUSE_ROOT_ID && !strcmp(name, "stat")) {
+        const struct sim_msrfs *fs = fuse_req_userdata(req);
+
+        if (sim_procstat_there(fs->node))
+            entry.ino = stat_ino(m);
+    } else if (parent == FUSE_ROOT_ID) {
         if (!joule_parse_u64(name, 0, UINT32_MAX, &number))
             for (size_t i = 0; i < m->cpu_count; i++)
                 if (m->cpus[i].number == number && m->cpus[i].online)
@@ -79,14 +105,14 @@ static void fs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         fuse_reply_err(req, ENOENT);
         return;
     }
-    entry.attr = ino_stat(entry.ino);
+    entry.attr = ino_stat(req, entry.ino);
     fuse_reply_entry(req, &entry);
 }
 
 static void fs_getattr(fuse_req_t req, fuse_ino_t ino,
                        struct fuse_file_info *fi)
 {
-    struct stat st = ino_stat(ino);
+    struct stat st = ino_stat(req, ino);
 
     (void)fi;
     if (ino_valid(req, ino))
@@ -136,7 +162,7 @@ static void fs_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
         if (!entry_ino)
             continue; /* an offline CPU */
-        st = ino_stat(entry_ino);
+        st = ino_stat(req, entry_ino);
         len = fuse_add_direntry(req, buf + used, size - used, name, &st,
                                 (off_t)at + 1);
         if (len > size - used)
@@ -154,7 +180,47 @@ static void fs_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         return;
     }
     fi->direct_io = 1;
+    if (ino_is_stat(req, ino)) {
+        struct stat_text *open = calloc(1, sizeof(*open));
+
+        if (!open) {
+            fuse_reply_err(req, ENOMEM);
+            return;
+        }
+        fi->fh = (uintptr_t)open;
+    }
     fuse_reply_open(req, fi);
+}
+
+static void fs_release(fuse_req_t req, fuse_ino_t ino,
+                       struct fuse_file_info *fi)
+{
+    struct stat_text *open = (struct stat_text *)(uintptr_t)fi->fh;
+
+    (void)ino;
+    if (open)
+        free(open->text);
+    free(open);
+    fuse_reply_err(req, 0);
+}
+
+static void stat_read(fuse_req_t req, struct stat_text *open, size_t size,
+                      off_t off)
+{
+    const struct sim_msrfs *fs = fuse_req_userdata(req);
+    size_t at = (size_t)off;
+
+    if (off == 0) {
+        free(open->text);
+        open->text = sim_procstat(fs->node, &open->length);
+    }
+    if (!open->text)
+        fuse_reply_err(req, ENOMEM);
+    else if (off < 0 || at >= open->length)
+        fuse_reply_buf(req, NULL, 0);
+    else
+        fuse_reply_buf(req, open->text + at,
+                       size < open->length - at ? size : open->length - at);
 }
 
 static void fs_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -164,7 +230,10 @@ static void fs_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
     uint64_t values[READ_MAX / 8];
     size_t count;
 
-    (void)fi;
+    if (ino_is_stat(req, ino)) {
+        stat_read(req, (struct stat_text *)(uintptr_t)fi->fh, size, off);
+        return;
+    }
     if (size % 8) {
         fuse_reply_err(req, EINVAL);
         return;
@@ -204,6 +273,7 @@ static const struct fuse_lowlevel_ops operations = {
     .getattr = fs_getattr,
     .readdir = fs_readdir,
     .open = fs_open,
+    .release = fs_release,
     .read = fs_read,
     .write = fs_write,
 };
@@ -219,8 +289,8 @@ struct sim_msrfs *sim_msrfs_create(const char *path, struct sim_node *node,
     }
     fs->node = node;
     fs->mount = sim_fusemount_create(
-        path, "fsname=nodesim,subtype=msr,default_permissions", &operations, fs,
-        err);
+        path, "fsname=nodesim,subtype=msr,default_permissions,allow_other",
+        &operations, fs, err);
     if (!fs->mount) {
         sim_msrfs_destroy(fs);
         return NULL;

@@ -7,6 +7,10 @@
  * register, any other size is EINVAL, an unknown register EIO.  Writing is
  * refused with EPERM.  Offline CPUs have no device.  The files are regular
  * ones of mode 0600 and 4 GiB: character devices cannot be served.
+ *
+ * Beside them, but in no list, is a file "stat" for everybody to read, if
+ * there is something to be told (procstat.h).  It shows the moment in which it
+ * is read from its beginning.
  */
 #ifndef SIM_MSRFS_H
 #define SIM_MSRFS_H

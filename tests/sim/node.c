@@ -29,17 +29,24 @@ void sim_node_clear(struct sim_node *node)
     sim_model_destroy(node->model);
     sim_drive_destroy(node->drive);
     sim_cores_destroy(node->cores);
+    sim_jobs_destroy(node->jobs);
     node->cores = NULL;
+    node->jobs = NULL;
     node->machine = NULL;
     node->model = NULL;
     node->drive = NULL;
 }
 
-static sim_fj cores_fj(const struct sim_node *node)
+/* What CPU time has cost, beside that of the model. */
+static sim_fj priced_fj(const struct sim_node *node)
 {
-    return node->cores
-               ? sim_cores_fj(node->cores, sim_drive_by_cpu(node->drive))
-               : 0;
+    sim_fj fj = 0;
+
+    if (node->cores)
+        fj += sim_cores_fj(node->cores, sim_drive_by_cpu(node->drive));
+    if (node->jobs)
+        fj += sim_jobs_fj(node->jobs);
+    return fj;
 }
 
 static void node_sample(struct sim_node *node, int64_t mono_ns)
@@ -50,11 +57,13 @@ static void node_sample(struct sim_node *node, int64_t mono_ns)
         return;
     node->sampled_step = step;
     node->cpu_ns = sim_drive_cpu_ns(node->drive, mono_ns);
+    if (node->jobs)
+        sim_jobs_update(node->jobs, mono_ns);
     if (mono_ns - node->newer.mono_ns >= SIM_POWER_NS) {
         node->older = node->newer;
         node->newer.mono_ns = mono_ns;
         node->newer.cpu_ns = node->cpu_ns;
-        node->newer.cores_fj = cores_fj(node);
+        node->newer.priced_fj = priced_fj(node);
     }
 }
 
@@ -66,36 +75,47 @@ int64_t sim_node_uw(struct sim_node *node, int64_t mono_ns)
     dt_ns = mono_ns - node->older.mono_ns;
     uw = sim_model_uw(node->model, mono_ns - node->start_ns,
                       node->cpu_ns - node->older.cpu_ns, dt_ns);
-    if (node->cores && dt_ns > 0)
-        uw +=
-            (int64_t)((cores_fj(node) - node->older.cores_fj) / (sim_fj)dt_ns);
+    if (dt_ns > 0)
+        uw += (int64_t)((priced_fj(node) - node->older.priced_fj) /
+                        (sim_fj)dt_ns);
     return uw;
 }
 
-static uint64_t node_nj(const struct sim_node *node, int64_t t_ns)
+uint64_t sim_node_floor_nj(const struct sim_node *node, int64_t t_ns)
 {
-    return sim_model_nj(node->model, t_ns, node->cpu_ns) +
-           (uint64_t)(cores_fj(node) / SIM_FJ_PER_NJ);
+    return sim_model_nj(node->model, t_ns, node->cpu_ns);
+}
+
+/* The node's CPU time as it was sampled, the floor until t_ns. */
+static struct sim_energy energy_at(const struct sim_node *node, int64_t t_ns)
+{
+    struct sim_energy e = {.t_ns = t_ns,
+                           .node_nj = sim_node_floor_nj(node, t_ns)};
+
+    if (node->cores)
+        e.node_nj += (uint64_t)(sim_cores_fj(node->cores,
+                                             sim_drive_by_cpu(node->drive)) /
+                                SIM_FJ_PER_NJ);
+    for (unsigned p = 0; node->jobs && p < node->machine->packages; p++) {
+        e.own_nj[p] = sim_jobs_package_nj(node->jobs, p);
+        e.node_nj += e.own_nj[p];
+    }
+    return e;
 }
 
 struct sim_energy sim_node_exact(struct sim_node *node, int64_t mono_ns)
 {
-    struct sim_energy e = {.t_ns = mono_ns - node->start_ns};
-
     node_sample(node, mono_ns);
-    e.node_nj = node_nj(node, e.t_ns);
-    return e;
+    return energy_at(node, mono_ns - node->start_ns);
 }
 
 struct sim_energy sim_node_stepped(struct sim_node *node)
 {
     int64_t mono_ns = joule_clock_mono_ns(node->clock);
-    struct sim_energy e = {.t_ns = mono_ns - node->start_ns};
+    int64_t t_ns = mono_ns - node->start_ns;
 
     node_sample(node, mono_ns);
-    e.t_ns -= e.t_ns % node->step_ns;
-    e.node_nj = node_nj(node, e.t_ns);
-    return e;
+    return energy_at(node, t_ns - t_ns % node->step_ns);
 }
 
 int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
@@ -120,11 +140,26 @@ int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
     return sim_registers_read(&node->registers, cpu, reg, &e, ret_value);
 }
 
-/* All that has been used until now is looked at, also within a step. */
-static void node_sample_now(struct sim_node *node)
+void sim_node_update(struct sim_node *node, int64_t mono_ns)
 {
     node->sampled_step = -1;
-    node_sample(node, joule_clock_mono_ns(node->clock));
+    node_sample(node, mono_ns);
+}
+
+static void node_sample_now(struct sim_node *node)
+{
+    sim_node_update(node, joule_clock_mono_ns(node->clock));
+}
+
+static int64_t price_uw(const struct sim_node *node)
+{
+    return sim_busy_at(node->busy_uw, node->khz, node->ref_khz);
+}
+
+void sim_node_set_jobs(struct sim_node *node, struct sim_jobs *jobs)
+{
+    node->jobs = jobs;
+    sim_jobs_set_price(jobs, price_uw(node));
 }
 
 void sim_node_busy_changed(struct sim_node *node)
@@ -135,21 +170,17 @@ void sim_node_busy_changed(struct sim_node *node)
                            sim_drive_by_cpu(node->drive));
         return;
     }
+    if (node->jobs) {
+        node_sample_now(node);
+        sim_jobs_set_price(node->jobs, price_uw(node));
+    }
     node_sample(node, joule_clock_mono_ns(node->clock));
-    sim_model_set_busy(node->model,
-                       sim_busy_at(node->busy_uw, node->khz, node->ref_khz),
-                       node->cpu_ns);
+    sim_model_set_busy(node->model, price_uw(node), node->cpu_ns);
 }
 
-/* A CPU of the host is the simulated one of its number; there may be more. */
 static size_t cpu_index(void *arg, unsigned number)
 {
-    const struct sim_machine *m = arg;
-
-    for (size_t i = 0; i < m->cpu_count; i++)
-        if (m->cpus[i].number == number)
-            return i;
-    return number % m->cpu_count;
+    return sim_machine_host_cpu(arg, number);
 }
 
 static int cores_begin(struct sim_node *node, struct joule_error *err)
@@ -172,10 +203,14 @@ static int cores_begin(struct sim_node *node, struct joule_error *err)
 int sim_node_cpu_khz(struct sim_node *node, unsigned number, uint64_t khz,
                      struct joule_error *err)
 {
-    size_t i = cpu_index(node->machine, number);
+    size_t i = sim_machine_host_cpu(node->machine, number);
 
     if (node->machine->cpus[i].number != number)
         return joule_error_set(err, ENOENT, "there is no CPU %u", number);
+    if (node->jobs)
+        return joule_error_set(err, ENOTSUP,
+                               "the CPUs of a node with --jobs have one "
+                               "frequency");
     if (!node->cores && cores_begin(node, err))
         return -1;
     node_sample_now(node);

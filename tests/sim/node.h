@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "tests/sim/cores.h"
 #include "tests/sim/drive.h"
+#include "tests/sim/jobs.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/model.h"
 #include "tests/sim/registers.h"
@@ -33,10 +34,11 @@ struct sim_node {
     uint64_t cpu_ns;
     struct sim_cores *cores; /* of CPUs with frequencies of their own, or NULL:
                                 then the model has the cost of CPU time */
+    struct sim_jobs *jobs;   /* or NULL */
     struct {
         int64_t mono_ns;
         uint64_t cpu_ns;
-        sim_fj cores_fj;
+        sim_fj priced_fj;
     } older, newer;  /* earlier samples, SIM_POWER_NS apart */
     int64_t busy_uw; /* at ref_khz */
     uint64_t khz, ref_khz;
@@ -49,8 +51,20 @@ void sim_node_init(struct sim_node *node, const struct joule_clock *clock,
                    uint32_t dram_ppm);
 void sim_node_clear(struct sim_node *node);
 
+/* The jobs of the node (taken): each CPU second of them costs what it does at
+ * the node's frequency, times the job's intensity. */
+void sim_node_set_jobs(struct sim_node *node, struct sim_jobs *jobs);
+
+/* Take in all CPU time that has been used until [mono_ns], which must be now,
+ * also within a step. */
+void sim_node_update(struct sim_node *node, int64_t mono_ns);
+
 /* The exact energy at [mono_ns] of the clock, which must be now. */
 struct sim_energy sim_node_exact(struct sim_node *node, int64_t mono_ns);
+
+/* The part of it that is not the jobs': of the floor, and of cgroups and
+ * processes beside them.  t_ns as in sim_energy. */
+uint64_t sim_node_floor_nj(const struct sim_node *node, int64_t t_ns);
 
 /* The power at that moment.  The load's part is that of the moment; what CPU
  * time adds is a mean over SIM_POWER_NS or twice as long, or since the node was
@@ -70,8 +84,8 @@ int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
 void sim_node_busy_changed(struct sim_node *node);
 
 /* From now on CPU [number] runs at [khz], and each CPU's time costs what it
- * does at its own frequency.  -1 with errno (ENOENT: no such CPU; that of
- * sim_drive_split) and a sentence. */
+ * does at its own frequency.  -1 with errno (ENOENT: no such CPU; ENOTSUP: the
+ * node has jobs; that of sim_drive_split) and a sentence. */
 int sim_node_cpu_khz(struct sim_node *node, unsigned number, uint64_t khz,
                      struct joule_error *err);
 

@@ -139,8 +139,7 @@ read -r _ uj_after _ <<<"$(ask energy)"
 is "a dead one costs nothing more" "$uj_after" "$uj"
 stop
 
-# What it costs: 4 packages at 1 Hz and 100 Hz, log every 10 ms, driven by
-# the CPU time of the root cgroup.
+# The root cgroup of CPU time, v1 or v2.
 
 cgroup=
 for dir in /sys/fs/cgroup/cpuacct /sys/fs/cgroup /sys/fs/cgroup/cpu,cpuacct; do
@@ -148,6 +147,106 @@ for dir in /sys/fs/cgroup/cpuacct /sys/fs/cgroup /sys/fs/cgroup/cpu,cpuacct; do
     cgroup=$dir
     break
 done
+
+# Jobs in cgroups as Slurm makes them: their energy is that of their CPU time,
+# of one that has gone too, and all of it adds up to the wattmeter's.
+
+node_group=$cgroup/nodesim-selftest-$$
+groups_remove() {
+    local procs
+    procs=$(find "$node_group" -name cgroup.procs -exec cat {} + 2>/dev/null)
+    # shellcheck disable=SC2086
+    [ -z "$procs" ] || kill -9 $procs
+    for _ in $(seq 50); do
+        find "$node_group" -depth -type d -exec rmdir {} + 2>/dev/null
+        [ -d "$node_group" ] || return 0
+        sleep 0.02
+    done
+}
+
+job_group() { # JOB ; makes it, prints where its tasks are
+    local dir=$node_group/slurm_node1/uid_0/job_$1
+
+    [ -e "$cgroup/cpuacct.usage" ] || dir+=/step_0/user
+    mkdir -p "$dir" && echo "$dir"
+}
+
+used_ns() { # GROUP
+    if [ -e "$1/cpuacct.usage" ]; then
+        cat "$1/cpuacct.usage"
+    else
+        sed -n 's/^usage_usec \(.*\)/\1000/p' "$1/cpu.stat"
+    fi
+}
+
+burn() { # GROUP ; in the background, 5 s at most
+    # shellcheck disable=SC2016
+    (timeout 5 sh -c 'echo $$ >"$0/cgroup.procs"; while :; do :; done' "$1" &)
+}
+
+job_field() { # NAME FIELD
+    ask jobs | tr ';' '\n' | awk -v name="$1" -v field="$2" \
+        'NR > 1 && $1 == name { print $field }'
+}
+
+if [ -z "$cgroup" ] || ! mkdir "$node_group" 2>/dev/null; then
+    echo "note: no cgroup can be made here, nothing of jobs"
+else
+    trap 'groups_remove; cleanup' EXIT
+    usage_error --packages 1 --jobs "$node_group" --log-ms 11
+    usage_error --packages 1 --jobs "$node_group/none"
+    seven=$(job_group 7)
+    start --packages 1 --idle 20 --busy 10 --jobs "$node_group" \
+        --wattmeter "$tmp/jobs.csv"
+    is "an intensity before there is the job" "$(ask 'intensity 8 2.5')" ok
+    burn "$seven"
+    sleep 0.5
+    eight=$(job_group 8)
+    burn "$eight"
+    sleep 1
+    # shellcheck disable=SC2046
+    kill -9 $(cat "$eight/cgroup.procs")
+    sleep 0.1
+    eight_ns=$(used_ns "$eight")
+    find "$node_group/slurm_node1/uid_0/job_8" -depth -type d -exec rmdir {} +
+    sleep 0.5
+    # shellcheck disable=SC2046
+    kill -9 $(cat "$seven/cgroup.procs")
+    sleep 0.1
+    seven_ns=$(used_ns "$seven")
+    is "the CPU time of a job" "$(job_field 7 2)" "$seven_ns"
+    is "and what it cost" "$(job_field 7 3)" $((seven_ns * 10))
+    is "the CPU time of one that has gone" "$(job_field 8 2)" "$eight_ns"
+    is "and what it cost, two and a half times as much" \
+        "$(job_field 8 3)" $((eight_ns * 25))
+    between "it was there for 1.1 s" \
+        $((($(job_field 8 6) - $(job_field 8 5)) / 1000000)) 1050 1500
+    between "all of it adds up" "$(ask jobs | tr ';' '\n' | awk '
+        NR == 1 { node = $2; sum = $3; next } { sum += $3; share += $4 }
+        END { printf "%.0f\n", node - sum }')" 0 3
+    between "and by CPU time too" "$(ask jobs | tr ';' '\n' | awk '
+        NR > 1 { sum += $3; share += $4 } END { printf "%.0f\n", sum - share }')" \
+        -3 3
+    if [ -e "$cgroup/cpuacct.usage" ]; then
+        # The counters are in ns, the ticks of two CPUs or more are 10 ms.
+        between "its /proc/stat has that CPU time and no other" \
+            $(($(awk '/^cpu[0-9]/ { t += $2 } END { print t }' \
+                "$root/dev/cpu/stat") - $(cat "$node_group/cpuacct.usage") / 10000000)) \
+            -"$(grep -c ^processor /proc/cpuinfo)" 0
+        is "others may read it" "$(stat -c %a "$root/dev/cpu/stat")" 444
+    fi
+    ask sync >/dev/null
+    IFS=, read -r _ _ uj _ <<<"$(tail -n 1 "$tmp/jobs.csv")"
+    read -r _ node_nj _ <<<"$(ask jobs)"
+    between "the wattmeter says the same" $((node_nj / 1000 - uj)) 0 2000000
+    stop
+    groups_remove
+    trap cleanup EXIT
+fi
+
+# What it costs: 4 packages at 1 Hz and 100 Hz, log every 10 ms, driven by
+# the CPU time of the root cgroup.
+
 [ -n "$cgroup" ] || echo "note: no cgroup here, cost without"
 for hz in 1 100; do
     start --packages 4 --cpus 4 ${cgroup:+--cgroup "$cgroup"} \

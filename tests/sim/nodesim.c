@@ -37,11 +37,11 @@ struct server {
 static void meter_line(struct server *s)
 {
     int64_t mono_ns = joule_clock_mono_ns(s->node.clock);
+    struct sim_energy e = sim_node_exact(&s->node, mono_ns);
 
     if (s->meter)
         sim_wattmeter_line(s->meter, mono_ns,
-                           joule_clock_wall_ns(s->node.clock),
-                           sim_node_exact(&s->node, mono_ns).node_nj);
+                           joule_clock_wall_ns(s->node.clock), &e);
 }
 
 static struct sim_load *load_create(const struct sim_options *opt,
@@ -80,6 +80,17 @@ fail:
     return NULL;
 }
 
+static int jobs_begin(struct sim_node *node, const char *path,
+                      struct joule_error *err)
+{
+    struct sim_jobs *jobs =
+        sim_jobs_create(path, node->machine, node->start_ns, err);
+
+    if (jobs)
+        sim_node_set_jobs(node, jobs);
+    return jobs ? 0 : -1;
+}
+
 static int node_create(struct sim_node *node, const struct sim_options *opt,
                        struct joule_error *err)
 {
@@ -113,7 +124,7 @@ static int node_create(struct sim_node *node, const struct sim_options *opt,
     node->khz = (uint64_t)opt->khz;
     node->ref_khz = (uint64_t)opt->ref_khz;
     sim_node_busy_changed(node);
-    return 0;
+    return opt->jobs ? jobs_begin(node, opt->jobs, err) : 0;
 }
 
 static int timer_open(struct server *s, int64_t ns, struct joule_error *err)
@@ -123,8 +134,8 @@ static int timer_open(struct server *s, int64_t ns, struct joule_error *err)
     const struct itimerspec timer = {period, period};
 
     s->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (s->timer_fd < 0 ||
-        (s->meter && timerfd_settime(s->timer_fd, 0, &timer, NULL)))
+    if (s->timer_fd < 0 || ((s->meter || s->node.jobs) &&
+                            timerfd_settime(s->timer_fd, 0, &timer, NULL)))
         return joule_error_set(err, errno, "timerfd: %m");
     return 0;
 }

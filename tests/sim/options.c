@@ -12,6 +12,9 @@
 #include "tests/sim/control.h"
 #include "tests/sim/number.h"
 
+/* The last CPU time of a job is read so long before its end at most. */
+#define JOBS_NS_MAX (10 * JOULE_NS_PER_MS)
+
 /* A parser of a value: 0, or -1 and the value is not what [what] says. */
 typedef int (*parse_f)(struct sim_options *opt, const char *text);
 
@@ -26,7 +29,7 @@ typedef int (*parse_f)(struct sim_options *opt, const char *text);
         return 0;                                                              \
     }
 
-MACHINE_UNSIGNED(parse_packages, packages, 1, 64)
+MACHINE_UNSIGNED(parse_packages, packages, 1, SIM_PACKAGES_MAX)
 MACHINE_UNSIGNED(parse_dies, dies, 1, 64)
 MACHINE_UNSIGNED(parse_threads, threads, 1, 8)
 MACHINE_UNSIGNED(parse_cpus, cpus, 1, 8192)
@@ -61,6 +64,7 @@ STRING(parse_cpu_numbers, machine.cpu_numbers)
 STRING(parse_offline, machine.offline)
 STRING(parse_start, machine.start)
 STRING(parse_load, load)
+STRING(parse_jobs, jobs)
 STRING(parse_trace, trace)
 STRING(parse_wattmeter, wattmeter)
 
@@ -279,6 +283,10 @@ static const struct row {
      "on top: --busy for its CPU time from now on; repeatable"},
     {"pid", ARG, "PID", parse_pid, "at most 64 process ids",
      "the same for a process and its descendants; repeatable"},
+    {"jobs", ARG, "PATH", parse_jobs, "",
+     "the group of a node of Slurm: --busy, times an intensity, for the CPU "
+     "time"
+     " of each job below it and of the rest"},
     {"wattmeter", ARG, "FILE", parse_wattmeter, "",
      "CSV log mono_ns,wall_ns,node_uj,package0_uj,..."},
     {"log-ms", ARG, "MS", parse_log_ms, "1 to 3600000",
@@ -302,7 +310,9 @@ void sim_options_help(void)
         "finish the wattmeter log and exit 0.\n\n"
         "The node's energy is the integral of the floor (--idle), load or\n"
         "trace, plus --busy watts for each CPU second of cgroups and\n"
-        "processes, split evenly over packages and dies.\n\n");
+        "processes, split evenly over packages and dies.  What jobs use is\n"
+        "that of the packages where they used it; and DIR/dev/cpu/stat is\n"
+        "the /proc/stat of a node whose CPUs do nothing else.\n\n");
     for (size_t i = 0; i < ROWS; i++) {
         const struct row *r = &rows[i];
         int used =
@@ -335,6 +345,10 @@ static int check(const struct sim_options *opt, struct joule_error *err)
     if (opt->machine.cpu_numbers && (opt->machine.cpus || opt->machine.sparse))
         return joule_error_set(err, EINVAL,
                                "--cpu-numbers excludes --cpus and --sparse");
+    if (opt->jobs && opt->log_ns > JOBS_NS_MAX)
+        return joule_error_set(err, EINVAL,
+                               "--jobs are looked at every --log-ms, which "
+                               "must be 10 or less");
     return 0;
 }
 

@@ -11,11 +11,34 @@ static uint64_t ticks(uint64_t nj, struct joule_unit unit)
     return (uint64_t)(((sim_fj)nj << unit.shift) / ((sim_fj)unit.num * 1000));
 }
 
+static uint64_t spread_nj(const struct sim_energy *e, unsigned packages)
+{
+    uint64_t nj = e->node_nj;
+
+    for (unsigned p = 0; p < packages; p++)
+        nj -= e->own_nj[p];
+    return nj;
+}
+
+uint64_t sim_energy_package_nj(const struct sim_energy *e, unsigned package,
+                               unsigned packages)
+{
+    return sim_part(spread_nj(e, packages), package, packages) +
+           e->own_nj[package];
+}
+
+uint64_t sim_energy_package_uj(const struct sim_energy *e, unsigned package,
+                               unsigned packages)
+{
+    return sim_part(spread_nj(e, packages) / 1000, package, packages) +
+           e->own_nj[package] / 1000;
+}
+
 /* The die's or package's part of the node, its DRAM included. */
 static uint64_t die_nj(const struct sim_machine *m, const struct sim_cpu *cpu,
                        const struct sim_energy *e)
 {
-    uint64_t package = sim_part(e->node_nj, cpu->package, m->packages);
+    uint64_t package = sim_energy_package_nj(e, cpu->package, m->packages);
 
     return m->vendor == SIM_INTEL ? sim_part(package, cpu->die, m->dies)
                                   : package;
@@ -146,16 +169,22 @@ void sim_registers_init(struct sim_registers *regs,
     *regs = (struct sim_registers){.machine = machine, .dram_ppm = dram_ppm};
 }
 
+static struct sim_energy difference(const struct sim_energy *a,
+                                    const struct sim_energy *b)
+{
+    struct sim_energy e = {.t_ns = a->t_ns - b->t_ns,
+                           .node_nj = a->node_nj - b->node_nj};
+
+    for (unsigned p = 0; p < SIM_PACKAGES_MAX; p++)
+        e.own_nj[p] = a->own_nj[p] - b->own_nj[p];
+    return e;
+}
+
 /* The energy that the counters show: less than was used, after a freeze. */
 static struct sim_energy shown(const struct sim_registers *regs,
                                const struct sim_energy *now)
 {
-    if (regs->frozen)
-        return regs->held;
-    return (struct sim_energy){
-        .t_ns = now->t_ns - regs->lost.t_ns,
-        .node_nj = now->node_nj - regs->lost.node_nj,
-    };
+    return regs->frozen ? regs->held : difference(now, &regs->lost);
 }
 
 int sim_registers_read(struct sim_registers *regs, size_t cpu, uint32_t reg,
@@ -198,6 +227,5 @@ void sim_registers_thaw(struct sim_registers *regs,
     if (!regs->frozen)
         return;
     regs->frozen = false;
-    regs->lost.t_ns = now->t_ns - regs->held.t_ns;
-    regs->lost.node_nj = now->node_nj - regs->held.node_nj;
+    regs->lost = difference(now, &regs->held);
 }

@@ -10,7 +10,7 @@
  * Anything else is EIO, as a general protection fault in the msr driver is.
  *
  * What a domain shows of the node's energy E after t seconds:
- *   die      an even part of E
+ *   die      an even part of what of E is the package's
  *   DRAM     dram share of the die's part
  *   package  the rest: package + DRAM over all dies = E to the tick
  *   PP0      70 % of package      PP1   5 % of package
@@ -30,11 +30,19 @@
 #define SIM_PSYS_PPM    1100000u
 #define SIM_PSYS_REST_W 20u
 
-/* The node's energy at a moment. */
+/* The node's energy at a moment.  What is no package's own is split evenly. */
 struct sim_energy {
     int64_t t_ns; /* since the simulation began */
     uint64_t node_nj;
+    uint64_t own_nj[SIM_PACKAGES_MAX]; /* a part of node_nj */
 };
+
+/* That of one of [packages] packages.  The first add up to the node, the second
+ * to less than a uJ for each of them below it. */
+uint64_t sim_energy_package_nj(const struct sim_energy *e, unsigned package,
+                               unsigned packages);
+uint64_t sim_energy_package_uj(const struct sim_energy *e, unsigned package,
+                               unsigned packages);
 
 struct sim_registers {
     const struct sim_machine *machine; /* not owned */

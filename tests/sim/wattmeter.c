@@ -62,15 +62,13 @@ int sim_wattmeter_destroy(struct sim_wattmeter *meter)
 }
 
 void sim_wattmeter_line(struct sim_wattmeter *meter, int64_t mono_ns,
-                        int64_t wall_ns, uint64_t node_nj)
+                        int64_t wall_ns, const struct sim_energy *e)
 {
-    uint64_t node_uj = node_nj / 1000;
-
     fprintf(meter->file, "%" PRId64 ",%" PRId64 ",%" PRIu64, mono_ns, wall_ns,
-            node_uj);
+            e->node_nj / 1000);
     for (unsigned i = 0; i < meter->packages; i++)
         fprintf(meter->file, ",%" PRIu64,
-                sim_part(node_uj, i, meter->packages));
+                sim_energy_package_uj(e, i, meter->packages));
     putc('\n', meter->file);
     if (mono_ns - meter->flushed_ns >= FLUSH_NS) {
         meter->flushed_ns = mono_ns;

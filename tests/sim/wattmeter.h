@@ -5,7 +5,8 @@
  *
  * CSV, "mono_ns,wall_ns,node_uj,package0_uj,...": cumulative microjoules
  * since the simulation began, at CLOCK_BOOTTIME mono_ns.  A package's figure
- * includes its DRAM; the packages add up to the node.
+ * includes its DRAM; the packages add up to the node (with jobs: but for less
+ * than a uJ each).
  */
 #ifndef SIM_WATTMETER_H
 #define SIM_WATTMETER_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "tests/sim/registers.h"
 
 struct sim_wattmeter;
 
@@ -26,7 +28,7 @@ int sim_wattmeter_destroy(struct sim_wattmeter *meter);
 
 /* Append a line; it reaches the file within 100 ms if lines keep coming. */
 void sim_wattmeter_line(struct sim_wattmeter *meter, int64_t mono_ns,
-                        int64_t wall_ns, uint64_t node_nj);
+                        int64_t wall_ns, const struct sim_energy *e);
 
 /* 0, or -1 with errno. */
 int sim_wattmeter_sync(struct sim_wattmeter *meter);

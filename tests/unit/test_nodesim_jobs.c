@@ -307,7 +307,7 @@ START_TEST(intensities_and_prices)
 }
 END_TEST
 
-/* By CPU time, in each tenth of a second for itself. */
+/* By CPU time, in each second for itself. */
 START_TEST(shares)
 {
     struct sim_jobs *jobs;
@@ -319,20 +319,20 @@ START_TEST(shares)
     ck_assert_int_eq(sim_jobs_set_intensity(jobs, 5, 3 * ONE), 0);
     job_used("slurm_node1/uid_0/job_5", 20, 0);
     job_used("slurm_node1/uid_0/job_6", 0, 0);
-    sim_jobs_update(jobs, S + 50 * MS); /* 600 mJ, of 20 ms */
+    sim_jobs_update(jobs, S + 500 * MS); /* 600 mJ, of 20 ms */
     ck_assert(job_of(jobs, 5)->share_fj == 0);
     job_used("slurm_node1/uid_0/job_6", 40, 0);
-    sim_jobs_update(jobs, S + 100 * MS); /* and 400 mJ, of 40 ms */
+    sim_jobs_update(jobs, 2 * S); /* and 400 mJ, of 40 ms */
     ck_assert_uint_eq(job_of(jobs, 5)->share_fj / SIM_FJ_PER_NJ,
                       UINT64_C(333333333));
     ck_assert_uint_eq(job_of(jobs, 6)->share_fj / SIM_FJ_PER_NJ,
                       UINT64_C(666666666));
     job_used("slurm_node1/uid_0/job_6", 50, 0);
-    sim_jobs_update(jobs, S + 150 * MS); /* alone */
-    sim_jobs_settle(jobs, S + 150 * MS);
+    sim_jobs_update(jobs, 2 * S + 500 * MS); /* alone */
+    sim_jobs_settle(jobs, 2 * S + 500 * MS);
     ck_assert_uint_eq(job_of(jobs, 6)->share_fj / SIM_FJ_PER_NJ,
                       UINT64_C(766666666));
-    sim_jobs_settle(jobs, S + 150 * MS); /* again: nothing */
+    sim_jobs_settle(jobs, 2 * S + 500 * MS); /* again: nothing */
     for (size_t i = 0; i < sim_jobs_count(jobs); i++)
         sum += sim_jobs_at(jobs, i)->share_fj;
     ck_assert(sim_jobs_fj(jobs) - sum < 3);
