@@ -78,7 +78,7 @@ MessageTimeout=10
 SlurmdTimeout=60
 SlurmdParameters=config_overrides
 END
-        if [ "$OPT_cgroup" = yes ]; then
+        if [ "$OPT_cgroup" != no ]; then
             without_keys_of "$OPT_conf" <<END
 ProctrackType=proctrack/cgroup
 TaskPlugin=task/affinity,task/cgroup
@@ -117,8 +117,12 @@ END
     # 22.05 loads a cgroup plugin even when nothing uses it; naming v1 keeps it
     # from looking for systemd's hierarchy, which is not in the namespace.
     {
-        echo "CgroupPlugin=cgroup/v1"
-        [ "$OPT_cgroup" = yes ] && echo "ConstrainCores=yes
+        case $OPT_cgroup in
+        v2) echo "CgroupPlugin=cgroup/v2
+IgnoreSystemd=yes" ;;
+        *) echo "CgroupPlugin=cgroup/v1" ;;
+        esac
+        [ "$OPT_cgroup" != no ] && echo "ConstrainCores=yes
 ConstrainRAMSpace=yes"
         true
     } > "$WORK/etc/cgroup.conf"

@@ -167,11 +167,12 @@ now_ns() {
     awk '{ printf "%.0f\n", $1 * 1e9 }' /proc/uptime
 }
 
-# sacct_field CLUSTER STEP FIELD - of a job ("3") or step ("3.0", "3.batch")
+# sacct_field CLUSTER STEP FIELD - of a job ("3") or step ("3.0", "3.batch"); names, not
+# numbers: 3 and 3.0 are the same one
 sacct_field() {
     "$LIB/cluster" run --timeout 10 "$1" \
         sacct -a -n -P -j "$2" -o "JobID,$3" 2> /dev/null |
-        awk -F'|' -v step="$2" '$1 == step { print $2 }'
+        awk -F'|' -v step="$2" '$1 "" == step "" { print $2 }'
 }
 
 step_ended() {

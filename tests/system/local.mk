@@ -29,6 +29,7 @@ dist_check_SCRIPTS += \
 	tests/system/guest-cpufreq.sh \
 	tests/system/guest-inband.sh \
 	tests/system/guest-init \
+	tests/system/test_attribution.sh \
 	tests/system/test_clock.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
@@ -43,6 +44,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_ipmi_faults.sh \
 	tests/system/test_ipmi_options.sh \
 	tests/system/test_jobs.sh \
+	tests/system/test_launch.sh \
 	tests/system/test_live.sh \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
@@ -52,9 +54,11 @@ dist_check_SCRIPTS += \
 
 EXTRA_DIST += \
 	.ci/run \
+	tests/system/attribution.sh \
 	tests/system/cluster-conf.sh \
 	tests/system/faults.sh \
 	tests/system/freqscore.sh \
 	tests/system/helgrind.supp \
 	tests/system/ipmi.sh \
+	tests/system/jobtruth.awk \
 	tests/system/lib.sh

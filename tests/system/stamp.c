@@ -2,13 +2,14 @@
 /*
  * stamp - run a task and note when exactly it ran.
  *
- *     stamp [--spin SECONDS | --sleep SECONDS] FILE [-- COMMAND...]
+ *     stamp [--spin SECONDS[:DUTY] | --sleep SECONDS] FILE [-- COMMAND...]
  *
  * Appends one line "start_ns end_ns" (CLOCK_BOOTTIME, the wattmeter's clock)
  * to FILE: from just before COMMAND was started to just after it ended.
  * Several tasks may append to one FILE; a FILE that ends in "%n" is one for
  * each node: that is replaced by $SLURMD_NODENAME.  Without a COMMAND the task is to use
- * one CPU (--spin) or none (--sleep) for the given time.
+ * one CPU (--spin; with a DUTY of 0 to 1 that part of each tenth of a second)
+ * or none (--sleep) for the given time.
  *
  * Exit status: the command's, 128 + signal if one killed it; 2 for a wrong
  * call, 3 if FILE cannot be written, 127 if COMMAND cannot be run.
@@ -29,6 +30,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define MAX_SECONDS 86400.0
+#define CYCLE_NS    (NS_PER_S / 10)
 
 enum load { NONE, SPIN, SLEEP };
 
@@ -40,15 +42,31 @@ static int64_t now_ns(void)
     return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-static int parse_seconds(const char *text, int64_t *ret_ns)
+/* The number before [ends] or the end of the text. */
+static int parse_number(const char *text, const char *ends, double max,
+                        double *ret, const char **ret_rest)
 {
     char *end;
-    double seconds;
 
     errno = 0;
-    seconds = strtod(text, &end);
-    if (errno || end == text || *end || !isfinite(seconds) || seconds < 0 ||
-        seconds > MAX_SECONDS)
+    *ret = strtod(text, &end);
+    *ret_rest = end;
+    return errno || end == text || (*end && !strchr(ends, *end)) ||
+                   !isfinite(*ret) || *ret < 0 || *ret > max
+               ? -1
+               : 0;
+}
+
+/* "SECONDS" or "SECONDS:DUTY". */
+static int parse_load(const char *text, int64_t *ret_ns, double *ret_duty)
+{
+    const char *rest;
+    double seconds;
+
+    if (parse_number(text, ":", MAX_SECONDS, &seconds, &rest) < 0)
+        return -1;
+    *ret_duty = 1;
+    if (*rest && parse_number(rest + 1, "", 1, ret_duty, &rest) < 0)
         return -1;
     *ret_ns = (int64_t)(seconds * (double)NS_PER_S);
     return 0;
@@ -120,9 +138,23 @@ static int name_file(const char *file, char *buf, size_t size)
     return n >= 0 && (size_t)n < size ? 0 : -1;
 }
 
+/* [duty] of each cycle. */
+static void cycle_until(int64_t start_ns, int64_t end_ns, double duty)
+{
+    int64_t busy_ns = (int64_t)(duty * (double)CYCLE_NS), at_ns;
+
+    for (at_ns = start_ns; at_ns < end_ns; at_ns += CYCLE_NS) {
+        int64_t left_ns = end_ns - at_ns;
+
+        spin_until(at_ns + (busy_ns < left_ns ? busy_ns : left_ns));
+        if (duty < 1)
+            sleep_until(at_ns + (CYCLE_NS < left_ns ? CYCLE_NS : left_ns));
+    }
+}
+
 static int usage(void)
 {
-    fputs("usage: stamp [--spin SECONDS | --sleep SECONDS] FILE "
+    fputs("usage: stamp [--spin SECONDS[:DUTY] | --sleep SECONDS] FILE "
           "[-- COMMAND...]\n", stderr);
     return 2;
 }
@@ -131,15 +163,18 @@ int main(int argc, char **argv)
 {
     enum load load = NONE;
     int64_t load_ns = 0, start_ns = now_ns(), end_ns;
+    double duty = 1;
     char file[4096];
     char **command = NULL;
     int fd, status = 0, at = 1;
 
     if (argc > 2 && (!strcmp(argv[1], "--spin") || !strcmp(argv[1], "--sleep"))) {
         load = strcmp(argv[1], "--spin") ? SLEEP : SPIN;
-        if (parse_seconds(argv[2], &load_ns) < 0) {
-            fprintf(stderr, "stamp: '%s' is not a time of 0 to 86400 s\n",
-                    argv[2]);
+        if (parse_load(argv[2], &load_ns, &duty) < 0 ||
+            (load == SLEEP && strchr(argv[2], ':'))) {
+            fprintf(stderr,
+                    "stamp: '%s' is not a time of 0 to 86400 s%s\n", argv[2],
+                    load == SPIN ? ", or that with a duty of 0 to 1" : "");
             return 2;
         }
         at = 3;
@@ -168,7 +203,7 @@ int main(int argc, char **argv)
         signal(SIGINT, SIG_IGN);
     }
     if (load == SPIN)
-        spin_until(start_ns + load_ns);
+        cycle_until(start_ns, start_ns + load_ns, duty);
     else if (load == SLEEP)
         sleep_until(start_ns + load_ns);
     else

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: quiet
+#
+# Two jobs of one CPU compute, the one all the time, the other a third of it, and
+# something goes wrong in the middle: energy is neither lost nor made, and no job
+# gains or loses more than what the node uses in one interval of the sampler, 1 s,
+# against what the wattmeter and its own CPU time say.
+#
+# shellcheck disable=SC2317  # functions are called through check
+set -u
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=ledger.sh
+. "$LIB/ledger.sh"
+
+# Of job b, a batch script: its tasks go on, and are nobody's from then on.
+kill_stepd() {
+    local cpu_ns begun_ns killed_ns pid
+    pid=$(burn_pid b) || return 1
+    begun_ns=$(ledger ledger && row_value "$JOB_B" extern began_ns)
+    cluster run "$C" pkill -KILL -f "^slurmstepd: \[$JOB_B.batch\]" || return 1
+    killed_ns=$(now_ns)
+    cpu_ns=$(cpu_ns_of "$pid")
+    [ "$cpu_ns" -gt 0 ] || return 1
+    wait_for 20 no_batch_row || return 1
+    REMARK="its row was there for $((($(now_ns) - killed_ns) / 1000000)) ms more"
+    cluster run "$C" scancel "$JOB_B"
+    wait_for 10 job_is_over b
+    TRUE_J[b]=$(truth_j "$(awk -v from="$begun_ns" -v to="$(now_ns)" \
+        'BEGIN { print (to - from) / 1e9 }')" \
+        "$(awk -v ns="$cpu_ns" 'BEGIN { print ns / 1e9 }')")
+    cluster run "$C" kill -KILL "$pid"
+}
+
+burn_pid() { # NAME
+    cluster run "$C" pgrep -f "^[^ ]*/burn .*/$1.burn\$"
+}
+
+# The CPU time of process $1, in ticks of 10 ms (proc(5)).
+cpu_ns_of() {
+    cluster run "$C" cat "/proc/$1/stat" | sed 's/.*) //' |
+        awk '{ printf "%.0f\n", ($12 + $13) * 1e7 }'
+}
+
+no_batch_row() {
+    ledger published published && ! grep -q "^row .* job=$JOB_B .* kind=other" \
+        "$SCRATCH/published"
+}
+
+# A group with tasks stays: they go elsewhere first, and are not the step's any
+# more.
+remove_group() {
+    local dir pid cpu_ns seconds
+    dir=$(step_group "$JOB_A" 0) || return 1
+    while read -r pid; do
+        echo "$pid" > "${dir%%/node1/*}/node1/cgroup.procs"
+    done < <(find "$dir" -name cgroup.procs -exec cat {} +)
+    cpu_ns=$(cat "$dir/cpuacct.usage")
+    find "$dir" -depth -type d -exec rmdir {} +
+    [ ! -e "$dir" ] || return 1
+    wait_for 30 job_is_over a
+    read -r seconds _ < <(burnt a)
+    TRUE_J[a]=$(truth_j "$seconds" \
+        "$(awk -v ns="$cpu_ns" 'BEGIN { print ns / 1e9 }')")
+}
+
+# v1 lets root do that.
+reset_counter() {
+    local dir used
+    dir=$(step_group "$JOB_A" 0) || return 1
+    used=$(cat "$dir/cpuacct.usage")
+    echo 0 > "$dir/cpuacct.usage"
+    [ "$(cat "$dir/cpuacct.usage")" -lt "$used" ] || return 1
+    sleep 2
+    ledger ledger && [ "$(row_value "$JOB_A" numbered backwards)" = 1 ]
+}
+
+# What is the same with and without cgroups.
+common() {
+    history "$1, slurmd restarted" restart
+    history "$1, slurmd killed" kill_slurmd
+    history "$1, slurmd killed, away for 4 s" away
+    history "$1, reconfigured" reconfigure
+    history "$1, 1,000 processes" nothing \
+        "start_job a --living 300 --short 700 $SECONDS_EACH"
+    ALLOWED=1 history "$1, slurmstepd killed" kill_stepd \
+        "start_job a --duty 33 $SECONDS_EACH" "start_batch b 20"
+}
+
+if [ -z "$(machine_cpuacct)" ]; then
+    skip "faults of a ledger" "the CPU time of this machine is not in a cgroup v1"
+    finish
+fi
+ledger_up faults-cgroup --cgroup || exit 1
+common "cgroups"
+history "cgroups, out of its session and from its parent" nothing \
+    "start_job a --escape 0 $SECONDS_EACH"
+ALLOWED=1 history "cgroups, the step's group removed" remove_group
+ALLOWED=1 history "cgroups, CPU time set to 0" reset_counter
+check "cgroups: no word of a ledger that does not add up" no_fault_in_the_log
+cluster down faults-cgroup
+ledger_up faults-proc --linuxproc || exit 1
+common "no cgroups"
+# Who looks for processes has to see it before its parent is gone.
+history "no cgroups, out of its session and from its parent" nothing \
+    "start_job a --escape 1500 $SECONDS_EACH"
+check "no cgroups: no word of a ledger that does not add up" no_fault_in_the_log
+finish
