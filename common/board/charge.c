@@ -224,10 +224,31 @@ static void use(struct joule_charge *c, size_t i,
     slot->seen = true;
 }
 
+/* The CPU time of a step that has ended: its own word, where nobody was there to
+ * read it while it could be read. */
+static const struct joule_charge_usage *
+last_word(struct joule_charge *c, size_t i, const struct joule_charge_usage *u,
+          struct joule_charge_usage *own)
+{
+    const struct joule_row *row = &c->row[i];
+
+    if (row->ended_ns == 0 || (u && u->state == JOULE_USAGE_KNOWN))
+        return u;
+    *own = (struct joule_charge_usage){
+        .owner = row->owner,
+        .state = JOULE_USAGE_KNOWN,
+        .cpu_ns =
+            joule_ledger_reported_cpu(c->ledger, (unsigned)i, row->owner)};
+    if (own->cpu_ns == JOULE_CPU_UNKNOWN || own->cpu_ns < row->cpu_ns)
+        return u;
+    return own;
+}
+
 static void add_step(struct joule_charge *c, size_t i,
                      const struct joule_charge_sample *s)
 {
     struct joule_row *row = &c->row[i];
+    struct joule_charge_usage own;
     const struct joule_charge_usage *u =
         i < s->usage_count && s->usage[i].owner == row->owner ? &s->usage[i]
                                                               : NULL;
@@ -243,7 +264,7 @@ static void add_step(struct joule_charge *c, size_t i,
     if (c->slot[i].is_new)
         step.ret_job_uj = &c->slot[i].power_job_uj;
     c->slot[i].is_new = false;
-    use(c, i, u, &step);
+    use(c, i, last_word(c, i, u, &own), &step);
     c->slot[i].changed = true;
     joule_jobs_add(c->jobs, &step);
 }

@@ -145,6 +145,7 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
     store_words(slot->claim.word, w.word, sizeof(w) / sizeof(uint64_t));
     store_words(slot->cpus, cpus, l->words);
     atomic_store(&slot->claim.ended_ns, r->ended_ns);
+    atomic_store(&slot->claim.cpu_ns, JOULE_CPU_UNKNOWN);
     atomic_store_explicit(&slot->claim.ready, r->owner, memory_order_release);
     *ret_slot = (unsigned)i;
     return 0;
@@ -157,6 +158,15 @@ void joule_ledger_end(struct joule_ledger *l, unsigned slot, uint64_t owner,
 
     if (l->writable && slot < joule_ledger_slots(l) && c->owner == owner)
         atomic_store(&c->ended_ns, ended_ns);
+}
+
+void joule_ledger_report_cpu(struct joule_ledger *l, unsigned slot,
+                             uint64_t owner, uint64_t cpu_ns)
+{
+    struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+
+    if (l->writable && slot < joule_ledger_slots(l) && c->owner == owner)
+        atomic_store(&c->cpu_ns, cpu_ns);
 }
 
 void joule_ledger_release(struct joule_ledger *l, unsigned slot, uint64_t owner)
@@ -222,6 +232,15 @@ int64_t joule_ledger_ended(struct joule_ledger *l, unsigned slot,
     int64_t ended_ns = atomic_load(&c->ended_ns);
 
     return atomic_load(&c->ready) == owner && ended_ns > 0 ? ended_ns : 0;
+}
+
+uint64_t joule_ledger_reported_cpu(struct joule_ledger *l, unsigned slot,
+                                   uint64_t owner)
+{
+    struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    uint64_t cpu_ns = atomic_load(&c->cpu_ns);
+
+    return atomic_load(&c->ready) == owner ? cpu_ns : JOULE_CPU_UNKNOWN;
 }
 
 /* The version that is published with [generation], or NULL. */

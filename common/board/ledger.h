@@ -151,6 +151,11 @@ int joule_ledger_register(struct joule_ledger *ledger, int root_fd,
 void joule_ledger_end(struct joule_ledger *ledger, unsigned slot,
                       uint64_t owner, int64_t ended_ns);
 
+/* The CPU time that the step has used up to now, or to its end, as its process
+ * has it: for a sampler that was away and comes when the step has let go. */
+void joule_ledger_report_cpu(struct joule_ledger *ledger, unsigned slot,
+                             uint64_t owner, uint64_t cpu_ns);
+
 /* Let go of the slot, if it still is [owner]'s. */
 void joule_ledger_release(struct joule_ledger *ledger, unsigned slot,
                           uint64_t owner);
@@ -172,6 +177,10 @@ uint64_t joule_ledger_owner_of(struct joule_ledger *ledger, unsigned slot);
 /* The end of the step that was [owner]'s, also after it let go; 0: unknown. */
 int64_t joule_ledger_ended(struct joule_ledger *ledger, unsigned slot,
                            uint64_t owner);
+
+/* What [owner] has reported, also after it let go; or JOULE_CPU_UNKNOWN. */
+uint64_t joule_ledger_reported_cpu(struct joule_ledger *ledger, unsigned slot,
+                                   uint64_t owner);
 
 /* -- rows --------------------------------------------------------------- */
 

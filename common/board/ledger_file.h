@@ -26,6 +26,7 @@ struct ledger_claim {
     _Atomic uint64_t owner; /* 0: free */
     _Atomic uint64_t ready; /* owner again, once the rest is filled in */
     _Atomic int64_t ended_ns;
+    _Atomic uint64_t cpu_ns; /* as the process has it; JOULE_CPU_UNKNOWN */
     _Atomic uint64_t word[3 + 1 + JOULE_LEDGER_PATH_MAX / sizeof(uint64_t)];
 };
 

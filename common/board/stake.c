@@ -161,6 +161,13 @@ int joule_stake_read(struct joule_stake *s, bool fresh,
     return 0;
 }
 
+void joule_stake_report_cpu(struct joule_stake *s, uint64_t cpu_ns)
+{
+    if (s->ledger && !s->watches)
+        joule_ledger_report_cpu(s->ledger, s->slot, s->registration.owner,
+                                cpu_ns);
+}
+
 void joule_stake_end(struct joule_stake *s)
 {
     if (s->watches || s->registration.ended_ns)

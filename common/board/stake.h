@@ -59,6 +59,10 @@ struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
 int joule_stake_read(struct joule_stake *stake, bool fresh,
                      struct joule_stake_reading *ret, struct joule_error *err);
 
+/* The CPU time that the step has used up to now: for a slurmd that is away
+ * until the step is over. */
+void joule_stake_report_cpu(struct joule_stake *stake, uint64_t cpu_ns);
+
 /* The step ends now: what is charged afterwards is not its own.  Once; later
  * calls do nothing. */
 void joule_stake_end(struct joule_stake *stake);

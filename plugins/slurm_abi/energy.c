@@ -15,6 +15,7 @@
 
 #include "common/board/account.h"
 #include "common/board/stake.h"
+#include "common/cgroup/usage.h"
 #include "common/sampler/sampler.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
@@ -59,6 +60,7 @@ static struct {
     struct joule_account *account;
     struct joule_series *series;
     struct joule_stake *stake; /* in the ledger; NULL: not registered */
+    struct joule_usage *usage; /* of the step; NULL: as above */
     bool is_extern, said_unknown;
     bool step_begun; /* the first get_data: the tasks are about to run */
     uint64_t step_base_uj;
@@ -84,6 +86,8 @@ static void close_all(void)
 {
     joule_stake_destroy(self.stake);
     self.stake = NULL;
+    joule_usage_destroy(self.usage);
+    self.usage = NULL;
     joule_sampler_destroy(self.sampler);
     self.sampler = NULL;
     joule_series_destroy(self.series);
@@ -363,6 +367,15 @@ static bool is_over(void)
     return self.step_begun && !joule_host_has_children();
 }
 
+/* slurmd reads it too, unless it is away. */
+static void report_cpu(void)
+{
+    uint64_t ns;
+
+    if (self.usage && joule_usage_read(self.usage, &ns, NULL) == 0)
+        joule_stake_report_cpu(self.stake, ns);
+}
+
 static int read_share(struct joule_stake_reading *reading)
 {
     struct joule_error err;
@@ -373,6 +386,7 @@ static int read_share(struct joule_stake_reading *reading)
     self.step_begun = true;
     if (!self.stake)
         return -1;
+    report_cpu();
     /* That of 26.05 never has a child. */
     if (over && !self.is_extern)
         joule_stake_end(self.stake);
@@ -396,6 +410,8 @@ static void register_step(const void *record)
     if (joule_slurm_step_read(record, &step, &err) == 0)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
+    if (self.stake)
+        self.usage = joule_usage_create(self.root_fd, getpid(), "", 0);
     if (self.stake)
         return;
     if (is_shared())

@@ -26,7 +26,7 @@
 #define STEPS_MAX 512
 #define ROUNDS    101
 #define CPUACCT   "/sys/fs/cgroup/cpuacct"
-#define SWEEPS    8 /* a slot is looked at in one of so many intervals */
+#define SWEEPS    8 /* a process is looked at twice in one of so many */
 
 struct node {
     char dir[64];     /* stands in for "/" */
@@ -144,6 +144,14 @@ static void register_step(size_t i, uint64_t owner)
     n.usage[slot] = joule_usage_create(n.root_fd, getpid(), r.path, n.cpus);
 }
 
+static bool has_process(uint64_t owner)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "proc/%d", (int)joule_ledger_owner_pid(owner));
+    return faccessat(n.root_fd, path, F_OK, 0) == 0;
+}
+
 /* A node of 128 CPUs in two packages, with the machine's own CPU time. */
 static void make_node(size_t steps)
 {
@@ -199,8 +207,9 @@ static void interval(void)
         usage[i] = (struct joule_charge_usage){0};
         if (!n.usage[i])
             continue;
-        if (n.real && i % SWEEPS == n.round % SWEEPS &&
-            joule_ledger_sweep(n.ledger, n.root_fd, i))
+        if (n.real && (!has_process(n.owner[i]) ||
+                       (i % SWEEPS == n.round % SWEEPS &&
+                        joule_ledger_sweep(n.ledger, n.root_fd, i))))
             bench_die("sweep", "the process lives");
         usage[i].owner = n.owner[i];
         if (joule_usage_read(n.usage[i], &usage[i].cpu_ns, &by_cpu) < 0 ||

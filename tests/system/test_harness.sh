@@ -296,6 +296,29 @@ test_cgroup_load() {
     cluster down harness
 }
 
+# truth HOW LINE... - of a node with 4 CPUs and a floor of 8 W, on which job 1 was
+# there from 1 s to 3 s and job 2 from 2 s to 4 s
+truth() {
+    printf '%s\n' "${@:2}" | awk -v how="$1" -v watts=8 -v cpus=4 \
+        -v jobs='9 9 9; system 1 1 1 0 9; 1 5 7000 3000 1000000000 3000000000;
+            2 6 8000 4000 2000000000 4000000000' -f "$LIB/jobtruth.awk" 2>&1
+}
+
+test_jobtruth() {
+    # Of 2 W a CPU: 2 s alone, 1 s alone and 1 s with the other; 1 s more alone.
+    check "the floor is shared by CPUs, while they are shared" output_is \
+        "1 policy_uj=7000003 physical_uj=7000007 cpu_ns=5 from_ns=1000000000 to_ns=3000000000
+2 policy_uj=3000004 physical_uj=3000008 cpu_ns=6 from_ns=2000000000 to_ns=4000000000" \
+        truth cputime "1 0-1" "2 1"
+    check "times may be given" output_is \
+        "2 policy_uj=12000004 physical_uj=12000008 cpu_ns=6 from_ns=0 to_ns=2000000000" \
+        truth cputime "2 0,2,3 0 2000000000"
+    check "a job that was not there is named" says "no job 3" truth cputime "3 0"
+    check "a CPU that is not there is named" says "CPU 4 " truth cputime "1 3-4"
+    check "nonsense for CPUs is named" says '"x"' truth cputime "1 x"
+    check "another rule is refused" says '"even"' truth even "1 0"
+}
+
 # Interrupted at any moment: nothing is left.
 test_interrupted() {
     local signal delay pid rc
@@ -335,6 +358,7 @@ test_down
 test_four_nodes
 test_bmc
 test_cgroup_load
+test_jobtruth
 test_interrupted
 check "the machine is as before" output_is "$BEFORE" machine_state
 finish

@@ -8,6 +8,7 @@
 # against what the wattmeter and its own CPU time say.
 #
 # shellcheck disable=SC2317  # functions are called through check
+# shellcheck disable=SC2034,SC2154  # for ledger.sh
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
@@ -27,10 +28,39 @@ kill_stepd() {
     REMARK="its row was there for $((($(now_ns) - killed_ns) / 1000000)) ms more"
     cluster run "$C" scancel "$JOB_B"
     wait_for 10 job_is_over b
-    TRUE_J[b]=$(truth_j "$(awk -v from="$begun_ns" -v to="$(now_ns)" \
-        'BEGIN { print (to - from) / 1e9 }')" \
+    TRUE_J[b]=$(truth_j "$(seconds_since "$begun_ns")" \
         "$(awk -v ns="$cpu_ns" 'BEGIN { print ns / 1e9 }')")
     cluster run "$C" kill -KILL "$pid"
+}
+
+# The steps of both end while slurmd is away.  Job a ends when slurmd is back,
+# job b, a batch script, goes on.
+away_at_an_end() {
+    local begun_a begun_b cpu
+    ledger ledger || return 1
+    begun_a=$(row_value "$JOB_A" extern began_ns)
+    begun_b=$(row_value "$JOB_B" extern began_ns)
+    cluster slurmd "$C" node1 kill && wait_for 20 test -s "$SCRATCH/a.burn" &&
+        wait_for 20 test -s "$SCRATCH/b.burn" || return 1
+    sleep 3
+    cluster slurmd "$C" node1 start || return 1
+    wait_for 20 job_is_over a
+    read -r _ cpu < <(burnt a)
+    TRUE_J[a]=$(truth_j "$(seconds_since "$begun_a")" "$cpu")
+    wait_for 20 job_is_over b
+    read -r _ cpu < <(burnt b)
+    TRUE_J[b]=$(truth_j "$(seconds_since "$begun_b")" "$cpu")
+}
+
+seconds_since() { # NS
+    awk -v from="$1" -v to="$(now_ns)" 'BEGIN { print (to - from) / 1e9 }'
+}
+
+start_batch_step() { # SECONDS
+    rm -f "$SCRATCH/b.burn"
+    cluster user "$C" sbatch -Q --no-requeue -n1 -J b -o /dev/null --wrap \
+        "srun --overlap $BURN --duty 10 $1 $SCRATCH/b.burn; sleep 8" \
+        > "$SCRATCH/b.out" 2>&1
 }
 
 burn_pid() { # NAME
@@ -81,6 +111,8 @@ common() {
     history "$1, slurmd restarted" restart
     history "$1, slurmd killed" kill_slurmd
     history "$1, slurmd killed, away for 4 s" away
+    history "$1, a step ends while slurmd is away" away_at_an_end '' \
+        "start_batch_step 9"
     history "$1, reconfigured" reconfigure
     history "$1, 1,000 processes" nothing \
         "start_job a --living 300 --short 700 $SECONDS_EACH"

@@ -302,9 +302,9 @@ START_TEST(test_cpu_time_that_cannot_be_read)
 }
 END_TEST
 
-/* slurmd was away for six seconds, and the step for the last five of them: it is
- * charged what it can have used in the first. */
-START_TEST(test_a_step_that_ended_unseen)
+/* slurmd is away for six seconds, and the step for the last five of them.  Returns
+ * what its job is charged then beside the floor. */
+static uint64_t end_unseen(uint64_t reported_ns)
 {
     unsigned a, b;
     uint64_t owner;
@@ -312,16 +312,38 @@ START_TEST(test_a_step_that_ended_unseen)
     second(0, 0);
     a = add(1, JOULE_STEP_EXTERN, 0x1, 1);
     b = add(1, JOULE_STEP_NUMBERED, 0x1, 1);
+    usage[b].cpu_ns = 7;
     second(40 * J, 0);
     ck_assert_uint_eq(row(a).job_uj, 10 * J);
     owner = usage[b].owner;
+    joule_ledger_report_cpu(stepd, b, owner, reported_ns);
     joule_ledger_end(stepd, b, owner, sample.mono_ns + S);
     joule_ledger_release(stepd, b, owner);
     usage[b].owner = 0;
     sample.mono_ns += 5 * S;
     second(240 * J + 240 * J, 24 * (uint64_t)S);
-    ck_assert_uint_eq(row(a).job_uj, 10 * J + 60 * J + 10 * J);
     ck_assert_uint_eq(row(a).state, JOULE_ROW_RUNNING);
+    return row(a).job_uj - 10 * J - 60 * J;
+}
+
+/* What it can have used in the first one. */
+START_TEST(test_a_step_that_ended_unseen)
+{
+    ck_assert_uint_eq(end_unseen(JOULE_CPU_UNKNOWN), 10 * J);
+}
+END_TEST
+
+/* What it said that it had used. */
+START_TEST(test_a_step_that_left_word)
+{
+    ck_assert_uint_eq(end_unseen(S / 4 + 7), 5 * J / 2);
+}
+END_TEST
+
+/* Less than had been read already is no word. */
+START_TEST(test_a_step_that_left_an_old_word)
+{
+    ck_assert_uint_eq(end_unseen(6), 10 * J);
 }
 END_TEST
 
@@ -439,6 +461,8 @@ int main(void)
     tcase_add_test(tc, test_a_process_that_dies);
     tcase_add_test(tc, test_cpu_time_that_cannot_be_read);
     tcase_add_test(tc, test_a_step_that_ended_unseen);
+    tcase_add_test(tc, test_a_step_that_left_word);
+    tcase_add_test(tc, test_a_step_that_left_an_old_word);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);
     tcase_add_test(tc, test_what_cannot_be);

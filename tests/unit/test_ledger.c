@@ -153,6 +153,10 @@ START_TEST(test_registration)
     ck_assert_uint_eq(got, cpus);
     ck_assert_int_eq(joule_ledger_owner_pid(r.owner), 7);
     ck_assert(!joule_ledger_sweep(writer, tree.fd, slot));
+    ck_assert_uint_eq(joule_ledger_reported_cpu(writer, slot, r.owner),
+                      JOULE_CPU_UNKNOWN);
+    joule_ledger_report_cpu(l, slot, r.owner, 88);
+    joule_ledger_report_cpu(l, slot, r.owner + 1, 77);
     joule_ledger_end(l, slot, r.owner, 99);
     joule_ledger_end(l, slot, r.owner + 1, 98);
     ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), 0);
@@ -163,6 +167,9 @@ START_TEST(test_registration)
     ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), -1);
     ck_assert_int_eq(joule_ledger_ended(writer, slot, r.owner), 99);
     ck_assert_int_eq(joule_ledger_ended(writer, slot, r.owner + 1), 0);
+    ck_assert_uint_eq(joule_ledger_reported_cpu(writer, slot, r.owner), 88);
+    ck_assert_uint_eq(joule_ledger_reported_cpu(writer, slot, r.owner + 1),
+                      JOULE_CPU_UNKNOWN);
     joule_ledger_destroy(l);
 }
 END_TEST
