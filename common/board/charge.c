@@ -224,8 +224,8 @@ static void use(struct joule_charge *c, size_t i,
     slot->seen = true;
 }
 
-/* The CPU time of a step that has ended: its own word, where nobody was there to
- * read it while it could be read. */
+/* The CPU time of a step that has ended: its own word, where nobody was there
+ * to read it while it could be read. */
 static const struct joule_charge_usage *
 last_word(struct joule_charge *c, size_t i, const struct joule_charge_usage *u,
           struct joule_charge_usage *own)

@@ -111,7 +111,7 @@ test_packages() {
     fi
     share_up $name "JouleAttribution=cputime
 JouleIdleWatts=$SHARE_FLOOR" --contain || { not_ok "two packages come up"; return; }
-    run_jobs $name "0 1 0.5 --spin 12" "0 1 2 --spin 12"
+    run_jobs $name "0 1 0.5 --spin 15:0.8" "0 1 2 --spin 15:0.8"
     check_jobs "two jobs of unequal intensity on two packages" $name cputime \
         physical
     check_ledger packages $name node1 "${SUM[$name]}"

@@ -302,8 +302,8 @@ START_TEST(test_cpu_time_that_cannot_be_read)
 }
 END_TEST
 
-/* slurmd is away for six seconds, and the step for the last five of them.  Returns
- * what its job is charged then beside the floor. */
+/* slurmd is away for six seconds, and the step for the last five of them.
+ * Returns what its job is charged then beside the floor. */
 static uint64_t end_unseen(uint64_t reported_ns)
 {
     unsigned a, b;
