@@ -80,7 +80,7 @@ check_jobs() {
 STAGGERED=("0 1 1 --spin 16" "2 2 1 --spin 15:0.33" "4 4 1 --sleep 14")
 
 test_cputime() {
-    local name=h-cputime
+    local name=share-cputime
     share_up $name "JouleAttribution=cputime
 JouleIdleWatts=$SHARE_FLOOR" --contain || { not_ok "cputime comes up"; return; }
     run_jobs $name "0 4 1 --spin 8" "0 4 1 --spin 8"
@@ -104,7 +104,7 @@ JouleIdleWatts=$SHARE_FLOOR" --contain || { not_ok "cputime comes up"; return; }
 # Each on a package of its own: their counters tell who needs how much.
 # shellcheck disable=SC2034  # for share_up
 test_packages() {
-    local name=h-packages SHARE_CPUS=2 SHARE_PACKAGES=2 SHARE_TASK=task/affinity
+    local name=share-packages SHARE_CPUS=2 SHARE_PACKAGES=2 SHARE_TASK=task/affinity
     if [ "$(nproc --all)" -lt 2 ]; then
         skip "two jobs of unequal intensity on two packages" "one CPU"
         return
@@ -137,37 +137,37 @@ test_others() {
 }
 
 floor_known() {
-    [ "$(ledger_of h-learned | sed -n 's/^part //p' | of minutes)" -gt 0 ]
+    [ "$(ledger_of share-learned | sed -n 's/^part //p' | of minutes)" -gt 0 ]
 }
 
 test_learned() {
     wait_for 90 floor_known
     check "an idle node's floor is known after a minute" floor_known
-    note <<< "floor: $(ledger_of h-learned | sed -n 's/^part //p' | of floor_uw) uW"
-    run_jobs h-learned "${STAGGERED[@]}"
-    check_jobs "with a learned floor" h-learned cputime policy physical
-    check_ledger learned h-learned node1 "${SUM[h-learned]}"
+    note <<< "floor: $(ledger_of share-learned | sed -n 's/^part //p' | of floor_uw) uW"
+    run_jobs share-learned "${STAGGERED[@]}"
+    check_jobs "with a learned floor" share-learned cputime policy physical
+    check_ledger learned share-learned node1 "${SUM[share-learned]}"
 }
 
 test_alloc() {
-    run_jobs h-alloc "${STAGGERED[@]}"
-    check_jobs "alloc" h-alloc alloc
-    check_ledger alloc h-alloc node1 "${SUM[h-alloc]}"
+    run_jobs share-alloc "${STAGGERED[@]}"
+    check_jobs "alloc" share-alloc alloc
+    check_ledger alloc share-alloc node1 "${SUM[share-alloc]}"
 }
 
 test_node() {
-    run_jobs h-node "${STAGGERED[@]}"
-    check_jobs "node" h-node node
-    check_ledger node h-node node1
+    run_jobs share-node "${STAGGERED[@]}"
+    check_jobs "node" share-node node
+    check_ledger node share-node node1
 }
 
 # For comparison: what Slurm 22.05 itself says of these jobs.
 test_stock() {
     local job joule true
-    run_jobs h-stock "${STAGGERED[@]}"
-    job_truth h-stock cputime node1 > "$SCRATCH/truth.stock"
+    run_jobs share-stock "${STAGGERED[@]}"
+    job_truth share-stock cputime node1 > "$SCRATCH/truth.stock"
     for job in "${JOBS[@]}"; do
-        joule=$(step_energy h-stock "$job")
+        joule=$(step_energy share-stock "$job")
         true=$(joules "$(grep "^$job " "$SCRATCH/truth.stock" | of physical_uj)")
         note <<< "Slurm's acct_gather_energy/rapl: job $job: ${joule:-blank} J,\
  true $true J, off by $(awk -v j="${joule:-0}" -v t="$true" \
@@ -177,13 +177,13 @@ test_stock() {
 
 cgroups_or_end "attribution"
 # It must be idle for a minute first.
-share_up h-learned JouleAttribution=cputime --contain ||
+share_up share-learned JouleAttribution=cputime --contain ||
     not_ok "learned comes up"
 test_cputime
 test_packages
-share_up h-alloc JouleAttribution=alloc --contain || not_ok "alloc comes up"
-share_up h-node JouleAttribution=node --contain || not_ok "node comes up"
-share_up h-stock '' --energy acct_gather_energy/rapl --contain ||
+share_up share-alloc JouleAttribution=alloc --contain || not_ok "alloc comes up"
+share_up share-node JouleAttribution=node --contain || not_ok "node comes up"
+share_up share-stock '' --energy acct_gather_energy/rapl --contain ||
     not_ok "Slurm's own comes up"
 test_others
 finish

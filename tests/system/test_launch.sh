@@ -156,7 +156,7 @@ check_style() {
 # test_contained NODES "STYLE:JOBS..."... - groups of styles, those of a group
 # beside one another
 test_contained() {
-    local nodes=$1 name=h-launch$1 style group
+    local nodes=$1 name=share-launch$1 style group
     shift
     share_up "$name" "JouleAttribution=cputime
 JouleIdleWatts=$SHARE_FLOOR" --contain --nodes "$nodes" ||
@@ -175,7 +175,7 @@ JouleIdleWatts=$SHARE_FLOOR" --contain --nodes "$nodes" ||
 
 # Slurm adds up the numbered steps, and that is all.
 test_bare() {
-    local name=h-bare style job n sum blank batch
+    local name=share-bare style job n sum blank batch
     share_up $name "JouleAttribution=cputime
 JouleIdleWatts=$SHARE_FLOOR" || { not_ok "a node comes up"; return; }
     run_styles $name 1 srun batch steps parallel salloc
