@@ -13,10 +13,14 @@
 
 #define AVERAGE_MIN_NS (5 * JOULE_NS_PER_MS)
 
+/* Who watches may read a hundred times a second, also if there is nothing. */
+#define RETRY_NS (1 * JOULE_NS_PER_S)
+
 struct joule_stake {
     const struct joule_clock *clock;
     int root_fd;
     bool watches; /* it was registered by another */
+    int64_t tried_ns;
     char *node;
     struct joule_ledger *ledger; /* NULL: not registered yet */
     unsigned slot;
@@ -43,11 +47,15 @@ static int find_slot(struct joule_stake *s, struct joule_error *err)
 /* -1 with a sentence; then it may be tried again. */
 static int take_slot(struct joule_stake *s, struct joule_error *err)
 {
+    int64_t now_ns = joule_clock_mono_ns(s->clock);
     uint64_t start;
     int saved;
 
     if (s->ledger)
         return 0;
+    if (s->watches && s->tried_ns && now_ns - s->tried_ns < RETRY_NS)
+        return joule_error_set(err, ENOENT, "the step is not registered");
+    s->tried_ns = now_ns;
     s->ledger = joule_ledger_open(s->root_fd, s->node, err);
     if (!s->ledger)
         return -1;

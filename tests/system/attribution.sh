@@ -60,7 +60,8 @@ of() {
 
 # joules UJ - in J, with three decimals
 joules() {
-    awk -v uj="$1" 'BEGIN { printf "%.3f\n", uj / 1e6 }'
+    awk -v uj="$1" 'BEGIN {
+        if (uj ~ /^-?[0-9]+$/) printf "%.3f\n", uj / 1e6; else print "unknown" }'
 }
 
 # ledger_of CLUSTER [NODE] - the node's ledger after a sample of this moment
