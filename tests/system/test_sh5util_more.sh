@@ -333,6 +333,8 @@ check "-j JOB+N merges that component" heterogeneous
 step_runs() {
     JOB=$(($(last_job more) + 1))
     check "$1: the step runs" step
+    # Its extern step is profiled as well, and ends after it.
+    wait_for 30 step_ended more "$JOB.extern"
 }
 
 step() {
