@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: quiet
 #
 # Steps and jobs of all fates.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
