@@ -140,7 +140,7 @@ a_sleeping_job() {
     wait
     wait_for 20 job_is_over c
     check "slurmstepd of a sleeping job used $((stepd_ns / 1000000)) ms of CPU time" \
-        [ "$stepd_ns" -gt 300000000 ]
+        [ "$stepd_ns" -gt 100000000 ]
     job_is_right c 0
     there=$(seconds_there "$job")
     read -r _ cpu < <(burnt c)
