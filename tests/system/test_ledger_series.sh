@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: quiet
 #
 # The energy series of a profiled step on a shared node: the step's share beside
 # the node's power, by our profile plugin and by Slurm's.
@@ -40,11 +41,15 @@ JouleIdleWatts=$FLOOR_W" || { not_ok "$type: a cluster"; return; }
     check "$type: it comes to what sacct has ($j J), but for the last rows" \
         awk -v uj="$last" -v j="$j" -v w=$((FLOOR_W / 2 + BUSY_W)) \
         'BEGIN { exit !(uj / 1e6 <= j + 1 && uj / 1e6 >= j - 2 * w) }'
-    # A row each second; the last is the step's end.
-    paste "$SCRATCH/uj" <(rows "$file" step_mW) |
-        awk 'NR > 1 && $2 > 0 { uj += $1 - before; mw += $2 } { before = $1 }
-             END { print uj / 1000, mw }' > "$SCRATCH/power"
-    check "$type: its power is that of its energy ($(cat "$SCRATCH/power"))" \
+    # The last row is the step's end.  Slurm's own series says the time in whole
+    # seconds: there a row is one second.
+    rows "$file" ElapsedTimeNs > "$SCRATCH/ns"
+    [ -s "$SCRATCH/ns" ] || awk '{ print NR * 1e9 }' "$SCRATCH/uj" > "$SCRATCH/ns"
+    paste "$SCRATCH/uj" <(rows "$file" step_mW) "$SCRATCH/ns" |
+        awk 'NR > 1 && $2 > 0 { uj += $1 - before; by_power += $2 * ($3 - then) / 1e6 }
+             { before = $1; then = $3 }
+             END { print uj / 1e6, by_power / 1e6 }' > "$SCRATCH/power"
+    check "$type: its energy is that of its power ($(cat "$SCRATCH/power"))" \
         within "$(cut -d' ' -f1 "$SCRATCH/power")" \
         "$(cut -d' ' -f2 "$SCRATCH/power")" 15
     check "$type: less than the node's" awk -v uj="$last" \
