@@ -353,8 +353,13 @@ const struct sim_job *sim_jobs_at(const struct sim_jobs *jobs, size_t i)
     return &jobs->job[i];
 }
 
+bool sim_jobs_know_cpus(const struct sim_jobs *jobs)
+{
+    return jobs->node.each;
+}
+
 const uint64_t *sim_jobs_by_cpu(const struct sim_jobs *jobs, size_t *ret_count)
 {
     *ret_count = jobs->cpus;
-    return jobs->node.each ? jobs->node_ns : NULL;
+    return jobs->node_ns;
 }

@@ -80,8 +80,10 @@ void sim_jobs_settle(struct sim_jobs *jobs, int64_t now_ns);
 size_t sim_jobs_count(const struct sim_jobs *jobs);
 const struct sim_job *sim_jobs_at(const struct sim_jobs *jobs, size_t i);
 
-/* The CPU time of the group of the node on each of the host's CPUs, as of the
- * last update; NULL if the group does not tell (v2). */
+/* Whether the group of the node tells CPU time by CPU; not so with v2. */
+bool sim_jobs_know_cpus(const struct sim_jobs *jobs);
+/* The CPU time of the group of the node on each of the host's CPUs, or else one
+ * for all of them; as of the last update. */
 const uint64_t *sim_jobs_by_cpu(const struct sim_jobs *jobs, size_t *ret_count);
 
 #endif

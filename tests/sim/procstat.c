@@ -9,9 +9,7 @@
 
 bool sim_procstat_there(const struct sim_node *node)
 {
-    size_t count;
-
-    return node->jobs && sim_jobs_by_cpu(node->jobs, &count);
+    return node->jobs;
 }
 
 /* Ticks that were used and, of those until now, were not. */
@@ -21,14 +19,38 @@ static void line(FILE *f, const char *name, uint64_t used, uint64_t all)
             all > used ? all - used : 0);
 }
 
+/* Offline CPUs use nothing. */
+static void add_evenly(const struct sim_machine *m, uint64_t ns, uint64_t *used)
+{
+    size_t online = 0, seen = 0;
+
+    for (size_t i = 0; i < m->cpu_count; i++)
+        online += m->cpus[i].online;
+    for (size_t i = 0; i < m->cpu_count; i++)
+        if (m->cpus[i].online)
+            used[i] += ns / online + (seen++ < ns % online);
+}
+
+static void add_used(const struct sim_node *node, uint64_t *used)
+{
+    const struct sim_machine *m = node->machine;
+    size_t hosts;
+    const uint64_t *host = sim_jobs_by_cpu(node->jobs, &hosts);
+
+    if (!sim_jobs_know_cpus(node->jobs)) {
+        add_evenly(m, host[0], used);
+        return;
+    }
+    for (size_t cpu = 0; cpu < hosts; cpu++)
+        used[sim_machine_host_cpu(m, (unsigned)cpu)] += host[cpu];
+}
+
 char *sim_procstat(struct sim_node *node, size_t *ret_length)
 {
     const struct sim_machine *m = node->machine;
     int64_t mono_ns = joule_clock_mono_ns(node->clock);
     uint64_t ticks = (uint64_t)(mono_ns / TICK_NS), sum = 0, *used;
-    const uint64_t *host;
     char *text = NULL, name[16];
-    size_t hosts;
     FILE *f;
 
     used = calloc(m->cpu_count, sizeof(*used));
@@ -36,9 +58,7 @@ char *sim_procstat(struct sim_node *node, size_t *ret_length)
     if (!used || !f)
         goto out;
     sim_node_update(node, mono_ns);
-    host = sim_jobs_by_cpu(node->jobs, &hosts);
-    for (size_t cpu = 0; cpu < hosts; cpu++)
-        used[sim_machine_host_cpu(m, (unsigned)cpu)] += host[cpu];
+    add_used(node, used);
     for (size_t i = 0; i < m->cpu_count; i++)
         sum += used[i] / TICK_NS;
     line(f, "cpu ", sum, ticks * m->cpu_count);

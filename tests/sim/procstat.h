@@ -3,7 +3,8 @@
  * procstat.h - the node's /proc/stat: its CPUs have used what the group of its
  * jobs has, whatever else the host does.
  *
- * In ticks of 10 ms, all of them user or idle; offline CPUs have no line.
+ * In ticks of 10 ms, all of them user or idle; offline CPUs have no line.  Where
+ * the group does not tell CPU time by CPU, all have used the same.
  */
 #ifndef SIM_PROCSTAT_H
 #define SIM_PROCSTAT_H
@@ -12,7 +13,7 @@
 
 #include "tests/sim/node.h"
 
-/* Whether there is one: with jobs, where their group tells CPU time by CPU. */
+/* Whether there is one: with jobs. */
 bool sim_procstat_there(const struct sim_node *node);
 
 /* The text of this moment, which the caller frees, and its length.  NULL with

@@ -356,7 +356,9 @@ START_TEST(second_version)
     ck_assert_int_eq(errno, ENOTSUP);
     two->packages = 1;
     jobs = jobs_make();
-    ck_assert_ptr_null(sim_jobs_by_cpu(jobs, &count));
+    ck_assert(!sim_jobs_know_cpus(jobs));
+    ck_assert_uint_eq(*sim_jobs_by_cpu(jobs, &count), 1000000000);
+    ck_assert_uint_eq(count, 1);
     put("", "cpu.stat", "usage_usec 1100000\nuser_usec 1\n");
     put(job, "cpu.stat", "usage_usec 90000\n");
     snprintf(group, sizeof(group), "%s/step_0/user", job);
@@ -487,6 +489,33 @@ START_TEST(proc_stat)
 }
 END_TEST
 
+/* v2: nobody knows which CPU; one of four is offline. */
+START_TEST(proc_stat_of_all)
+{
+    struct sim_machine *machine = machine_make(4, "3");
+    struct sim_node node;
+    size_t length;
+    char *text;
+
+    dir_make();
+    put("", "cpu.stat", "usage_usec 1000000\nuser_usec 1\n");
+    machine->packages = 1;
+    two->packages = 1;
+    node_make(&node, machine, true);
+    clock_ns = 20 * S;
+    put("", "cpu.stat", "usage_usec 3030000\nuser_usec 1\n");
+    text = sim_procstat(&node, &length);
+    ck_assert_str_eq(text, "cpu  303 0 0 7697 0 0 0 0 0 0\n"
+                           "cpu0 101 0 0 1899 0 0 0 0 0 0\n"
+                           "cpu1 101 0 0 1899 0 0 0 0 0 0\n"
+                           "cpu2 101 0 0 1899 0 0 0 0 0 0\n"
+                           "btime 0\n");
+    free(text);
+    sim_node_clear(&node);
+    dir_remove();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodesim_jobs");
@@ -503,6 +532,7 @@ int main(void)
     tcase_add_test(tc, second_version);
     tcase_add_test(tc, node_with_jobs);
     tcase_add_test(tc, proc_stat);
+    tcase_add_test(tc, proc_stat_of_all);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
