@@ -127,10 +127,15 @@ freq_step() {
     shift
     rm -f "$gate" "$gate.up"
     # It waits at a pipe that nobody writes to, and starts no process for it.
-    freq_srun "$@" bash -c "exec 3<> <(:); : > $gate.up
+    freq_srun "$@" bash -c "exec 3<> <(:); echo \$\$ > $gate.up
         until [ -e $gate ]; do read -rt 0.05 -u 3; done; true" \
         > "$SCRATCH/step.out" 2>&1 &
-    wait_for 20 test -e "$gate.up"
+    wait_for 20 test -s "$gate.up"
+}
+
+# The process of a step's task behind that gate, or one of them.
+freq_task() {
+    cat "$(freq_gate "$1").up"
 }
 
 freq_open() {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Runs in a guest, started by test_guest_cpufreq.sh: steps on a real
-# acpi-cpufreq driver.  CPUs 0 and 1 have a policy each, 2 and 3 share one.
+# acpi-cpufreq driver, in cgroups of v2.  CPUs 0 and 1 have a policy each, 2 and
+# 3 share one.
 #
 # TESTS is a list of functions; each finds the policies as they were at the
 # start and must leave them so.
@@ -26,6 +27,7 @@ TESTS=(
     one_cpu
     the_shared_policy
     two_jobs
+    by_cpuset
     one_of_two_killed
     unplugged
     shown_and_restored
@@ -192,9 +194,12 @@ one_cpu() {
         -n1 --cpu-freq=1500000
 }
 
+# Slurm's own code sets a step's whole cpuset, the plugin what its task is bound to.
 the_shared_policy() {
-    step "the second CPU of a policy" \
-        "$FREE${FREE}userspace 1200000 1200000 2400000 " \
+    local set="userspace 1200000 1200000 2400000 "
+    local others=$FREE$FREE
+    [ "$WHO" = "the plugin" ] || others=$set$set
+    step "the second CPU of a policy" "$others$set" \
         -n1 --cpus-per-task=4 --cpu-bind=map_cpu:3 --cpu-freq=1200000
 }
 
@@ -224,6 +229,36 @@ two_jobs() {
     freq_step a -n3 --cpu-freq=1200000 && freq_step b -n1 --cpu-freq=1800000
     check "$WHO: two jobs, one policy" in_turn "$U1200,$U1200,$U1800" a \
         "$FREE1,$FREE1,$U1800" b
+}
+
+# task_cpus CPUS BOUND GATE - of the task behind it: its cpuset, as libcgroup and
+# we find it; what the kernel has bound it to, and where a frequency is set
+task_cpus() {
+    local pid wanted
+    pid=$(freq_task "$3")
+    wanted="$pid ours=$1 libcgroup=$1 bound=$2 used=$2"
+    is "$(cluster run "$C" "$JOULE_BUILD/tests/peer/cpusets" "$pid")" "$wanted"
+}
+
+in_a_group_of_v2() { # GATE
+    cluster run "$C" cat "/proc/$(freq_task "$1")/cgroup" |
+        grep '^0::/.*/job_[0-9]*/step_0/user/task_0$'
+}
+
+# Nobody binds the tasks: their cpusets alone say which CPUs are theirs.
+by_cpuset() {
+    freq_step a -n1 --cpu-bind=none --cpu-freq=1200000 &&
+        freq_step b -n1 --cpu-bind=none --cpu-freq=1800000 &&
+        freq_step c -n2 --cpu-bind=none --cpu-freq=1200000
+    check "$WHO: jobs are in groups of v2" in_a_group_of_v2 a
+    check "$WHO: the cpuset of one job" task_cpus 0 0 a
+    check "$WHO: the cpuset of the other" task_cpus 1 1 b
+    check "$WHO: the cpuset of the third" task_cpus 2-3 2-3 c
+    check "$WHO: by cpusets alone" in_turn "$U1200,$U1800,$U1200" a \
+        "$FREE1,$U1800,$U1200" b "$FREE1,$FREE1,$U1200" c
+    freq_step d -n4 --cpu-bind=map_cpu:3 --cpu-freq=1200000
+    check "$WHO: a cpuset of all, bound to one" task_cpus 0-3 3 d
+    check "$WHO: by what it is bound to" in_turn "$FREE1,$FREE1,$U1200" d
 }
 
 kill_step() { # STEP - kill -9 of its slurmstepd
@@ -290,7 +325,7 @@ shown_and_restored() {
     check "and after it" freq_clean
 }
 
-up "$C" --energy none --no-sim --cpus 4 || exit 1
+up "$C" --energy none --no-sim --cpus 4 --cgroup2 || exit 1
 BEFORE=$(freq_dump)
 FREQ_BOOT=$BEFORE
 note <<< "$BEFORE"
