@@ -12,10 +12,14 @@ libjoule_store_read_la_SOURCES = \
 	common/store/filedriver.c common/store/filedriver.h \
 	common/store/fletcher.c common/store/fletcher.h \
 	common/store/hdferror.c common/store/hdferror.h \
+	common/store/headers.c common/store/headers.h \
 	common/store/layout.c common/store/layout.h \
 	common/store/little.h \
 	common/store/newtable.c common/store/newtable.h \
 	common/store/object.c common/store/object.h \
+	common/store/outline.c common/store/outline.h \
+	common/store/outlinewalk.c common/store/outlinewalk.h \
+	common/store/plaintype.c common/store/plaintype.h \
 	common/store/pool.c common/store/pool.h \
 	common/store/readattr.c common/store/readattr.h \
 	common/store/reader.c common/store/reader.h \
@@ -26,6 +30,7 @@ libjoule_store_read_la_SOURCES = \
 	common/store/sandbox.c common/store/sandbox.h \
 	common/store/send.c common/store/send.h \
 	common/store/spool.c common/store/spool.h \
+	common/store/tablesend.c common/store/tablesend.h \
 	common/store/typecache.c common/store/typecache.h \
 	common/store/unfilter.c common/store/unfilter.h \
 	common/store/visitor.h \

@@ -168,6 +168,17 @@ static int advance(struct joule_chunkmap *map)
     return rc;
 }
 
+int joule_chunkmap_check(struct joule_chunkmap *map)
+{
+    int rc;
+
+    joule_chunkmap_rewind(map);
+    while ((rc = advance(map)) > 0)
+        ;
+    joule_chunkmap_rewind(map);
+    return rc;
+}
+
 int joule_chunkmap_find(struct joule_chunkmap *map, uint64_t first,
                         struct joule_chunk *ret)
 {

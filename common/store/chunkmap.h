@@ -60,4 +60,7 @@ int joule_chunkmap_find(struct joule_chunkmap *map, uint64_t first,
 
 void joule_chunkmap_rewind(struct joule_chunkmap *map);
 
+/* Walk the whole index, and rewind.  -1 with EBADMSG: it is damaged. */
+int joule_chunkmap_check(struct joule_chunkmap *map);
+
 #endif

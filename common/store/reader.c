@@ -8,20 +8,18 @@
 
 #include "common/store/filedriver.h"
 #include "common/store/hdferror.h"
+#include "common/store/outlinewalk.h"
 #include "common/store/readattr.h"
+#include "common/store/tablesend.h"
 
 #define DEPTH_MAX      16
 #define OBJECTS_MAX    1000000
 #define ATTRIBUTES_MAX 1024
 
-/* Chunks from this size on are handed on as they are, smaller ones if they
- * are compressed. */
-#define STORED_MIN ((size_t)16 << 10)
-#define STORED_MAX ((size_t)2112 << 10)
-
 struct joule_reader {
     struct joule_filedriver driver;
     struct joule_rows_file rows_file;
+    struct joule_outline *outline; /* NULL: libhdf5 is asked */
     hid_t file, driver_id;
 };
 
@@ -38,6 +36,7 @@ struct walk {
     struct joule_error *err;
     struct seen seen;
     unsigned depth;
+    hid_t dataset;                    /* of the table that is being sent */
     struct joule_attribute attribute; /* large */
 };
 
@@ -84,7 +83,8 @@ static bool begins_later(struct joule_windows *windows)
     return !at || memcmp(at, signature, sizeof(signature) - 1) != 0;
 }
 
-struct joule_reader *joule_reader_open(int fd, struct joule_error *err)
+static struct joule_reader *open_reader(int fd, bool with_outline,
+                                        struct joule_error *err)
 {
     struct joule_reader *r;
     struct stat st;
@@ -110,7 +110,9 @@ struct joule_reader *joule_reader_open(int fd, struct joule_error *err)
     r->rows_file.windows = r->driver.windows;
     if (!r->driver.windows)
         joule_error_set(err, ENOMEM, "out of memory");
-    if (!r->driver.windows || open_file(r, err) < 0) {
+    else if (with_outline)
+        r->outline = joule_outline_read(r->driver.windows);
+    if (!r->driver.windows || (!r->outline && open_file(r, err) < 0)) {
         int saved = errno;
 
         joule_windows_destroy(r->driver.windows);
@@ -118,17 +120,30 @@ struct joule_reader *joule_reader_open(int fd, struct joule_error *err)
         errno = saved;
         return NULL;
     }
-    r->rows_file.is_moved = begins_later(r->driver.windows);
+    r->rows_file.is_moved = !r->outline && begins_later(r->driver.windows);
     return r;
+}
+
+struct joule_reader *joule_reader_open(int fd, struct joule_error *err)
+{
+    return open_reader(fd, true, err);
+}
+
+struct joule_reader *joule_reader_open_slowly(int fd, struct joule_error *err)
+{
+    return open_reader(fd, false, err);
 }
 
 void joule_reader_close(struct joule_reader *r)
 {
     if (!r)
         return;
-    H5Fclose(r->file);
-    H5FDunregister(r->driver_id);
-    H5Eclear2(H5E_DEFAULT);
+    if (!r->outline) {
+        H5Fclose(r->file);
+        H5FDunregister(r->driver_id);
+        H5Eclear2(H5E_DEFAULT);
+    }
+    joule_outline_destroy(r->outline);
     joule_windows_destroy(r->driver.windows);
     free(r);
 }
@@ -178,13 +193,6 @@ static int note(struct walk *w, const char *name, const char *reason)
     return w->visitor->note(w->visitor->arg, text.text, w->err);
 }
 
-/* What another reader, and a path, can do with. */
-static bool is_name(const char *name)
-{
-    return *name != '\0' && strcmp(name, ".") != 0 &&
-           strlen(name) < JOULE_STORE_NAME_MAX && !strchr(name, '/');
-}
-
 static herr_t visit_attribute(hid_t object, const char *name,
                               const H5A_info_t *info, void *arg)
 {
@@ -192,7 +200,7 @@ static herr_t visit_attribute(hid_t object, const char *name,
     struct joule_attribute *a = &w->attribute;
 
     (void)info;
-    if (!is_name(name))
+    if (!joule_store_is_name(name))
         return note(w, name, "an attribute with such a name is left out");
     strcpy(a->name, name);
     if (joule_readattr(object, name, a) < 0)
@@ -217,98 +225,26 @@ static int visit_attributes(struct walk *w, hid_t object)
     return note(w, "attributes", "they cannot be read");
 }
 
-static int send_rows(struct walk *w, struct joule_rows *rows)
+static int table_attributes(void *arg, struct joule_error *err)
 {
-    const struct joule_visitor *v = w->visitor;
-    const struct joule_layout *layout = joule_rows_layout(rows);
-    size_t batch = (size_t)joule_batch_rows(layout);
+    struct walk *w = arg;
 
-    for (;;) {
-        const void *from;
-        size_t count;
-        void *room = v->room(v->arg, batch * layout->type.size, w->err);
-
-        if (!room)
-            return -1;
-        count = joule_rows_read(rows, room, batch, &from);
-        if (count == 0)
-            return 0;
-        if (v->rows(v->arg, from, count, count * layout->type.size, w->err) < 0)
-            return -1;
-    }
-}
-
-static int send_chunks(struct walk *w, struct joule_rows *rows)
-{
-    const struct joule_visitor *v = w->visitor;
-    const struct joule_layout *layout = joule_rows_layout(rows);
-    size_t most =
-        joule_unfilter_bound((size_t)layout->chunk_rows * layout->type.size);
-
-    for (;;) {
-        struct joule_run run;
-        uint64_t first = 0, left;
-        uint32_t mask = 0;
-        size_t len;
-        void *room;
-
-        if (v->run && joule_rows_skip_plain(rows, &run)) {
-            if (v->run(v->arg, &run, w->err) < 0)
-                return -1;
-            continue;
-        }
-        room = v->room(v->arg, most, w->err);
-        if (!room)
-            return -1;
-        len = joule_rows_read_stored(rows, room, most, &first, &mask);
-        if (len == 0)
-            return 0;
-        left = layout->rows - first;
-        if (left > layout->chunk_rows)
-            left = layout->chunk_rows;
-        if (v->chunk(v->arg, left, mask, room, len, w->err) < 0)
-            return -1;
-    }
-}
-
-static bool is_compressed(const struct joule_pipeline *p)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        if (p->filter[i].kind == JOULE_FILTER_DEFLATE && p->filter[i].level > 0)
-            return true;
-    return false;
-}
-
-/* Whether the chunks are worth being left as they are. */
-static bool is_sent_stored(const struct joule_layout *layout)
-{
-    size_t raw = (size_t)layout->chunk_rows * layout->type.size;
-
-    return layout->is_known && layout->chunk_rows > 0 &&
-           (raw >= STORED_MIN || is_compressed(&layout->pipeline)) &&
-           joule_unfilter_bound(raw) <= STORED_MAX;
+    (void)err;
+    return visit_attributes(w, w->dataset);
 }
 
 static int visit_table(struct walk *w, hid_t group, const char *name)
 {
-    const struct joule_visitor *v = w->visitor;
     struct joule_error why;
     struct joule_rows *rows =
         joule_rows_open(group, name, &w->reader->rows_file, &why);
-    bool stored;
     int rc;
 
     if (!rows)
         return note(w, name, why.text);
-    stored =
-        w->how == JOULE_WALK_TABLES && is_sent_stored(joule_rows_layout(rows));
-    rc = v->table(v->arg, name, joule_rows_layout(rows), stored, w->err);
-    if (rc == 0)
-        rc = visit_attributes(w, joule_rows_dataset(rows));
-    if (rc == 0 && w->how == JOULE_WALK_TABLES)
-        rc = stored ? send_chunks(w, rows) : send_rows(w, rows);
-    if (rc == 0)
-        rc = v->table_end(v->arg, joule_rows_lost(rows), w->err);
+    w->dataset = joule_rows_dataset(rows);
+    rc = joule_table_send(rows, name, w->how, w->visitor, table_attributes, w,
+                          w->err);
     joule_rows_close(rows);
     return rc;
 }
@@ -374,7 +310,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info,
 
     if (info->type != H5L_TYPE_HARD)
         return note(w, name, "a link to another place is not followed");
-    if (!is_name(name))
+    if (!joule_store_is_name(name))
         return note(w, name, "an object with such a name is left out");
     return visit_object(w, group, name);
 }
@@ -402,10 +338,14 @@ int joule_reader_walk(struct joule_reader *r, const char *path,
                       struct joule_error *err)
 {
     struct joule_error own;
-    struct walk *w = calloc(1, sizeof(*w));
+    struct walk *w;
     hid_t group;
     int rc, saved;
 
+    if (r->outline)
+        return joule_outline_walk(r->outline, &r->rows_file, path, how, visitor,
+                                  err);
+    w = calloc(1, sizeof(*w));
     if (!w)
         return joule_error_set(err, ENOMEM, "out of memory");
     w->reader = r;
@@ -429,5 +369,7 @@ int joule_reader_walk(struct joule_reader *r, const char *path,
 struct joule_rows *joule_reader_table(struct joule_reader *r, const char *path,
                                       struct joule_error *err)
 {
+    if (r->outline)
+        return joule_outline_rows(r->outline, &r->rows_file, path, err);
     return joule_rows_open(r->file, path, &r->rows_file, err);
 }

@@ -2,6 +2,7 @@
 #include "common/store/rows.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,21 +86,63 @@ static bool open_map(struct joule_rows *r, const struct joule_rows_file *file)
                                r->layout.chunk_rows, r->layout.type.size) == 0;
 }
 
-struct joule_rows *joule_rows_open(hid_t parent, const char *name,
-                                   const struct joule_rows_file *file,
-                                   struct joule_error *err)
+/* Nothing is open, and nothing known but the file. */
+static struct joule_rows *begin(const struct joule_rows_file *file,
+                                struct joule_error *err)
 {
     struct joule_rows *r = calloc(1, sizeof(*r));
-    uint64_t file_size = joule_windows_size(file->windows);
-    hid_t list = -1;
-    int rc = -1;
+    uint64_t size = joule_windows_size(file->windows);
 
     if (!r) {
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
     r->windows = file->windows;
-    r->space = r->type = -1;
+    r->dataset = r->space = r->type = -1;
+    r->bytes_left =
+        size > UINT64_MAX / GROWTH_MAX ? UINT64_MAX : size * GROWTH_MAX;
+    return r;
+}
+
+static struct joule_rows *give_up(struct joule_rows *r)
+{
+    int saved = errno;
+
+    joule_rows_close(r);
+    errno = saved;
+    return NULL;
+}
+
+struct joule_rows *joule_rows_create(const struct joule_layout *layout,
+                                     uint64_t header,
+                                     const struct joule_rows_file *file,
+                                     struct joule_error *err)
+{
+    struct joule_rows *r = begin(file, err);
+
+    if (!r)
+        return NULL;
+    memcpy(&r->layout, layout,
+           offsetof(struct joule_layout, type) +
+               joule_rowtype_bytes(&layout->type));
+    r->has_map =
+        joule_chunkmap_open(&r->map, r->windows, header, layout->chunk_rows,
+                            layout->type.size) == 0;
+    if (!r->has_map)
+        joule_error_set(err, ENOTSUP, "its chunks have another kind of index");
+    return r->has_map && make_buffers(r, err) == 0 ? r : give_up(r);
+}
+
+struct joule_rows *joule_rows_open(hid_t parent, const char *name,
+                                   const struct joule_rows_file *file,
+                                   struct joule_error *err)
+{
+    struct joule_rows *r = begin(file, err);
+    hid_t list = -1;
+    int rc = -1;
+
+    if (!r)
+        return NULL;
     r->dataset = H5Dopen2(parent, name, H5P_DEFAULT);
     if (r->dataset >= 0) {
         list = H5Dget_create_plist(r->dataset);
@@ -114,17 +157,9 @@ struct joule_rows *joule_rows_open(hid_t parent, const char *name,
         rc = joule_layout_read(list, r->space, r->type, &r->layout, err);
     if (list >= 0)
         H5Pclose(list);
-    if (rc < 0 || make_buffers(r, err) < 0) {
-        int saved = errno;
-
-        joule_rows_close(r);
-        errno = saved;
-        return NULL;
-    }
+    if (rc < 0 || make_buffers(r, err) < 0)
+        return give_up(r);
     r->has_map = open_map(r, file);
-    r->bytes_left = file_size > UINT64_MAX / GROWTH_MAX
-                        ? UINT64_MAX
-                        : file_size * GROWTH_MAX;
     return r;
 }
 

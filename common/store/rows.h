@@ -38,11 +38,20 @@ struct joule_rows_file {
 struct joule_rows *joule_rows_open(hid_t parent, const char *name,
                                    const struct joule_rows_file *file,
                                    struct joule_error *err);
+
+/* The same without libhdf5: a table of this layout, in chunks whose index has
+ * been checked (chunkmap.h), with its object header at [header].  NULL:
+ * ENOTSUP, ENOMEM. */
+struct joule_rows *joule_rows_create(const struct joule_layout *layout,
+                                     uint64_t header,
+                                     const struct joule_rows_file *file,
+                                     struct joule_error *err);
 void joule_rows_close(struct joule_rows *rows);
 
 const struct joule_layout *joule_rows_layout(const struct joule_rows *rows);
 
-/* The open data set (for its attributes); stays the table's. */
+/* The data set that joule_rows_open has opened (for its attributes); stays the
+ * table's. */
 hid_t joule_rows_dataset(const struct joule_rows *rows);
 
 /*

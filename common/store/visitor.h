@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/error.h"
 #include "common/store/rows.h"
@@ -31,6 +32,13 @@ struct joule_attribute {
     unsigned char data[JOULE_ATTRIBUTE_MAX];
     struct joule_rowtype type; /* of one element */
 };
+
+/* What another reader, and a path, can do with. */
+static inline bool joule_store_is_name(const char *name)
+{
+    return *name != '\0' && strcmp(name, ".") != 0 &&
+           strlen(name) < JOULE_STORE_NAME_MAX && !strchr(name, '/');
+}
 
 struct joule_visitor {
     /* All required, but rows, chunk and room where no rows are wanted. */

@@ -664,6 +664,23 @@ START_TEST(conf_plugin_not_installed)
 }
 END_TEST
 
+/* Where packages install it, and where Slurm looks without a PluginDir. */
+START_TEST(conf_plugin_among_slurms_own)
+{
+    tree_write(&tree, "usr/lib/slurm/" PLUGIN, "");
+    check_conf(GOOD_TYPE GOOD_REST, NULL);
+    ck_assert_str_eq(check.plugin, "/usr/lib/slurm/" PLUGIN);
+    ck_assert_uint_eq(findings.count, 0);
+    check_conf("PluginDir=/usr/lib/slurm/\n" GOOD_TYPE GOOD_REST, NULL);
+    ck_assert_uint_eq(findings.count, 0);
+    /* Set to another place, that is where Slurm looks. */
+    check_conf("PluginDir=/x\n" GOOD_TYPE GOOD_REST, NULL);
+    ck_assert_str_eq(check.plugin, "");
+    ck_assert_str_eq(finding(&findings, "plugin-dir")->advice.text,
+                     "PluginDir=/opt/slurm-joule:/x");
+}
+END_TEST
+
 /* Long values and odd bytes are cut and replaced, nothing else. */
 START_TEST(conf_hostile)
 {
@@ -1276,6 +1293,7 @@ static Suite *suite(void)
     tcase_add_test(t, conf_values_are_used);
     tcase_add_test(t, conf_two_keys_of_the_period);
     tcase_add_test(t, conf_plugin_not_installed);
+    tcase_add_test(t, conf_plugin_among_slurms_own);
     tcase_add_test(t, conf_hostile);
     suite_add_tcase(s, t);
 

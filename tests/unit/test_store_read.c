@@ -667,6 +667,8 @@ static int pool_open(void *arg, size_t task, struct joule_error *err)
     return open("/dev/null", O_RDONLY);
 }
 
+static int endless = 1;
+
 static int pool_run(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
@@ -677,7 +679,7 @@ static int pool_run(void *arg, size_t task, int fd, struct joule_out *out,
     if (task % 10 == 5)
         raise(SIGKILL);
     if (task == 7)
-        for (volatile unsigned i = 0;; i++) /* for ever */
+        while (*(volatile int *)&endless)
             ;
     if (task == 8) {
         /* No way to another file, nor to a socket. */

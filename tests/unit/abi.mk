@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What is known of Slurm's private interface; libslurm stands for the host.
+if HAVE_CHECK
+if HAVE_SLURM
+ABI_TESTS = tests/unit/test_step_record
+check_PROGRAMS += $(ABI_TESTS)
+TESTS += $(ABI_TESTS)
+endif
+endif
+tests_unit_test_step_record_SOURCES = tests/unit/test_step_record.c \
+	tests/unit/dice.h \
+	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
+	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
+	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
+tests_unit_test_step_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_step_record_LDADD = libjoule.la $(CHECK_LIBS) $(SLURM_LIBS)
