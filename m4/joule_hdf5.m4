@@ -14,6 +14,8 @@ AS_IF([test "x$with_hdf5" != xno], [
   PKG_CHECK_MODULES([HDF5], [hdf5-serial >= 1.10.5], [have_hdf5=yes], [
     PKG_CHECK_MODULES([HDF5], [hdf5 >= 1.10.5], [have_hdf5=yes], [:])])
   AC_CHECK_HEADER([zlib.h], [], [have_hdf5=no])])
+dnl Later releases have other functions behind the same names.
+HDF5_CFLAGS="$HDF5_CFLAGS -DH5_USE_110_API"
 AS_IF([test "x$with_hdf5$have_hdf5" = xyesno],
   [AC_MSG_ERROR([--with-hdf5 needs HDF5 and zlib (Debian: libhdf5-dev zlib1g-dev)])])
 AM_CONDITIONAL([HAVE_HDF5], [test "x$have_hdf5" = xyes])

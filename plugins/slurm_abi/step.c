@@ -11,81 +11,21 @@
 
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/slurm_abi.h"
-
-/* Offsets in stepd_step_rec_t on x86-64 (doc/slurm-abi.md). */
-struct layout {
-    unsigned size; /* up to the last field that is read */
-    unsigned job_id, step_id, node_index, node_tasks;
-    unsigned het_job_id, het_job_offset;
-    unsigned cpus_per_task; /* 16 bits */
-    unsigned env, node_name, uid, user_name, gid;
-    unsigned group_count, groups, profile;
-    unsigned job_cores, step_cores; /* texts, read by themselves */
-};
-
-/* slurm_step_id_t is public: it grew at its front in 24.11. */
-#define STEP_ID_AT 112
-
-static const struct layout layout = {
-    .job_id = STEP_ID_AT + offsetof(slurm_step_id_t, job_id),
-    .step_id = STEP_ID_AT + offsetof(slurm_step_id_t, step_id),
-#if JOULE_SLURM_SERIES == JOULE_SLURM_22_05
-    .size = 436,
-    .node_index = 140,
-    .node_tasks = 144,
-    .het_job_id = 148,
-    .het_job_offset = 176,
-    .cpus_per_task = 224,
-    .env = 256,
-    .node_name = 288,
-    .uid = 352,
-    .user_name = 360,
-    .gid = 392,
-    .group_count = 396,
-    .groups = 408,
-    .profile = 432,
-    .job_cores = 632,
-    .step_cores = 640,
-#elif JOULE_SLURM_SERIES == JOULE_SLURM_24_11
-    .size = 460,
-    .node_index = 152,
-    .node_tasks = 156,
-    .het_job_id = 176,
-    .het_job_offset = 200,
-    .cpus_per_task = 248,
-    .env = 280,
-    .node_name = 312,
-    .uid = 376,
-    .user_name = 384,
-    .gid = 416,
-    .group_count = 420,
-    .groups = 432,
-    .profile = 456,
-    .job_cores = 744,
-    .step_cores = 752,
-#elif JOULE_SLURM_SERIES == JOULE_SLURM_26_05
-    .size = 468,
-    .node_index = 152,
-    .node_tasks = 156,
-    .het_job_id = 176,
-    .het_job_offset = 200,
-    .cpus_per_task = 256,
-    .env = 288,
-    .node_name = 320,
-    .uid = 384,
-    .user_name = 392,
-    .gid = 424,
-    .group_count = 428,
-    .groups = 440,
-    .profile = 464,
-    .job_cores = 752,
-    .step_cores = 760,
-#endif
-};
+#include "plugins/slurm_abi/step_layout.h"
 
 #define GROUPS_MAX 65536
 #define TEXT_MAX   1024
 #define CORES_MAX  16384 /* every second of 4096 cores */
+
+/* What --profile may ask for. */
+#define PROFILE_BITS                                                           \
+    (ACCT_GATHER_PROFILE_NONE | ACCT_GATHER_PROFILE_ENERGY |                   \
+     ACCT_GATHER_PROFILE_TASK | ACCT_GATHER_PROFILE_LUSTRE |                   \
+     ACCT_GATHER_PROFILE_NETWORK)
+
+/* Of the job's environment: what is looked at. */
+#define VARIABLES_MAX 65536
+#define VALUE_MAX     131072
 
 /* Memory that may not be there: false, and not a signal. */
 static bool copy_from(const void *from, void *to, size_t size)
@@ -97,17 +37,32 @@ static bool copy_from(const void *from, void *to, size_t size)
                        (ssize_t)size;
 }
 
+/* As much of it as is on its page: the next one may not be there. */
+static size_t copy_piece(const char *from, char *to, size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t here = page - (uintptr_t)from % page;
+
+    if (size > here)
+        size = here;
+    return copy_from(from, to, size) ? size : 0;
+}
+
+/* Whether [text] is one of 1 to [most] characters, all of them in [of]. */
 static bool is_text(const char *text, const char *of, size_t most)
 {
-    size_t i;
-    char c;
+    char piece[256];
+    size_t at, i, size;
 
-    for (i = 0; i < most; i++) {
-        if (!copy_from(text + i, &c, 1))
-            return false;
-        if (c == '\0')
-            return i > 0;
-        if (of && !strchr(of, c))
+    for (at = 0; at < most; at += size) {
+        size = copy_piece(text + at, piece, sizeof(piece));
+        for (i = 0; i < size && at + i < most; i++) {
+            if (piece[i] == '\0')
+                return at + i > 0;
+            if (of && !strchr(of, piece[i]))
+                return false;
+        }
+        if (size == 0)
             return false;
     }
     return false;
@@ -201,48 +156,54 @@ static bool read_title(struct title *title)
     return *at == '.' && step_of_title(at + 1, &title->step_id);
 }
 
-static bool is_titled(const unsigned char *r, const struct title *title)
+static bool is_titled(const unsigned char *r,
+                      const struct joule_step_layout *layout,
+                      const struct title *title)
 {
-    if (u32_at(r, layout.step_id) != title->step_id)
+    if (u32_at(r, layout->step_id) != title->step_id)
         return false;
     if (title->is_het)
-        return u32_at(r, layout.het_job_id) == title->job_id &&
-               u32_at(r, layout.het_job_offset) == title->het_offset;
-    return u32_at(r, layout.job_id) == title->job_id;
+        return u32_at(r, layout->het_job_id) == title->job_id &&
+               u32_at(r, layout->het_job_offset) == title->het_offset;
+    return u32_at(r, layout->job_id) == title->job_id;
 }
 
-static void read_lists(const unsigned char *r, struct joule_slurm_step *step)
+static void read_lists(const unsigned char *r,
+                       const struct joule_step_layout *layout,
+                       struct joule_slurm_step *step)
 {
-    uint32_t count = u32_at(r, layout.group_count);
-    const gid_t *groups = pointer_at(r, layout.groups);
+    uint32_t count = u32_at(r, layout->group_count);
+    const gid_t *groups = pointer_at(r, layout->groups);
+    const uintptr_t last_at = (uintptr_t)groups + (count - 1) * sizeof(gid_t);
     gid_t last;
 
     if (count > 0 && count <= GROUPS_MAX &&
-        copy_from(groups + count - 1, &last, sizeof(last))) {
+        copy_from((const void *)last_at, &last, sizeof(last))) {
         step->groups = groups;
         step->group_count = count;
     }
-    step->env = pointer_at(r, layout.env);
+    step->env = pointer_at(r, layout->env);
 }
 
 int joule_slurm_step_read(const void *record, struct joule_slurm_step *ret_step,
                           struct joule_error *err)
 {
     const char *node = getenv("SLURMD_NODENAME");
+    const struct joule_step_layout *layout = joule_step_layout();
     struct joule_slurm_step step = {0};
-    unsigned char r[1024];
-    struct title title;
+    unsigned char r[JOULE_STEP_LAYOUT_SIZE_MAX];
+    struct title title = {0};
     uint16_t cpus;
 
-    if (layout.size == 0 || !copy_from(record, r, layout.size))
+    if (!layout || !copy_from(record, r, layout->size))
         return joule_error_set(err, ENOTSUP,
                                "the step's record of this Slurm is not known");
-    if (!read_title(&title) || !is_titled(r, &title))
+    if (!read_title(&title) || !is_titled(r, layout, &title))
         return joule_error_set(err, ENOTSUP,
                                "the step's record is not the one of the step "
                                "that slurmstepd's title names");
-    step.node = pointer_at(r, layout.node_name);
-    step.user = pointer_at(r, layout.user_name);
+    step.node = pointer_at(r, layout->node_name);
+    step.user = pointer_at(r, layout->user_name);
     if (!is_text(step.node, NULL, TEXT_MAX) || (node && strcmp(node, step.node) != 0))
         return joule_error_set(err, ENOTSUP,
                                "the step's record does not have the name of "
@@ -250,31 +211,58 @@ int joule_slurm_step_read(const void *record, struct joule_slurm_step *ret_step,
     if (!is_text(step.user, NULL, TEXT_MAX))
         return joule_error_set(err, ENOTSUP,
                                "the step's record does not name the user");
-    memcpy(&cpus, r + layout.cpus_per_task, sizeof(cpus));
-    step.job_id = u32_at(r, layout.job_id);
-    step.step_id = u32_at(r, layout.step_id);
-    step.node_index = u32_at(r, layout.node_index);
-    step.node_tasks = u32_at(r, layout.node_tasks);
+    step.profile = u32_at(r, layout->profile);
+    if (step.profile != ACCT_GATHER_PROFILE_ALL &&
+        (step.profile & ~(uint32_t)PROFILE_BITS))
+        return joule_error_set(err, ENOTSUP,
+                               "the step's record asks for profiles that are "
+                               "not known");
+    memcpy(&cpus, r + layout->cpus_per_task, sizeof(cpus));
+    step.job_id = u32_at(r, layout->job_id);
+    step.step_id = u32_at(r, layout->step_id);
+    step.node_index = u32_at(r, layout->node_index);
+    step.node_tasks = u32_at(r, layout->node_tasks);
     step.cpus_per_task = cpus;
-    step.profile = u32_at(r, layout.profile);
-    step.uid = u32_at(r, layout.uid);
-    step.gid = u32_at(r, layout.gid);
-    step.job_cores = core_list_at(record, layout.job_cores);
-    step.step_cores = core_list_at(record, layout.step_cores);
-    read_lists(r, &step);
+    step.uid = u32_at(r, layout->uid);
+    step.gid = u32_at(r, layout->gid);
+    step.job_cores = core_list_at(record, layout->job_cores);
+    step.step_cores = core_list_at(record, layout->step_cores);
+    read_lists(r, layout, &step);
     *ret_step = step;
     return 0;
+}
+
+/* Whether [text] begins with [name] and '='. */
+static bool is_variable(const char *text, const char *name)
+{
+    size_t length = strlen(name), at = 0, size, i;
+    char piece[64];
+
+    while (at <= length) {
+        size = copy_piece(text + at, piece, sizeof(piece));
+        if (size == 0)
+            return false;
+        for (i = 0; i < size && at <= length; i++, at++)
+            if (piece[i] != (at < length ? name[at] : '='))
+                return false;
+    }
+    return true;
 }
 
 const char *joule_slurm_step_getenv(const struct joule_slurm_step *step,
                                     const char *name)
 {
-    size_t length = strlen(name);
-    char *const *p;
+    const char *text, *value;
+    size_t i;
 
-    for (p = step->env; p && *p; p++)
-        if (strncmp(*p, name, length) == 0 && (*p)[length] == '=')
-            return *p + length + 1;
+    for (i = 0; i < VARIABLES_MAX; i++) {
+        if (!copy_from(step->env + i, &text, sizeof(text)) || !text)
+            return NULL;
+        if (!is_variable(text, name))
+            continue;
+        value = text + strlen(name) + 1;
+        return is_text(value, NULL, VALUE_MAX) ? value : NULL;
+    }
     return NULL;
 }
 

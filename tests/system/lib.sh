@@ -18,6 +18,8 @@ fi
 export JOULE_BUILD
 # shellcheck disable=SC2034  # for the tests
 STAMP=${JOULE_STAMP:-$JOULE_BUILD/tests/system/stamp}
+# What clusters are made of: 22.05, 24.11 or 26.05.
+SLURM_RELEASE=$(slurmctld -V 2> /dev/null | sed -nE 's/^[^ ]+ ([0-9]+\.[0-9]+)\..*/\1/p')
 
 TESTS_FAILED=0
 CLUSTERS=()
@@ -61,6 +63,19 @@ up() {
     }
     note < "$SCRATCH/up.out"
 }
+
+# release_is RELEASE... - whether SLURM_RELEASE is one of these
+release_is() {
+    local release
+    for release; do
+        [ "$release" != "$SLURM_RELEASE" ] || return 0
+    done
+    return 1
+}
+
+# What scontrol shows for watts that are not known.
+# shellcheck disable=SC2034  # for the tests
+if release_is 22.05; then UNKNOWN_WATTS=n/s; else UNKNOWN_WATTS=n/a; fi
 
 # Lines of stdin as remarks.
 note() {

@@ -35,7 +35,7 @@ build() {
     hdf5=$(pkg-config --cflags --libs hdf5-serial) || return 1
     mapfile -t list < <(sources | tr ' ' '\n')
     # shellcheck disable=SC2086  # a list
-    (cd "$TOP" && clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. \
+    (cd "$TOP" && clang -g -O1 -std=gnu11 -D_GNU_SOURCE -DH5_USE_110_API -I. \
         -fsanitize=$SANITIZERS -fno-sanitize-recover=all \
         -o "$SCRATCH/fuzz_store" "${list[@]}" $hdf5 -lz)
 }

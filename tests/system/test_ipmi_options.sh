@@ -52,7 +52,7 @@ wrong() {
     check "$name: said" wait_for 5 said "joule_ipmi: .*$sentence"
     check "$name: once" test "$(grep -cE "$sentence" "$LOG")" -eq 1
     sleep 2 # the controller asks once a second
-    check "$name: power is unknown" watts n/s
+    check "$name: power is unknown" watts "$UNKNOWN_WATTS"
     check "$name: jobs run" cluster user ipmi srun true
 }
 

@@ -21,8 +21,8 @@ cannot() {
         '! "$0" run missing scontrol show node node1 | grep -qE "DRAIN|Reason="' \
         "$LIB/cluster"
     check "$name: watts are unknown" bash -c \
-        '"$0" run missing scontrol show node node1 | grep -q "CurrentWatts=n/s"' \
-        "$LIB/cluster"
+        '"$0" run missing scontrol show node node1 | grep -q "CurrentWatts=$1"' \
+        "$LIB/cluster" "$UNKNOWN_WATTS"
     check "$name: one line in the log" test \
         "$(cluster log missing node1 | grep -c 'error:.*joule_rapl')" -eq 1
     check "$name: it says what and how" bash -c \
@@ -56,8 +56,8 @@ cluster down missing
 up missing --sim '--load const:70' || exit 1
 cluster sim missing node1 freeze > /dev/null
 check "frozen counters: watts are unknown" wait_for 10 bash -c \
-    '"$0" run missing scontrol show node node1 | grep -q "CurrentWatts=n/s"' \
-    "$LIB/cluster"
+    '"$0" run missing scontrol show node node1 | grep -q "CurrentWatts=$1"' \
+    "$LIB/cluster" "$UNKNOWN_WATTS"
 check "frozen counters: a job runs" cluster user missing srun sleep 1
 cluster sim missing node1 thaw > /dev/null
 check "thawed counters: the watts are back" wait_for 10 bash -c \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * powerbmc.c - the BMC as a module of OpenIPMI's ipmi_sim (2.0.33):
+ * powerbmc.c - the BMC as a module of OpenIPMI's ipmi_sim (2.0.33
+ * to 2.0.37):
  *
  *     loadlib "powerbmc.so" "DIR"
  *
@@ -26,7 +27,6 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-    NETFN_SENSOR = 0x04,
     NETFN_GROUP = 0x2C,
     CMD_GET_SENSOR_READING = 0x2D,
     GROUP_DCMI = 0xDC,
@@ -72,6 +72,43 @@ static void on_dcmi(lmc_data_t *mc, msg_t *msg, unsigned char *answer,
     bmc_dcmi_answer(module.bmc, msg->cmd, msg->data, msg->len, answer, len);
 }
 
+/*
+ * Who has a message in the end.  Up to 2.0.33 the hooks that answer it, or
+ * drop it, have to free it.  Later it is on its caller's stack, as is the
+ * address that it came from: what is answered later is a copy, whose address
+ * is that of its session.
+ */
+#if __has_include(<OpenIPMI/sysinfo.h>)
+static msg_t *message_keep(msg_t *msg)
+{
+    msg_t *copy = module.sys->alloc(module.sys, sizeof(*copy));
+
+    if (copy) {
+        *copy = *msg;
+        copy->src_addr = NULL;
+        copy->src_len = 0;
+        copy->data = NULL;
+        copy->len = 0;
+    }
+    return copy;
+}
+
+static void message_drop(msg_t *msg)
+{
+    (void)msg;
+}
+#else
+static msg_t *message_keep(msg_t *msg)
+{
+    return msg;
+}
+
+static void message_drop(msg_t *msg)
+{
+    module.sys->free(module.sys, msg);
+}
+#endif
+
 /* An answer that is sent later; ipmi_sim drops it if its session is gone. */
 struct late {
     channel_t *channel;
@@ -86,7 +123,7 @@ static void late_send(void *arg)
     struct late *late = arg;
 
     late->channel->return_rsp(late->channel, late->msg, &late->rsp);
-    late->channel->free(late->channel, late->msg);
+    module.sys->free(module.sys, late->msg);
     module.sys->free_timer(late->timer);
     module.late--;
     free(late);
@@ -104,11 +141,14 @@ static int late_add(channel_t *channel, msg_t *msg, const rsp_msg_t *rsp,
     if (!late)
         return -1;
     late->channel = channel;
-    late->msg = msg;
+    late->msg = message_keep(msg);
     late->rsp = *rsp;
     memcpy(late->data, rsp->data, rsp->data_len);
     late->rsp.data = late->data;
-    if (module.sys->alloc_timer(module.sys, late_send, late, &late->timer)) {
+    if (!late->msg ||
+        module.sys->alloc_timer(module.sys, late_send, late, &late->timer)) {
+        if (late->msg != msg)
+            module.sys->free(module.sys, late->msg);
         free(late);
         return -1;
     }
@@ -145,7 +185,7 @@ static int on_answer(channel_t *channel, msg_t *msg, rsp_msg_t *rsp)
             return 1;
         /* fall through */
     case BMC_DROP:
-        channel->free(channel, msg);
+        message_drop(msg);
         return 1;
     default:
         return 0;
@@ -234,9 +274,10 @@ int ipmi_sim_module_init(sys_data_t *sys, const char *options)
     if (module.talk) {
         module.stock_reading =
             sensor_event_netfn_handlers[CMD_GET_SENSOR_READING];
+        /* What registers it has other arguments in each version. */
+        sensor_event_netfn_handlers[CMD_GET_SENSOR_READING] = on_reading;
         ipmi_emu_register_group_extension_handler(GROUP_DCMI, on_dcmi, NULL);
-        rc = ipmi_emu_register_cmd_handler(NETFN_SENSOR, CMD_GET_SENSOR_READING,
-                                           on_reading, NULL);
+        rc = 0;
     } else {
         fprintf(stderr, "powerbmc: %s\n", err.text);
     }
