@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# Which part may include which.
+dist_check_SCRIPTS += tests/unit/layers.sh
+TESTS += tests/unit/layers.sh
+
 # What the manual and the examples say, against the tables of options; the
 # options of profiles, which need no HDF5.
 if HAVE_CHECK

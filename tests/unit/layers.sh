@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Which part may include which: a joule flows one way (doc/dataflow.md), only
+# plugins see Slurm, and only plugins/slurm_abi rounds to joules.
+set -eu
+cd "${srcdir:-.}"
+status=0
+
+bad() {
+    echo "$*"
+    status=1
+}
+
+# may FOLDER FOLDER... - what a folder includes beside itself and common/base
+may() {
+    folder=$1
+    shift
+    allowed=" $folder common/base $* "
+    for file in "$folder"/*.[ch]; do
+        for other in $(sed -nE \
+            's,^#include "((common|plugins|tools|tests)/[^"]*)/[^/"]*",\1,p' \
+            "$file" | sort -u); do
+            case $allowed in
+            *" $other "*) ;;
+            *) bad "$file includes a header of $other" ;;
+            esac
+        done
+    done
+}
+
+may common/base
+may common/source
+may common/meter common/source
+# Sets of CPUs.
+may common/cgroup common/cpufreq
+may common/board common/meter
+may common/sampler common/source common/meter common/cgroup common/board
+# Columns of a series.
+may common/store common/board
+# Another process that is watched.
+may common/cpufreq common/sampler
+may plugins/slurm_abi common/source common/board common/cgroup common/sampler \
+    common/store
+may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/source \
+    common/sampler
+may plugins/acct_gather_energy/joule_ipmi plugins/slurm_abi common/source \
+    common/sampler
+may plugins/acct_gather_profile/joule_hdf5 plugins/slurm_abi
+may plugins/spank/joule_cpufreq plugins/slurm_abi common/cpufreq common/cgroup
+may tools/ipmi-reader common/source
+may tools/cpufreq-keeper common/cpufreq
+may tools/joule common/source common/meter common/board common/sampler \
+    common/store common/cpufreq
+# Slurm's configuration as a tool finds it.
+may tools/sh5util common/store tools/joule
+
+# only PATTERN WHERE... - no other file of the product has such a line
+only() {
+    pattern=$1
+    shift
+    for file in $(grep -rlE "$pattern" common plugins tools --include='*.[ch]'); do
+        found=
+        for where; do
+            case $file in "$where"*) found=yes ;; esac
+        done
+        [ -n "$found" ] || bad "$file: $(grep -m 1 -E "$pattern" "$file")"
+    done
+}
+
+only '#include [<"]slurm/' plugins/slurm_abi/
+only '#include <hdf5\.h>' common/store/
+only '#include <freeipmi/' common/source/ipmi_link.c
+# What is not in a sentence for the log.
+only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c
+
+# Every folder has a rule.
+for folder in $(find common plugins tools -name '*.[ch]' |
+    sed 's|/[^/]*$||' | sort -u); do
+    grep -qE "^may $folder( |\$)" "tests/unit/layers.sh" ||
+        bad "$folder has no rule in tests/unit/layers.sh"
+done
+exit $status
