@@ -35,13 +35,12 @@ static void close_keeping_errno(int fd)
     errno = saved;
 }
 
-/* Read until the end of the file or until buf[size] is full. */
-static ssize_t read_full(int fd, char *buf, size_t size)
+ssize_t joule_file_fill(int fd, void *buf, size_t size)
 {
     size_t len = 0;
 
     while (len < size) {
-        ssize_t n = read(fd, buf + len, size - len);
+        ssize_t n = read(fd, (char *)buf + len, size - len);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -75,10 +74,10 @@ ssize_t joule_file_read(int root_fd, const char *path, char *buf, size_t size)
 
     if (fd < 0)
         return -1;
-    n = read_full(fd, buf, size);
+    n = joule_file_fill(fd, buf, size);
     /* A full buffer still fits when its last byte is the newline. */
     if (n >= 0 && (size_t)n == size)
-        more = read_full(fd, &beyond, 1);
+        more = joule_file_fill(fd, &beyond, 1);
     close_keeping_errno(fd);
     if (n < 0 || more < 0)
         return -1;
@@ -112,7 +111,7 @@ char *joule_file_load(int root_fd, const char *path, size_t max,
         if (!bigger)
             goto fail;
         buf = bigger;
-        n = read_full(fd, buf + len, size - 1 - len);
+        n = joule_file_fill(fd, buf + len, size - 1 - len);
         if (n < 0)
             goto fail;
         len += (size_t)n;

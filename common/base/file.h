@@ -33,6 +33,10 @@ ssize_t joule_file_read(int root_fd, const char *path, char *buf, size_t size);
 char *joule_file_load(int root_fd, const char *path, size_t max,
                       size_t *ret_len);
 
+/* Read from fd until the end of the file or until [buf] is full: the bytes, or
+ * -1 with errno of read. */
+ssize_t joule_file_fill(int fd, void *buf, size_t size);
+
 /*
  * Refuse what others could change or read: fd must be of [type] (S_IFREG,
  * S_IFDIR), belong to root or to the effective user, have none of the

@@ -161,25 +161,6 @@ int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,
     return 0;
 }
 
-/* The beginning of the file; -1 with errno. */
-static ssize_t read_first_block(int fd, char *buf, size_t size)
-{
-    size_t len = 0;
-
-    while (len < size) {
-        ssize_t n = read(fd, buf + len, size - len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        if (n == 0)
-            break;
-        len += (size_t)n;
-    }
-    return (ssize_t)len;
-}
-
 int joule_cpuinfo_read(int root_fd, struct joule_cpuinfo *ret,
                        struct joule_error *err)
 {
@@ -190,7 +171,7 @@ int joule_cpuinfo_read(int root_fd, struct joule_cpuinfo *ret,
 
     if (fd < 0)
         return joule_error_set(err, errno, "cannot open /" PATH ": %m");
-    len = read_first_block(fd, buf, sizeof(buf));
+    len = joule_file_fill(fd, buf, sizeof(buf));
     saved = errno;
     close(fd);
     if (len < 0)
