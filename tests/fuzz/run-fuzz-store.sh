@@ -4,5 +4,7 @@
 # it (each of them starts a process: there are fewer than of others).
 set -eu
 srcdir=${srcdir:-.}
+./tests/fuzz/fuzz_outline -n "${FUZZ_RUNS:-20000}" -s "${FUZZ_SEED:-1}" \
+    "$srcdir/tests/fuzz/corpus/store"/*
 ./tests/fuzz/fuzz_store -n "${FUZZ_STORE_RUNS:-1500}" -s "${FUZZ_SEED:-1}" \
     "$srcdir/tests/fuzz/corpus/store"/*

@@ -53,7 +53,11 @@ tests_unit_makenode_SOURCES = tests/unit/makenode.c \
 tests_unit_makenode_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 tests_unit_makenode_LDADD = $(HDF5_LIBS)
 
-check_PROGRAMS += tests/fuzz/fuzz_store
+check_PROGRAMS += tests/fuzz/fuzz_outline tests/fuzz/fuzz_store
+tests_fuzz_fuzz_outline_SOURCES = tests/fuzz/fuzz_outline.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_outline_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_fuzz_fuzz_outline_LDADD = libjoule_store_read.la libjoule.la \
+	$(HDF5_LIBS) -lz -lm
 tests_fuzz_fuzz_store_SOURCES = tests/fuzz/fuzz_store.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_store_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 tests_fuzz_fuzz_store_LDADD = libjoule_store_read.la libjoule.la $(HDF5_LIBS) \
