@@ -197,7 +197,9 @@ static hid_t create_with(hid_t driver, hid_t fapl, hid_t fcpl,
         return -1;
     if (!compact && make_steady(fcpl) < 0)
         return -1;
-    return H5Fcreate("joule", H5F_ACC_TRUNC, fcpl, fapl);
+    /* libhdf5 2.x asks for the working directory of a name that is not absolute,
+     * and aborts where there is none. */
+    return H5Fcreate("/joule", H5F_ACC_TRUNC, fcpl, fapl);
 }
 
 hid_t joule_driver_create(struct joule_image *image, bool compact)

@@ -152,9 +152,36 @@ static void put_attributes(hid_t group, const struct nodefile *n)
     put_number(group, "Joule Lost Rows", H5T_STD_U64LE, 0);
 }
 
+static hid_t access_list(bool later)
+{
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+
+    H5Pset_libver_bounds(list, later ? H5F_LIBVER_V18 : H5F_LIBVER_EARLIEST,
+                         H5F_LIBVER_V110);
+    return list;
+}
+
+hid_t nodefile_create(const char *path, bool later)
+{
+    hid_t list = access_list(later);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, list);
+
+    H5Pclose(list);
+    return file;
+}
+
+hid_t nodefile_open(const char *path)
+{
+    hid_t list = access_list(false);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, list);
+
+    H5Pclose(list);
+    return file;
+}
+
 int nodefile_write(const char *path, const struct nodefile *n)
 {
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t file = nodefile_create(path, n->later);
     hid_t group, tasks;
     int rc;
 

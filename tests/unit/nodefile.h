@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <hdf5.h>
+
 struct nodefile {
     const char *node;
     uint64_t rows;
@@ -18,9 +20,16 @@ struct nodefile {
     bool ours;         /* large packed chunks and a column of ns; otherwise as
                         * Slurm's plugin has it */
     bool plain;        /* ours, not packed */
+    bool later;        /* headers as libhdf5 2.x writes them by itself */
     unsigned tasks;    /* tables below "Tasks" */
     unsigned seed;     /* of the power */
 };
+
+/* A new file for libhdf5: as version 1.10 would make it by itself, or 2.x. */
+hid_t nodefile_create(const char *path, bool later);
+
+/* One that is there, to add what 1.10 would. */
+hid_t nodefile_open(const char *path);
 
 /* Write it to [path].  0, or -1. */
 int nodefile_write(const char *path, const struct nodefile *n);

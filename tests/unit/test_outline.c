@@ -265,7 +265,7 @@ END_TEST
 static void add_attribute(const char *name, hid_t type, int elements)
 {
     hsize_t length = (hsize_t)elements;
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t file = nodefile_open(path);
     hid_t group = H5Gopen2(file, "n1", H5P_DEFAULT);
     hid_t space =
         elements ? H5Screate_simple(1, &length, NULL) : H5Screate(H5S_SCALAR);

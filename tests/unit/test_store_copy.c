@@ -464,7 +464,7 @@ END_TEST
 START_TEST(map_with_holes)
 {
     hsize_t rows = 1000, chunk_rows = 10, first;
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t file = nodefile_create(path, false);
     hid_t space = H5Screate_simple(1, &rows, NULL);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     hid_t group = H5Gcreate2(file, "n1", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);

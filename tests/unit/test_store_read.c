@@ -313,13 +313,17 @@ START_TEST(walk_both_layouts)
     for (uint64_t i = 0; i < node.rows; i++)
         sum += nodefile_power(&node, i);
     node.ours = false;
-    ck_assert_int_eq(nodefile_write(path, &node), 0);
-    ck_assert_int_eq(walk(path), 0);
-    ck_assert_str_eq(seen.text,
-                     "(n1 @Node Index @Node Name =Energy (Tasks =0 ) ) ");
-    ck_assert_uint_eq(seen.rows, 2 * node.rows);
-    ck_assert_uint_eq(seen.power_sum, 2 * sum);
-    ck_assert_uint_eq(seen.lost + seen.notes, 0);
+    for (int later = 0; later < 2; later++) {
+        node.later = later;
+        ck_assert_int_eq(nodefile_write(path, &node), 0);
+        ck_assert_int_eq(walk(path), 0);
+        ck_assert_str_eq(seen.text,
+                         "(n1 @Node Index @Node Name =Energy (Tasks =0 ) ) ");
+        ck_assert_uint_eq(seen.rows, 2 * node.rows);
+        ck_assert_uint_eq(seen.power_sum, 2 * sum);
+        ck_assert_uint_eq(seen.lost + seen.notes, 0);
+    }
+    node.later = false;
     node.ours = true;
     ck_assert_int_eq(nodefile_write(path, &node), 0);
     ck_assert_int_eq(walk(path), 0);
