@@ -13,8 +13,9 @@
 
 #define AVERAGE_MIN_NS (5 * JOULE_NS_PER_MS)
 
-/* Who watches may read a hundred times a second, also if there is nothing. */
-#define RETRY_NS (1 * JOULE_NS_PER_S)
+/* Who watches may read a hundred times a second, also if there is nothing; and
+ * begins to before the step is registered. */
+#define RETRY_NS (100 * JOULE_NS_PER_MS)
 
 struct joule_stake {
     const struct joule_clock *clock;
