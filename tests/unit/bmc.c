@@ -84,13 +84,18 @@ void bmc_file(struct bmc *bmc, const char *name, const char *text)
         die(to);
 }
 
-void bmc_watts(struct bmc *bmc, unsigned number, int watts)
+static void write_value(struct bmc *bmc, unsigned number, int value)
 {
     char name[16], text[16];
 
     snprintf(name, sizeof(name), "s%u", number);
-    snprintf(text, sizeof(text), "%d\n", watts);
+    snprintf(text, sizeof(text), "%d\n", value);
     bmc_file(bmc, name, text);
+}
+
+void bmc_watts(struct bmc *bmc, unsigned number, int watts)
+{
+    write_value(bmc, number, watts);
     sleep_ms(3 * POLL_MS);
 }
 
@@ -164,16 +169,14 @@ static void write_emu(struct bmc *bmc, const struct bmc_sensor *sensors,
 
         if (s->absent)
             continue;
+        /* ipmi_sim 2.0.37 gives no reading of a sensor that is not polled. */
         if (s->raw >= 0)
-            fprintf(file,
-                    "sensor_add 0x20 0 %u 0x0b 0x01\n"
-                    "sensor_set_value 0x20 0 %u %d 0\n",
-                    s->number, s->number, s->raw);
-        else
-            fprintf(file,
-                    "sensor_add 0x20 0 %u 0x0b 0x01 poll %d file \"%s/s%u\" "
-                    "div=%u\n",
-                    s->number, POLL_MS, bmc->dir, s->number, s->m);
+            write_value(bmc, s->number, s->raw);
+        fprintf(file,
+                "sensor_add 0x20 0 %u 0x0b 0x01 poll %d file \"%s/s%u\" "
+                "div=%u\n",
+                s->number, POLL_MS, bmc->dir, s->number,
+                s->raw >= 0 ? 1U : s->m);
     }
     fprintf(file, "mc_enable 0x20\n");
     fclose(file);

@@ -19,7 +19,7 @@
 #define BMC_DEGREES_C   1
 
 /* W = m x raw x 10^r_exp; the simulator follows what the file "sNUMBER" says,
- * or keeps raw where that is set. */
+ * in watts, or as it is where raw is set. */
 struct bmc_sensor {
     const char *name;
     uint8_t number;

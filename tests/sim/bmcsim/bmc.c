@@ -181,13 +181,16 @@ bool bmc_sensor_answer(struct bmc *bmc, uint8_t number,
     if (!sensor)
         return false;
     bmc_faults_parse("", &none, NULL);
-    if (f->sens_num >= 0 && f->sens_num != number)
+    if (sensor->part == BMC_STILL ||
+        (f->sens_num >= 0 && f->sens_num != number))
         f = &none;
     node_w = bmc_sample(bmc, NULL);
     memset(answer, 0, 5);
     *ret_len = 5;
     answer[2] = EVENTS_ON | SCANNING_ON;
-    if (node_w >= 0)
+    if (sensor->part == BMC_STILL)
+        answer[1] = (uint8_t)sensor->percent;
+    else if (node_w >= 0)
         answer[1] = bmc_sensor_raw(sensor, part_watts(bmc, sensor, node_w));
     else
         answer[2] |= UNAVAILABLE;

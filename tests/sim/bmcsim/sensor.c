@@ -27,6 +27,8 @@ static int parse_part(const char *text, struct bmc_sensor *sensor)
         sensor->part = BMC_NODE;
     } else if (!strcmp(text, "dram")) {
         sensor->part = BMC_DRAM;
+    } else if (!strcmp(text, "still")) {
+        sensor->part = BMC_STILL;
     } else if (!strncmp(text, "cpu", 3) && text[3] >= '0' && text[3] <= '7' &&
                !text[4]) {
         sensor->part = BMC_CPU;

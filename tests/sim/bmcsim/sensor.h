@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sensor.h - the BMC's power sensors: what each of them measures and how a
- * power becomes its raw byte.
+ * sensor.h - the BMC's sensors: what each of them measures and how a power
+ * becomes its raw byte.
  *
  * A full sensor record (IPMI 2.0, 36.3) gives watts as
  * (M raw + B 10^b_exp) 10^r_exp; the byte is unsigned.
@@ -16,13 +16,14 @@
 
 #define BMC_SENSORS_MAX 16
 
-enum bmc_part { BMC_NODE, BMC_CPU, BMC_DRAM };
+enum bmc_part { BMC_NODE, BMC_CPU, BMC_DRAM, BMC_STILL };
 
 struct bmc_sensor {
     uint8_t number;
     enum bmc_part part;
     unsigned package; /* of BMC_CPU */
-    unsigned percent; /* of the part's power that passes here */
+    unsigned percent; /* of the part's power that passes here; of BMC_STILL,
+                         which measures no power, always the raw value */
     int m, b, b_exp, r_exp;
 };
 
@@ -33,7 +34,7 @@ struct bmc_sensors {
 
 /*
  * Add a sensor written as "NUMBER:PART:PERCENT:M:B:B_EXP:R_EXP", PART one of
- * node, cpu0 to cpu7 and dram.  -1 with EINVAL or ENOSPC and a sentence.
+ * node, cpu0 to cpu7, dram and still.  -1 with EINVAL or ENOSPC and a sentence.
  */
 int bmc_sensors_add(struct bmc_sensors *sensors, const char *text,
                     struct joule_error *err);
