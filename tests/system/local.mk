@@ -7,10 +7,15 @@ tests_system_stamp_SOURCES = tests/system/stamp.c
 tests_system_stamp_LDADD =
 
 if HAVE_SLURM
-check_PROGRAMS += tests/system/rpcping
+check_PROGRAMS += tests/system/rpcping tests/system/spoil
 endif
 tests_system_rpcping_SOURCES = tests/system/rpcping.c
 tests_system_rpcping_LDADD = $(SLURM_LIBS)
+
+tests_system_spoil_SOURCES = tests/system/spoil.c \
+	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
+tests_system_spoil_CFLAGS = $(AM_CFLAGS)
+tests_system_spoil_LDADD =
 
 if HAVE_FREEIPMI
 check_PROGRAMS += tests/system/hogsessions
@@ -29,6 +34,7 @@ dist_check_SCRIPTS += \
 	tests/system/guest-cpufreq.sh \
 	tests/system/guest-inband.sh \
 	tests/system/guest-init \
+	tests/system/test_abi.sh \
 	tests/system/test_attribution.sh \
 	tests/system/test_clock.sh \
 	tests/system/test_counters.sh \
@@ -49,7 +55,10 @@ dist_check_SCRIPTS += \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
+	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
+	tests/system/test_sampling.sh \
+	tests/system/test_symbols.sh \
 	tests/system/test_valgrind.sh
 
 EXTRA_DIST += \
