@@ -109,6 +109,15 @@ freq_is_now() {
     [ "$(freq_state)" = "$1" ]
 }
 
+# A request: in later releases srun wants to be told the governor of a range.
+freq_range() { # REQUEST [GOVERNOR]
+    case $1 in
+    *:* | *[!0-9-]*) echo "$1" ;;
+    *-*) if release_is 22.05; then echo "$1"; else echo "$1:${2:-OnDemand}"; fi ;;
+    *) echo "$1" ;;
+    esac
+}
+
 # srun in the cluster, in the background of the caller or not.
 freq_srun() {
     cluster run --timeout 120 "$FREQ" srun "$@"

@@ -69,7 +69,8 @@ scenario_one_frequency() {
     alone "$(score_user 2000000)" -n1 --cpu-freq=2000000
 }
 scenario_one_range() {
-    alone "ondemand <unsupported> 1500000 2600000" -n1 --cpu-freq=1500000-2600000
+    alone "ondemand <unsupported> 1500000 2600000" -n1 \
+        --cpu-freq="$(freq_range 1500000-2600000)"
 }
 scenario_range_and_governor() {
     alone "performance <unsupported> 2000000 2600000" -n1 \
@@ -209,7 +210,7 @@ stepd_killed() { # REQUEST
         kill_step "$SCORE_JOB.0"
 }
 scenario_stepd_killed() { stepd_killed 1500000; }
-scenario_stepd_killed_with_a_range() { stepd_killed 1500000-2000000; }
+scenario_stepd_killed_with_a_range() { stepd_killed "$(freq_range 1500000-2000000)"; }
 scenario_stepd_killed_then_a_step() {
     stepd_killed 1500000 && score_end_jobs &&
         freq_srun -n1 --cpu-freq=2600000 true

@@ -242,7 +242,7 @@ task_cpus() {
 
 in_a_group_of_v2() { # GATE
     cluster run "$C" cat "/proc/$(freq_task "$1")/cgroup" |
-        grep '^0::/.*/job_[0-9]*/step_0/user/task_0$'
+        grep '^0::/.*/step_0/user/task_0$'
 }
 
 # Nobody binds the tasks: their cpusets alone say which CPUs are theirs.

@@ -14,7 +14,7 @@
 # during REQUEST WANTED - policy 0 while a step runs, and all as before after it
 during() {
     local out
-    freq_step a -n1 --cpu-freq="$1" || { cat "$SCRATCH/step.out"; return 1; }
+    freq_step a -n1 --cpu-freq="$(freq_range "$1" Performance)" || { cat "$SCRATCH/step.out"; return 1; }
     out=$(freq_dump | awk -v wanted="$2" '$1 ~ /policy0\// {
         sub(/.*\//, "", $1); print $1 "=" $2 }' | paste -sd ' ')
     freq_open a

@@ -58,30 +58,45 @@ check "a node's files by 'cluster at'" is \
     "$(cluster at freqs node1 cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_driver)" \
     acpi-cpufreq
 
-step "one frequency" --cpu-freq=2000000 \
-    "0/governor=userspace 0/setspeed=2000000" \
-    "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand"
-step "low" --cpu-freq=Low \
-    "0/governor=userspace 0/setspeed=1500000" \
-    "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand"
-step "one that is not there" --cpu-freq=2100000 \
-    "0/governor=userspace 0/setspeed=2600000" \
-    "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand"
-step "a range" --cpu-freq=1500000-2600000 \
-    "0/max_freq=2600000 0/min_freq=1500000" \
-    "0/max_freq=3000000 0/min_freq=1500000"
-step "a range below the present one" --cpu-freq=1500000-1500000 \
-    "0/governor=userspace 0/setspeed=1500000 0/governor=ondemand 0/max_freq=1500000 0/min_freq=1500000" \
-    "0/max_freq=3000000 0/min_freq=1500000"
+if release_is 22.05; then
+    step "one frequency" --cpu-freq=2000000 \
+        "0/governor=userspace 0/setspeed=2000000" \
+        "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand"
+    step "low" --cpu-freq=Low \
+        "0/governor=userspace 0/setspeed=1500000" \
+        "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand"
+    step "one that is not there" --cpu-freq=2100000 \
+        "0/governor=userspace 0/setspeed=2600000" \
+        "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand"
+    step "a range" --cpu-freq=1500000-2600000 \
+        "0/max_freq=2600000 0/min_freq=1500000" \
+        "0/max_freq=3000000 0/min_freq=1500000"
+    step "a range below the present one" --cpu-freq=1500000-1500000 \
+        "0/governor=userspace 0/setspeed=1500000 0/governor=ondemand 0/max_freq=1500000 0/min_freq=1500000" \
+        "0/max_freq=3000000 0/min_freq=1500000"
+    step "two tasks" "-n2 --cpu-freq=2600000" \
+        "0/governor=userspace 0/setspeed=2600000 1/governor=userspace 1/setspeed=2600000" \
+        "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand 1/governor=userspace 1/setspeed=2000000 1/governor=ondemand"
+else
+    # Later releases set the limits to the one frequency as well.
+    BACK="0/governor=userspace 0/setspeed=2000000 0/max_freq=3000000 0/min_freq=1500000 0/governor=ondemand"
+    step "one frequency" --cpu-freq=2000000 \
+        "0/max_freq=2000000 0/min_freq=2000000 0/governor=userspace 0/setspeed=2000000 0/governor=userspace" \
+        "$BACK"
+    step "low" --cpu-freq=Low \
+        "0/governor=userspace 0/setspeed=1500000 0/max_freq=1500000 0/min_freq=1500000 0/governor=userspace 0/setspeed=1500000 0/governor=userspace" \
+        "$BACK"
+    HIGHER="0/max_freq=2600000 0/governor=userspace 0/setspeed=2600000 0/min_freq=2600000 0/governor=userspace 0/setspeed=2600000 0/governor=userspace"
+    step "one that is not there" --cpu-freq=2100000 "$HIGHER" "$BACK"
+    step "two tasks" "-n2 --cpu-freq=2600000" \
+        "$HIGHER ${HIGHER//0\//1/}" "$BACK ${BACK//0\//1/}"
+fi
 step "a range and a governor" --cpu-freq=1500000-2600000:Performance \
     "0/max_freq=2600000 0/min_freq=1500000 0/governor=performance" \
     "0/max_freq=3000000 0/min_freq=1500000 0/governor=ondemand"
 step "a governor" --cpu-freq=Performance \
     "0/governor=performance" "0/governor=ondemand"
 step "nothing" "" "" ""
-step "two tasks" "-n2 --cpu-freq=2600000" \
-    "0/governor=userspace 0/setspeed=2600000 1/governor=userspace 1/setspeed=2600000" \
-    "0/governor=userspace 0/setspeed=2000000 0/governor=ondemand 1/governor=userspace 1/setspeed=2000000 1/governor=ondemand"
 
 # Faults reach Slurm.
 seen freqs
@@ -103,8 +118,12 @@ up intel --linuxproc --no-sim --energy none \
 BEFORE=$(cluster cpufreq intel node1 dump)
 seen intel
 cluster run --timeout 30 intel srun --cpu-freq=2000000 true > /dev/null 2>&1
+LIMITS=("" "" "")
+release_is 22.05 || LIMITS=("0/max_freq=2028559 " \
+    "0/governor=powersave 0/min_freq=2028559 0/governor=userspace(EINVAL) 0/setspeed=2028559(EINVAL) " \
+    "0/max_freq=3000000 0/min_freq=1200000 ")
 check "intel_pstate refuses what Slurm writes" is "$(writes intel)" \
-    "0/governor=userspace(EINVAL) 0/setspeed=2028559(EINVAL) 0/governor=userspace(EINVAL) 0/setspeed=1700000(EINVAL) 0/governor=powersave"
+    "${LIMITS[0]}0/governor=userspace(EINVAL) 0/setspeed=2028559(EINVAL) ${LIMITS[1]}0/governor=userspace(EINVAL) 0/setspeed=1700000(EINVAL) ${LIMITS[2]}0/governor=powersave"
 check "and stays as it is" is "$(cluster cpufreq intel node1 dump)" "$BEFORE"
 cluster down intel
 CLUSTERS=()

@@ -42,6 +42,16 @@ same_rows() {
     }
 }
 
+# without_gpu FILE - where there is no GPU, Slurm's plugin of 24.11 leaves the
+# columns of it as they happen to be, and its sh5util lets their sum overflow
+without_gpu() {
+    awk -F, -v OFS=, '
+        NR == 1 { for (i = 1; i <= NF; i++) gpu[i] = $i ~ /GPU/ }
+        { line = ""
+          for (i = 1; i <= NF; i++) if (!gpu[i]) line = line OFS $i
+          print line }' "$1"
+}
+
 # new_files DIR LAYOUT NODES ROWS - node-step files of job 9 of this user
 new_files() {
     local i
@@ -105,7 +115,7 @@ for file in ours theirs; do
     status 0 ours -j 1 -i $file.h5 -E -s Task -l Node:TimeSeries -o ot.csv
     check "$file: -s Task is all tasks" same_rows ot.csv t.csv
     status 0 ours -j 1 -i $file.h5 -E -s Tasks -o ott.csv
-    check "$file: task totals" same_rows ott.csv tt.csv
+    check "$file: task totals" same_rows <(without_gpu ott.csv) <(without_gpu tt.csv)
     status 0 ours -j 1 -i $file.h5 -E -s Task_1 -l Node:TimeSeries -o o1.csv
     check "$file: -s Task_1 is one task" \
         same_rows o1.csv <(awk -F, 'NR == 1 || $3 == 1' t.csv)

@@ -335,6 +335,12 @@ step_runs() {
     check "$1: the step runs" step
     # Its extern step is profiled as well, and ends after it.
     wait_for 30 step_ended more "$JOB.extern"
+    # slurmctld of 24.11 is told before slurmstepd has come to its end.
+    wait_for 30 no_slurmstepd
+}
+
+no_slurmstepd() {
+    ! cluster run more pgrep -f "^slurmstepd: \\[$JOB\\."
 }
 
 step() {
