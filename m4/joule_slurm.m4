@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # JOULE_CHECK_SLURM: find Slurm's installed headers and see that they are a
 # release whose private plugin interface plugins/slurm_abi knows.
-# Sets have_slurm, slurm_release, SLURM_CPPFLAGS; SLURM_LIBS is for programs of
-# the tests only (plugins find libslurm in their host).
+# Sets have_slurm, slurm_release, SLURM_CPPFLAGS and pluginsdir; SLURM_LIBS is
+# for programs of the tests only (plugins find libslurm in their host).
 AC_DEFUN([JOULE_CHECK_SLURM], [
 AC_ARG_WITH([slurm],
   [AS_HELP_STRING([--with-slurm=PREFIX],
@@ -12,12 +12,24 @@ AC_ARG_WITH([slurm],
 AC_ARG_ENABLE([untested-slurm],
   [AS_HELP_STRING([--enable-untested-slurm],
     [build for a Slurm release whose interface has not been verified])])
+AC_ARG_WITH([plugindir],
+  [AS_HELP_STRING([--with-plugindir=DIR],
+    [where the plugins go (default: LIBDIR/slurm-joule); what is in Slurm's own
+     plugin directory is found without a line in slurm.conf])],
+  [], [with_plugindir='${libdir}/slurm-joule'])
+AS_CASE([$with_plugindir], [/*|'$'*], [],
+  [AC_MSG_ERROR([--with-plugindir takes an absolute path])])
+AC_SUBST([pluginsdir], [$with_plugindir])
 have_slurm=no
 slurm_release=none
 SLURM_CPPFLAGS=
 SLURM_LIBS=-lslurm
 AS_IF([test "x$with_slurm" != xno], [
-  AS_IF([test "x$with_slurm" != xyes], [SLURM_CPPFLAGS="-I$with_slurm/include"
+  AS_IF([test "x$with_slurm" != xyes], [
+    dnl Not those of another Slurm, in the compiler's path.
+    AS_IF([test -r "$with_slurm/include/slurm/slurm.h"], [],
+      [AC_MSG_ERROR([--with-slurm: there is no $with_slurm/include/slurm/slurm.h])])
+    SLURM_CPPFLAGS="-I$with_slurm/include"
     SLURM_LIBS="-L$with_slurm/lib -lslurm"])
   joule_save_CPPFLAGS=$CPPFLAGS
   CPPFLAGS="$CPPFLAGS $SLURM_CPPFLAGS"
@@ -39,6 +51,7 @@ AS_IF([test "x$with_slurm" != xno], [
        AC_DEFINE([JOULE_UNTESTED_SLURM], [1], [Build for an unverified Slurm])],
       [AC_MSG_ERROR([Slurm $slurm_release is not one of 22.05, 24.11, 26.05; --enable-untested-slurm builds for it all the same])])])
   have_slurm=yes])
+AC_SUBST([slurm_release])
 AC_SUBST([SLURM_CPPFLAGS])
 AC_SUBST([SLURM_LIBS])
 ])

@@ -114,15 +114,15 @@ static size_t dir_length(const char *dir)
     return len;
 }
 
-static bool is_our_dir(const char *dir)
+static bool is_dir(const char *dir, const char *other)
 {
     size_t len = dir_length(dir);
 
-    return len == dir_length(JOULE_PLUGIN_DIR) &&
-           memcmp(dir, JOULE_PLUGIN_DIR, len) == 0;
+    return len == dir_length(other) && memcmp(dir, other, len) == 0;
 }
 
-/* Slurm's own plugin directory, for the line to write. */
+/* Slurm's own plugin directory: where it looks without being told, and for the
+ * line to write. */
 static void stock_dir(int root_fd, char *buf, size_t size)
 {
     static const char *const places[] = {
@@ -141,16 +141,19 @@ static void stock_dir(int root_fd, char *buf, size_t size)
 static void check_plugin_dir(struct check *c)
 {
     struct joule_place place;
-    const char *dirs = value_of(c, "PluginDir", &place), *rest = dirs;
+    const char *dirs = value_of(c, "PluginDir", &place), *rest;
     const char *file = c->plugin->file;
     char dir[64], path[ITEM_MAX + 64];
     char item[ITEM_MAX], advice[PATH_MAX];
     bool ours = false, others = false, hidden = false;
 
+    stock_dir(c->root_fd, dir, sizeof(dir));
+    rest = *dirs ? dirs : dir;
     while ((rest = next_item(rest, ':', item))) {
-        if (is_our_dir(item))
+        /* Packages install ours among the others. */
+        if (is_dir(item, JOULE_PLUGIN_DIR))
             ours = true;
-        else
+        if (!is_dir(item, JOULE_PLUGIN_DIR) || is_dir(item, dir))
             others = true;
         snprintf(path, sizeof(path), "%s/%s", item, file);
         if (item[0] != '/' || c->result->plugin[0])
@@ -160,9 +163,8 @@ static void check_plugin_dir(struct check *c)
         else if (errno == EACCES)
             hidden = true;
     }
-    stock_dir(c->root_fd, dir, sizeof(dir));
     snprintf(advice, sizeof(advice), "PluginDir=%s:%s", JOULE_PLUGIN_DIR,
-             others ? dirs : dir);
+             *dirs && others ? dirs : dir);
     if (c->result->plugin[0] && !others)
         joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir-alone", &place,
                           advice,
