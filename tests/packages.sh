@@ -14,7 +14,8 @@ PACKAGES="
     slurm-wlm-mysql-plugin slurmctld slurmd slurmdbd
     openipmi libopenipmi-dev
     freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
-    qemu-system-x86 busybox-static acpica-tools"
+    qemu-system-x86 busybox-static acpica-tools
+    build-essential debhelper lintian rpm rpmlint"
 
 # Keeps daemons from being started as their packages are installed; removed by
 # whoever made it, see packages_policy_remove.

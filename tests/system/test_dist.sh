@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: busy
+#
+# make distcheck: the tarball builds in a directory of its own from sources that
+# cannot be written, is installed and uninstalled again without a trace, with
+# DESTDIR and without, and cleans up after itself.  Of its unit tests those are
+# run that read files of the source.
+#
+# shellcheck disable=SC2317  # functions are called through check
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=package.sh
+. "$LIB/package.sh"
+SOME="tests/unit/test_manual tests/unit/test_probe"
+VERSION=$(configured VERSION) || { not_ok "there is a build"; finish; }
+
+# In the build directory, which one such make at a time may use.
+distcheck() {
+    local status
+    (
+        flock 9
+        nice make -s -C "$JOULE_BUILD" -j2 distcheck TESTS="$SOME" \
+            check_PROGRAMS="$SOME" > "$SCRATCH/distcheck.out" 2>&1
+        status=$?
+        remove_dist
+        exit $status
+    ) 9> "$JOULE_BUILD/dist.lock"
+    status=$?
+    [ $status = 0 ] || grep -E -B 5 -A 3 '\*\*\*|rror:' "$SCRATCH/distcheck.out" |
+        tail -n 40
+    return $status
+}
+
+# What one that failed leaves is read-only.
+remove_dist() {
+    local dir=$JOULE_BUILD/slurm-joule-${VERSION:?}
+    [ ! -d "$dir" ] || { chmod -R u+w "$dir" && rm -rf "$dir"; }
+    rm -f "$dir.tar.xz"
+}
+
+installs() {
+    make -s -C "$JOULE_BUILD" install DESTDIR="$1" > "$SCRATCH/out" 2>&1 ||
+        { tail -n 20 "$SCRATCH/out" >&2; return 1; }
+    find "$1" -name '*joule*.so'
+}
+
+check "make distcheck" distcheck
+check "its unit tests were run" grep -qE '^# PASS: +2$' \
+    "$SCRATCH/distcheck.out"
+mkdir "$SCRATCH/root"
+check "make install of this build" [ "$(installs "$SCRATCH/root" | wc -l)" = 4 ]
+check "all that is installed may be read" [ -z "$(find "$SCRATCH/root" \
+    ! -type l ! -perm -o=r)" ]
+check "make uninstall" make -s -C "$JOULE_BUILD" uninstall \
+    DESTDIR="$SCRATCH/root"
+check "leaves nothing but directories" [ -z "$(find "$SCRATCH/root" ! -type d |
+    tee /dev/stderr)" ]
+finish

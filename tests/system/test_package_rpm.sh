@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: busy
+#
+# The RPM packages: built of the tarball with Debian's rpm, looked at by
+# rpmlint, installed below a directory and removed again.  Whether they install
+# on a distribution of RPMs is not tested here.
+#
+# shellcheck disable=SC2317  # functions are called through check
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=package.sh
+. "$LIB/package.sh"
+
+RPMS=$SCRATCH/rpm
+ROOT=$SCRATCH/root
+
+of_package() { # NAME QUERY-OPTION...
+    rpm --dbpath "$RPMS/db" -qp "${@:2}" "$RPMS"/RPMS/*/slurm-joule-"$1"-[0-9]*.rpm
+}
+
+below_root() {
+    rpm --root "$ROOT" --dbpath /db "$@"
+}
+
+rpmlint_is_quiet() {
+    local out
+    out=$(rpmlint --config "$TOP/rpm/rpmlint.toml" "$@" 2>&1)
+    echo "$out"
+    grep -q ' 0 errors, 0 warnings' <<< "$out"
+}
+
+files_of_root() {
+    find "$ROOT" -mindepth 1 ! -path "$ROOT/db*" -printf '%P\n' | sort
+}
+
+need rpmbuild rpm rpmlint
+mkdir "$RPMS" "$ROOT"
+tarball=$(make_dist "$SCRATCH") || { not_ok "make dist"; finish; }
+check "rpmlint has nothing to say of the spec file" \
+    rpmlint_is_quiet "$TOP/rpm/slurm-joule.spec"
+if ! build_rpm "$tarball" "$RPMS"; then
+    not_ok "the packages are built"
+    finish
+fi
+ok "the packages are built"
+release=$(configured slurm_release)
+check "the plugins want Slurm $release and no other" \
+    grep -qE "^slurm(\(.*\))? = ${release//./\\.}\$" \
+    <(of_package plugins --requires)
+check "and say so in their version" \
+    grep -q "\.slurm${release//./\\.}" <(of_package plugins --qf '%{RELEASE}\n')
+check "four plugins" [ "$(of_package plugins -l | grep -c '\.so$')" = 4 ]
+check "nothing of Slurm's name" [ -z "$(of_package tools -l |
+    grep -x -e /usr/bin/sh5util -e '.*/man1/sh5util\..*')" ]
+check "rpmlint has nothing to say of the packages" \
+    rpmlint_is_quiet "$RPMS"/RPMS/*/*.rpm "$RPMS"/SRPMS/*.rpm
+check "they are installed" below_root -i --nodeps --ignorearch \
+    --ignoreos "$RPMS"/RPMS/*/*.rpm
+check "as they were packed" below_root -V --nodeps slurm-joule-plugins \
+    slurm-joule-tools slurm-joule-doc
+check "the program runs" "$ROOT/usr/bin/joule" --version
+check "they are removed" below_root -e --nodeps slurm-joule-plugins slurm-joule-tools \
+    slurm-joule-doc
+check "and nothing is left but directories of the system" [ -z "$(files_of_root |
+    grep joule)" ]
+finish
