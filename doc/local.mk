@@ -9,7 +9,9 @@ dist_man_MANS += \
 dist_doc_DATA = \
 	README.md \
 	NEWS.md \
+	doc/admin-guide.md \
 	doc/dataflow.md \
 	doc/hdf5-format.md \
 	doc/ledger.md \
+	doc/migration.md \
 	doc/slurm-abi.md

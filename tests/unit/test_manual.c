@@ -181,6 +181,25 @@ START_TEST(example_of_profiles)
 }
 END_TEST
 
+/* What becomes of each key that Slurm's own plugins have. */
+START_TEST(migration_guide_has_slurms_keys)
+{
+    char *page = shipped("doc/migration.md"), quoted[96];
+    unsigned keys = 0;
+
+    for (int i = 0; i < COUNT(tables); i++)
+        for (const struct joule_option *o = tables[i]; o->key; o++) {
+            if (strncmp(o->key, "Joule", 5) == 0)
+                continue;
+            snprintf(quoted, sizeof(quoted), "`%s`", o->key);
+            ck_assert_msg(strstr(page, quoted) != NULL, "%s", o->key);
+            keys++;
+        }
+    ck_assert_uint_ge(keys, 20);
+    free(page);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("manual");
@@ -190,6 +209,7 @@ static Suite *suite(void)
     tcase_add_test(t, man_page_tells_the_unit);
     tcase_add_test(t, examples_have_the_options);
     tcase_add_test(t, example_of_profiles);
+    tcase_add_test(t, migration_guide_has_slurms_keys);
     suite_add_tcase(s, t);
     return s;
 }
