@@ -12,8 +12,7 @@
 
 #define PREFIX       16
 #define MESSAGE_HEAD 8
-#define BLOCKS_MAX   64 /* of one header */
-#define KEPT_MAX     ((size_t)16 << 20)
+#define BLOCKS_MAX   64   /* of one header */
 #define SHARED       0x02 /* flag: the message stands elsewhere */
 
 /* Messages that change nothing here. */
@@ -22,11 +21,6 @@
 #define MESSAGE_OLD_TIME  0x000E
 #define MESSAGE_CONTINUED 0x0010
 #define MESSAGE_TIME      0x0012
-
-struct joule_outline_block {
-    struct joule_outline_block *next;
-    unsigned char bytes[];
-};
 
 /* What the messages of one object have said. */
 struct object {
@@ -41,29 +35,6 @@ static int odd(void)
 {
     errno = ENOTSUP;
     return -1;
-}
-
-const unsigned char *joule_outline_keep(struct joule_outline *o,
-                                        struct joule_windows *windows,
-                                        uint64_t at, uint64_t size)
-{
-    struct joule_outline_block *block;
-
-    if (size > KEPT_MAX - o->kept) {
-        odd();
-        return NULL;
-    }
-    block = malloc(sizeof(*block) + size + 1);
-    if (!block)
-        return NULL;
-    block->next = o->blocks;
-    o->blocks = block;
-    o->kept += size;
-    block->bytes[size] = '\0';
-    if (joule_windows_read(windows, at, size, block->bytes) == 0)
-        return block->bytes;
-    odd();
-    return NULL;
 }
 
 /* A data space of at most one dimension; elements 0: a scalar. */
@@ -354,19 +325,4 @@ int joule_headers_read(struct joule_outline *o, struct joule_windows *windows,
               sizeof(*o->attribute), by_name);
     *ret = x.group;
     return keep_object(o, &x.now);
-}
-
-void joule_outline_destroy(struct joule_outline *o)
-{
-    if (!o)
-        return;
-    while (o->blocks) {
-        struct joule_outline_block *block = o->blocks;
-
-        o->blocks = block->next;
-        free(block);
-    }
-    free(o->object);
-    free(o->attribute);
-    free(o);
 }

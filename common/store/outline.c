@@ -13,6 +13,7 @@
 #define DEPTH_MAX   16
 #define OBJECTS_MAX 4096
 #define NODES_MAX   65536 /* of all trees of names */
+#define KEPT_MAX    ((size_t)16 << 20)
 
 /* Of a superblock of version 0: what lies where. */
 #define SUPER_FLAGS 20
@@ -26,6 +27,11 @@
 #define LEAF_HEAD  8
 #define ENTRY_SIZE 40
 #define SOFT_LINK  2 /* kind of an entry */
+
+struct joule_outline_block {
+    struct joule_outline_block *next;
+    unsigned char bytes[];
+};
 
 struct outliner {
     struct joule_outline *outline;
@@ -44,6 +50,29 @@ static int odd(void)
 {
     errno = ENOTSUP;
     return -1;
+}
+
+const unsigned char *joule_outline_keep(struct joule_outline *o,
+                                        struct joule_windows *windows,
+                                        uint64_t at, uint64_t size)
+{
+    struct joule_outline_block *block;
+
+    if (size > KEPT_MAX - o->kept) {
+        odd();
+        return NULL;
+    }
+    block = malloc(sizeof(*block) + size + 1);
+    if (!block)
+        return NULL;
+    block->next = o->blocks;
+    o->blocks = block;
+    o->kept += size;
+    block->bytes[size] = '\0';
+    if (joule_windows_read(windows, at, size, block->bytes) == 0)
+        return block->bytes;
+    odd();
+    return NULL;
 }
 
 static int read_object(struct outliner *x, uint64_t at, const char *name);
@@ -185,6 +214,21 @@ struct joule_outline *joule_outline_read(struct joule_windows *windows)
     joule_outline_destroy(x.outline);
     odd();
     return NULL;
+}
+
+void joule_outline_destroy(struct joule_outline *o)
+{
+    if (!o)
+        return;
+    while (o->blocks) {
+        struct joule_outline_block *block = o->blocks;
+
+        o->blocks = block->next;
+        free(block);
+    }
+    free(o->object);
+    free(o->attribute);
+    free(o);
 }
 
 const struct joule_outline_object *

@@ -135,14 +135,17 @@ static int spoil_layout(int by)
 
 int main(int argc, char **argv)
 {
+    char *end;
+    long bytes;
     int rc = 2;
 
     if (argc < 3 || load(argv[2]) < 0)
         return fail("spoil version FILE, or layout FILE BYTES");
     if (argc == 3 && strcmp(argv[1], "version") == 0)
         rc = spoil_version();
-    else if (argc == 4 && strcmp(argv[1], "layout") == 0)
-        rc = spoil_layout(atoi(argv[3]));
+    else if (argc == 4 && strcmp(argv[1], "layout") == 0 &&
+             (bytes = strtol(argv[3], &end, 10)) != 0 && *end == '\0')
+        rc = spoil_layout((int)bytes);
     if (rc == 0)
         rc = store(argv[2]);
     free(image);
