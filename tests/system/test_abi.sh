@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: core
 #
 # Plugins that do not fit: of another release, down to its last number, each
 # program refuses them and says so, and nothing takes their place; where Slurm's
@@ -98,7 +99,7 @@ another_release() {
     check "slurmd starts with one that fits again" cluster slurmd abi node1 start
     check "and is idle" wait_for 20 idle
     step abi --
-    check "and a step is measured" within "$STEP_J" "$STEP_TRUE_J" 1 2
+    check "and a step is measured" near_truth
     cluster down abi
 }
 
@@ -139,7 +140,7 @@ JouleIdleWatts=20" || { not_ok "by $1 bytes: a cluster"; return; }
     check "$1 bytes, $ATTRIBUTION: there is none" [ -z "$(find "$dir" -name '*.h5')" ]
     if [ "$ATTRIBUTION" = node ]; then
         check "$1 bytes, node: the node's energy needs no record" \
-            within "$STEP_J" "$STEP_TRUE_J" 1 2
+            near_truth
     else
         check "$1 bytes: the log says that energy is unknown" \
             says 'error: joule_rapl: the energy of the step is unknown: the step.s record'

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: core
 #
 # srun --cpu-freq with spank_joule_cpufreq: every form of a request, batch scripts,
 # options of the plugin and of slurm.conf.  How steps end: test_freqscore.sh.

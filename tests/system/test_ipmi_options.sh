@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: core
 #
 # The options of joule_ipmi in a real Slurm: what is wrong is one sentence in
 # slurmd's log, the node stays up and its energy is unknown; a password is in

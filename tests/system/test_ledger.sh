@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: core
 #
 # What people see of the ledger: root the whole node, alice her own steps and
 # nothing else, no more often than she may; and that it agrees with sacct.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: core
 #
 # Nodes that cannot measure: jobs run, energy is blank, nothing is drained,
 # and the log says once what is missing and how to mend it.

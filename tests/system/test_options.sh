@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: core
 #
 # Every bad value of every option: one sentence with key, value and what is
 # allowed, with the file and line; the default is used and slurmd goes on.
