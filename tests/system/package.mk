@@ -2,6 +2,7 @@
 # The tarball, packages made of it, and what is done with them.
 dist_check_SCRIPTS += \
 	tests/release \
+	tests/system/debs \
 	tests/system/installed \
 	tests/system/overlay \
 	tests/system/test_configure.sh \
