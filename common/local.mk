@@ -20,6 +20,7 @@ libjoule_la_SOURCES = \
 	common/source/source.c common/source/source.h \
 	common/source/topology.c common/source/topology.h \
 	common/meter/counter.c common/meter/counter.h \
+	common/meter/fuse.c common/meter/fuse.h \
 	common/meter/integrator.c common/meter/integrator.h \
 	common/meter/tally.c common/meter/tally.h \
 	common/board/account.c common/board/account.h \

@@ -6,6 +6,7 @@ METER_TESTS = \
 	tests/unit/test_account \
 	tests/unit/test_board \
 	tests/unit/test_counter \
+	tests/unit/test_fuse \
 	tests/unit/test_integrator \
 	tests/unit/test_sampler \
 	tests/unit/test_tally
@@ -17,6 +18,11 @@ FAIL_CALLOC = -Wl,--wrap=calloc
 tests_unit_test_counter_SOURCES = tests/unit/test_counter.c
 tests_unit_test_counter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_counter_LDADD = libjoule.la $(CHECK_LIBS)
+
+tests_unit_test_fuse_SOURCES = tests/unit/test_fuse.c tests/unit/dice.h \
+	tests/unit/fusednode.c tests/unit/fusednode.h
+tests_unit_test_fuse_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_fuse_LDADD = libjoule.la $(CHECK_LIBS) -lm
 
 tests_unit_test_integrator_SOURCES = tests/unit/test_integrator.c
 tests_unit_test_integrator_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

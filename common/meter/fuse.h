@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fuse.h - the power of a whole node from two sources: a BMC, which measures all
+ * of it but late, averaged and in steps, and RAPL, which measures a part of it
+ * at once.
+ *
+ * The BMC's reading is taken for a picture of the node's power that some lag
+ * has blurred.  RAPL's power is put through each of JOULE_FUSE_LAGS lags, and
+ * for each a line is fitted:
+ *
+ *      bmc = gain x lagged RAPL + rest
+ *
+ * The lag that has foretold the BMC best tells what the node uses now:
+ *
+ *      gain x RAPL + rest
+ *
+ * The gain is the slope over an hour, between what physics allows.  The rest is
+ * what the BMC has beyond it (fans, disks, accelerators, losses), averaged over
+ * as long as makes the BMC foretellable: over minutes where it is steady, not
+ * at all where there is no lag.  As its average is the BMC's, so is that of the
+ * node's power.  (Both sources in one: Georgiou et al., "Energy Accounting and
+ * Control with SLURM Resource and Job Management System", ICDCN 2014, name it
+ * as what would be needed for short jobs.)
+ *
+ * Pure arithmetic on a plain struct of 64-bit words, all 0 at first; it may be
+ * kept in shared memory and continued by another process of the same boot,
+ * after joule_fuse_check().  No thread may use it while another does.
+ */
+#ifndef JOULE_METER_FUSE_H
+#define JOULE_METER_FUSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    JOULE_FUSE_LAGS = 16,
+    JOULE_FUSE_RESTS = 3, /* averages of the rest: none, short and long */
+    JOULE_FUSE_HISTORY = 80
+};
+
+/* What is known of one lag.  Powers are in watts. */
+struct joule_fuse_lag {
+    double lagged;               /* RAPL's power as the BMC would show it now */
+    double known_s;              /* time that is in the sums below, fading */
+    double mean_rapl, mean_bmc;  /* of the last minutes */
+    double var_rapl, cov, var_bmc; /* about the means, times known_s: W^2 s */
+    double rest[JOULE_FUSE_RESTS]; /* bmc - gain x lagged */
+    double miss;                 /* mean square by which it foretold wrongly */
+};
+
+/* RAPL's energy up to a time: the node's near past. */
+struct joule_fuse_mark {
+    int64_t ns;
+    double joules;
+};
+
+struct joule_fuse {
+    struct joule_fuse_lag lag[JOULE_FUSE_LAGS];
+    struct joule_fuse_mark mark[JOULE_FUSE_HISTORY];
+    double joules;    /* RAPL's, since the history began */
+    int64_t ns;       /* time since then */
+    int64_t bmc_ns;   /* of the last reading */
+    double bmc_w;     /* which it was */
+    double gain;      /* in use */
+    double rest_w;    /* in use */
+    double rest_miss[JOULE_FUSE_RESTS]; /* as miss, of each average */
+    double learned_s; /* time in which the lags differed */
+    double lead_s;    /* of that, how long another lag has been better */
+    uint64_t marks;   /* that are set */
+    uint64_t newest;  /* of them */
+    uint64_t best;    /* index of the lag in use */
+    uint64_t rest;    /* index of the average in use */
+    uint64_t readings; /* of the BMC */
+};
+
+/* The interval of [ns] that follows, in which RAPL measured [watts] on average.
+ * Ignored if one of them is not a number, negative or zero time. */
+void joule_fuse_rapl(struct joule_fuse *f, double watts, int64_t ns);
+
+/* The BMC read [watts] now: where the intervals have got to.  Readings at the
+ * same time as the last are ignored, as is what is no power. */
+void joule_fuse_bmc(struct joule_fuse *f, double watts);
+
+/* RAPL has not been read for some time: what it was then is not known. */
+void joule_fuse_gap(struct joule_fuse *f);
+
+/* Watts of the node when RAPL measures [rapl_w]: never less than that.  Before
+ * joule_fuse_learned() what the BMC has read last; NAN without any. */
+double joule_fuse_watts(const struct joule_fuse *f, double rapl_w);
+
+/* Whether RAPL has moved enough to say what the BMC's lag is. */
+bool joule_fuse_learned(const struct joule_fuse *f);
+
+/* Standard deviation in watts of what the BMC reads about what is foretold. */
+double joule_fuse_deviation(const struct joule_fuse *f);
+
+/* The lag in use, in words: "first order, 23 s". */
+const char *joule_fuse_words(const struct joule_fuse *f);
+
+/* Whether what is in a struct of unknown origin can be continued. */
+bool joule_fuse_check(const struct joule_fuse *f);
+
+#endif

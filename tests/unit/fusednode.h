@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fusednode.h - a node with random jobs, its wattmeter, its RAPL and its BMC,
+ * with a clock of its own, and the energy of each job by each of them; the
+ * fused figure is that of common/meter/fuse.h.
+ *
+ * The node: sockets that jobs load, steadily or in waves; memory, fans that
+ * step, a drift of the losses, perhaps an accelerator that RAPL does not see;
+ * a power supply whose efficiency bends with its load.
+ */
+#ifndef JOULE_TESTS_FUSEDNODE_H
+#define JOULE_TESTS_FUSEDNODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/meter/fuse.h"
+
+enum fused_lag { FUSED_NONE, FUSED_FIRST, FUSED_BOXCAR, FUSED_HOLD };
+
+struct fused_bmc {
+    const char *name;
+    enum fused_lag lag;
+    double seconds; /* constant, width, or how long a value is held */
+    double delay_s;
+    double scale;   /* of what it reads; 1: right */
+};
+
+enum { FUSED_LENGTHS = 5, FUSED_JOBS = 4096 };
+
+/* Errors in percent of the wattmeter. */
+struct fused_errors {
+    unsigned count;
+    double fused[FUSED_JOBS], bmc[FUSED_JOBS], rapl[FUSED_JOBS];
+};
+
+struct fused_node {
+    /* set by the test */
+    struct fused_bmc bmc;
+    double step_w;        /* of the BMC's reading */
+    double noise_w;       /* of it, standard deviation */
+    double accelerator_w; /* most that one draws */
+    double lost;          /* part of the readings that never come */
+    bool bmc_away;        /* none comes */
+    uint64_t seed;
+
+    /* the state of it */
+    struct joule_fuse fuse;
+    double s, node_w, sockets_w, accelerator_now_w;
+    double node_j, fused_j, bmc_j, rapl_j;
+    double bmc_w, read_w, tick_j, tick_s, next_tick_s;
+    double past_w[1 << 11], lagged_w, held_w, next_held_s;
+    uint64_t past;
+    double job_w, wave_w, wave_s, phase_s, job_end_s, begun_s, fan_w, fan_s;
+    double accelerator_job_w, begun_j[4];
+    int length; /* of the job that runs; -1: none */
+
+    double checked_from_s; /* jobs that begin earlier are not counted */
+    struct fused_errors errors[FUSED_LENGTHS];
+};
+
+extern const int fused_lengths[FUSED_LENGTHS]; /* s */
+
+/* A node with a BMC; the rest of what a test sets is 0 and its own. */
+void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
+                     uint64_t seed);
+
+/* Time passes. */
+void fused_node_run(struct fused_node *n, double seconds);
+
+/* The same without a job. */
+void fused_node_rest(struct fused_node *n, double seconds);
+
+struct fused_summary {
+    double mean, p95, most;
+};
+
+/* Of values in percent, which are sorted. */
+struct fused_summary fused_summary(double *values, unsigned count);
+
+#endif
