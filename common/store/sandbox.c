@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -37,7 +38,8 @@
 #endif
 
 /* A chunk of 4 MB in three shapes, libhdf5's caches, four windows of 256 KB:
- * what a whole file needs is below 20 MB. */
+ * what a whole file needs is below 20 MB, on top of what the process has by
+ * then. */
 #define DATA_MAX ((rlim_t)48 << 20)
 
 static bool is_kept(int fd, const int *keep, size_t count)
@@ -68,13 +70,38 @@ static int close_others(const int *keep, size_t count)
     return closedir(dir);
 }
 
+/* What this process has of data, which the limit counts as well: that of its
+ * parent, whose list of files may be long.  proc(5): the sixth number, in pages,
+ * has the stack in it. */
+static int data_bytes(rlim_t *ret_bytes)
+{
+    FILE *f = fopen("/proc/self/statm", "re");
+    unsigned long pages;
+    int count;
+
+    if (!f)
+        return -1;
+    count = fscanf(f, "%*s %*s %*s %*s %*s %lu", &pages);
+    fclose(f);
+    if (count != 1)
+        return errno = EINVAL, -1;
+    *ret_bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    return 0;
+}
+
 static int bound_resources(void)
 {
-    const struct rlimit none = {0, 0}, data = {DATA_MAX, DATA_MAX};
+    const struct rlimit none = {0, 0};
+    struct rlimit data;
 
     if (setrlimit(RLIMIT_CORE, &none) < 0)
         return -1;
-    return HAS_SANITIZER ? 0 : setrlimit(RLIMIT_DATA, &data);
+    if (HAS_SANITIZER)
+        return 0;
+    if (data_bytes(&data.rlim_cur) < 0)
+        return -1;
+    data.rlim_max = data.rlim_cur += DATA_MAX;
+    return setrlimit(RLIMIT_DATA, &data);
 }
 
 #ifdef AUDIT_ARCH_HERE

@@ -771,6 +771,49 @@ START_TEST(pool_in_order)
 }
 END_TEST
 
+/* 16 MB each time, and never the whole machine. */
+static int hungry_run(void *arg, size_t task, int fd, struct joule_out *out,
+                      struct joule_error *err)
+{
+    size_t size = task ? (size_t)16 << 20 : (size_t)256 << 20;
+    void *p = malloc(size);
+
+    (void)arg;
+    (void)fd;
+    (void)out;
+    if (!p)
+        return joule_error_set(err, ENOMEM, "no memory");
+    memset(p, 1, size);
+    free(p);
+    return 0;
+}
+
+/* The memory of a task is bounded, but what its parent has is not held against
+ * it. */
+START_TEST(pool_of_a_big_process)
+{
+    struct pool_test t = {.fail_take_at = -1};
+    const struct joule_work work = {.open = pool_open,
+                                    .run = hungry_run,
+                                    .take = pool_take,
+                                    .ended = pool_ended,
+                                    .arg = &t,
+                                    .cpu_s = 10,
+                                    .wall_s = 20};
+    struct joule_error err;
+    void *much = malloc((size_t)128 << 20);
+
+    ck_assert_ptr_nonnull(much);
+    ck_assert_int_eq(joule_pool_run(&work, 3, 1, &err), 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    ck_assert_int_eq(t.errnum[0], ENOMEM);
+#endif
+    ck_assert_int_eq(t.errnum[1], 0);
+    ck_assert_int_eq(t.errnum[2], 0);
+    free(much);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_read");
@@ -784,6 +827,7 @@ int main(void)
     tcase_add_loop_test(plain, fletcher_agrees_with_hdf5, 0, 17 * 5);
     tcase_add_test(plain, decoder_believes_nothing);
     tcase_add_loop_test(plain, pool_in_order, 1, 4);
+    tcase_add_test(plain, pool_of_a_big_process);
     tcase_set_timeout(plain, 120);
     tcase_add_checked_fixture(files, setup, teardown);
     tcase_add_test(files, walk_both_layouts);
