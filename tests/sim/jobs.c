@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "tests/sim/cgroup.h"
@@ -15,7 +16,7 @@
 #define WINDOW_NS JOULE_NS_PER_S
 
 struct group {
-    struct sim_cgroup cgroup;
+    struct sim_cgroup cgroup; /* not open: it counts nothing */
     ino_t ino; /* of its directory: what tells it from an earlier one */
     size_t job;
     uint64_t *last_ns; /* [cpus]: its counter when it was last read */
@@ -31,7 +32,8 @@ struct cpu {
 };
 
 struct sim_jobs {
-    char *path;
+    struct sim_jobtree *tree;
+    struct sim_jobtree *also; /* or NULL */
     struct sim_cgroup node;
     size_t cpus;
     struct cpu *cpu;   /* [cpus] */
@@ -113,59 +115,108 @@ static void group_close(struct group *g)
     free(g->last_ns);
 }
 
+/* Whether the group is known, and was found again. */
+static bool group_known(struct sim_jobs *jobs, ino_t ino, uint32_t id,
+                        bool counts)
+{
+    for (size_t i = 0; i < jobs->group_count; i++) {
+        struct group *g = &jobs->group[i];
+
+        if (g->ino == ino && jobs->job[g->job].id == id &&
+            (g->cgroup.fd >= 0) == counts) {
+            g->search = jobs->search;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A new one that counts nothing, at the end of the groups: it is one of them as
+ * soon as they are one more.  NULL: no memory. */
+static struct group *group_make(struct sim_jobs *jobs, ino_t ino, uint32_t id)
+{
+    struct group *g =
+        grow(jobs->group, jobs->group_count, &jobs->group_space, sizeof(*g));
+    ssize_t place = g ? job_place(jobs, id) : -1;
+
+    if (g)
+        jobs->group = g;
+    if (place < 0)
+        return NULL;
+    g += jobs->group_count;
+    *g = (struct group){.cgroup = {.fd = -1},
+                        .ino = ino,
+                        .job = (size_t)place,
+                        .search = jobs->search};
+    return g;
+}
+
 /* A sim_jobtree_f. */
 static void group_found(void *arg, int at_fd, const char *dir, ino_t ino,
                         uint32_t id)
 {
     struct sim_jobs *jobs = arg;
+    struct sim_cgroup cgroup;
     struct group *g;
-    ssize_t place;
 
-    for (size_t i = 0; i < jobs->group_count; i++) {
-        g = &jobs->group[i];
-        if (g->ino == ino && jobs->job[g->job].id == id) {
-            g->search = jobs->search;
-            return;
-        }
-    }
-    g = grow(jobs->group, jobs->group_count, &jobs->group_space, sizeof(*g));
-    if (!g)
+    if (group_known(jobs, ino, id, true))
         return;
-    jobs->group = g;
-    g += jobs->group_count;
-    *g = (struct group){.ino = ino, .search = jobs->search};
     /* Not set up yet, or gone again: the next search looks again. */
-    if (sim_cgroup_open(&g->cgroup, at_fd, dir, jobs->node.each))
+    if (sim_cgroup_open(&cgroup, at_fd, dir, jobs->node.each))
         return;
+    g = group_make(jobs, ino, id);
+    if (!g) {
+        sim_cgroup_close(&cgroup);
+        return;
+    }
+    g->cgroup = cgroup;
     g->last_ns = calloc(jobs->cpus, sizeof(*g->last_ns));
-    place = g->last_ns ? job_place(jobs, id) : -1;
     /* What it used before it was found is its own, but not what was used
      * before the simulation. */
-    if (place < 0 ||
-        (jobs->search == 1 && counter_read(jobs, &g->cgroup, g->last_ns))) {
+    if (!g->last_ns ||
+        (jobs->search == 1 && counter_read(jobs, &g->cgroup, g->last_ns)))
         group_close(g);
-        return;
-    }
-    g->job = (size_t)place;
-    jobs->group_count++;
+    else
+        jobs->group_count++;
 }
 
-/* false: it is gone. */
-static bool group_read(struct sim_jobs *jobs, struct group *g, int64_t now_ns)
+/* Another: below the path of sim_jobs_also. */
+static void also_found(void *arg, int at_fd, const char *dir, ino_t ino,
+                       uint32_t id)
+{
+    struct sim_jobs *jobs = arg;
+
+    (void)at_fd;
+    (void)dir;
+    if (!group_known(jobs, ino, id, false) && group_make(jobs, ino, id))
+        jobs->group_count++;
+}
+
+/* Take in what has been used in it; -1: it is gone. */
+static int group_count(struct sim_jobs *jobs, struct group *g)
 {
     struct sim_job *job = &jobs->job[g->job];
     uint64_t before[SIM_CGROUP_CPUS];
 
     memcpy(before, g->last_ns, jobs->cpus * sizeof(*before));
     if (counter_read(jobs, &g->cgroup, g->last_ns))
-        return false;
+        return -1;
     for (size_t i = 0; i < jobs->cpus; i++) {
         uint64_t ns = g->last_ns[i] - before[i];
 
         jobs->cpu[i].jobs_ns += ns;
         charge(jobs, job, ns, &jobs->cpu[i]);
     }
-    if (g->search != jobs->search)
+    return 0;
+}
+
+/* false: it is gone. */
+static bool group_read(struct sim_jobs *jobs, struct group *g, int64_t now_ns)
+{
+    struct sim_job *job = &jobs->job[g->job];
+
+    if ((g->cgroup.fd >= 0 && group_count(jobs, g)) ||
+        g->search != jobs->search)
         return false;
     if (!job->seen)
         job->first_ns = now_ns;
@@ -200,7 +251,9 @@ void sim_jobs_update(struct sim_jobs *jobs, int64_t now_ns)
     if (!jobs->search || now_ns - jobs->searched_ns >= SEARCH_NS) {
         jobs->searched_ns = now_ns;
         jobs->search++;
-        sim_jobtree_walk(jobs->path, jobs->node.micro, group_found, jobs);
+        sim_jobtree_walk(jobs->tree, group_found, jobs);
+        if (jobs->also)
+            sim_jobtree_walk(jobs->also, also_found, jobs);
     }
     for (size_t i = 0; i < jobs->group_count;) {
         struct group *g = &jobs->group[i];
@@ -236,25 +289,26 @@ void sim_jobs_settle(struct sim_jobs *jobs, int64_t now_ns)
 }
 
 /* The node's counter: how many CPUs it tells of, and where it stands. */
-static int node_open(struct sim_jobs *jobs, const struct sim_machine *machine,
-                     struct joule_error *err)
+static int node_open(struct sim_jobs *jobs, const char *path,
+                     const struct sim_machine *machine, struct joule_error *err)
 {
     uint64_t now[SIM_CGROUP_CPUS];
 
-    if (sim_cgroup_open(&jobs->node, AT_FDCWD, jobs->path, true) ||
+    if (sim_cgroup_open(&jobs->node, AT_FDCWD, path, true) ||
         sim_cgroup_read_each(&jobs->node, now, &jobs->cpus))
         return joule_error_set(err, errno,
                                "group %s of jobs has no readable "
                                "cpuacct.usage_percpu or cpu.stat: %m",
-                               jobs->path);
+                               path);
     if (!jobs->node.each && machine->packages > 1)
         return joule_error_set(err, ENOTSUP,
                                "group %s of jobs does not tell CPU time by "
                                "CPU: only one package will do",
-                               jobs->path);
+                               path);
+    jobs->tree = sim_jobtree_create(path, jobs->node.micro);
     jobs->cpu = calloc(jobs->cpus, sizeof(*jobs->cpu));
     jobs->node_ns = calloc(jobs->cpus, sizeof(*jobs->node_ns));
-    if (!jobs->cpu || !jobs->node_ns)
+    if (!jobs->tree || !jobs->cpu || !jobs->node_ns)
         return joule_error_set(err, ENOMEM, "out of memory");
     for (size_t i = 0; i < jobs->cpus; i++) {
         size_t at = sim_machine_host_cpu(machine, (unsigned)i);
@@ -277,10 +331,9 @@ struct sim_jobs *sim_jobs_create(const char *path,
     }
     jobs->node.fd = -1;
     jobs->window_from_ns = now_ns;
-    jobs->path = strdup(path);
-    if (!jobs->path || job_place(jobs, SIM_JOB_SYSTEM) < 0) {
+    if (job_place(jobs, SIM_JOB_SYSTEM) < 0) {
         joule_error_set(err, ENOMEM, "out of memory");
-    } else if (!node_open(jobs, machine, err)) {
+    } else if (!node_open(jobs, path, machine, err)) {
         jobs->job[0].seen = true;
         jobs->job[0].first_ns = now_ns;
         sim_jobs_update(jobs, now_ns);
@@ -288,6 +341,17 @@ struct sim_jobs *sim_jobs_create(const char *path,
     }
     sim_jobs_destroy(jobs);
     return NULL;
+}
+
+int sim_jobs_also(struct sim_jobs *jobs, const char *path,
+                  struct joule_error *err)
+{
+    if (access(path, X_OK))
+        return joule_error_set(err, errno, "group %s of jobs: %m", path);
+    jobs->also = sim_jobtree_create(path, false);
+    if (!jobs->also)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    return 0;
 }
 
 void sim_jobs_destroy(struct sim_jobs *jobs)
@@ -303,7 +367,8 @@ void sim_jobs_destroy(struct sim_jobs *jobs)
     free(jobs->node_ns);
     free(jobs->group);
     free(jobs->job);
-    free(jobs->path);
+    sim_jobtree_destroy(jobs->tree);
+    sim_jobtree_destroy(jobs->also);
     free(jobs);
     errno = saved;
 }

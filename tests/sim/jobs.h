@@ -56,6 +56,14 @@ struct sim_jobs;
 struct sim_jobs *sim_jobs_create(const char *path,
                                  const struct sim_machine *machine,
                                  int64_t now_ns, struct joule_error *err);
+/*
+ * A job is also there while it has a group below [path], in a hierarchy of v1
+ * that counts no CPU time: with Slurm 26.05 a step without processes, as the
+ * extern step, has no group in cpuacct, but one in freezer.  Call once.  -1 with
+ * errno of access, or ENOMEM, and a sentence.
+ */
+int sim_jobs_also(struct sim_jobs *jobs, const char *path,
+                  struct joule_error *err);
 /* NULL is a no-op. */
 void sim_jobs_destroy(struct sim_jobs *jobs);
 

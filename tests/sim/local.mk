@@ -75,7 +75,7 @@ TESTS += tests/sim/freqsim-selftest.sh tests/sim/nodesim-selftest.sh
 if HAVE_CHECK
 freq_tests = tests/unit/test_freqsim tests/unit/test_freqsim_drivers
 node_tests = tests/unit/test_nodesim_cores tests/unit/test_nodesim_jobs \
-	tests/unit/test_nodesim_model
+	tests/unit/test_nodesim_jobtree tests/unit/test_nodesim_model
 check_PROGRAMS += $(freq_tests) $(node_tests)
 TESTS += $(freq_tests) $(node_tests)
 tests_unit_test_freqsim_SOURCES = $(freq_sources) \
@@ -95,6 +95,11 @@ tests_unit_test_nodesim_jobs_SOURCES = $(sim_sources) \
 	tests/unit/test_nodesim_jobs.c
 tests_unit_test_nodesim_jobs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_nodesim_jobs_LDADD = libjoule.la $(CHECK_LIBS)
+tests_unit_test_nodesim_jobtree_SOURCES = $(UNIT_COMMON) \
+	tests/sim/jobtree.c tests/sim/jobtree.h \
+	tests/unit/test_nodesim_jobtree.c
+tests_unit_test_nodesim_jobtree_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_nodesim_jobtree_LDADD = libjoule.la $(CHECK_LIBS)
 tests_unit_test_nodesim_model_SOURCES = $(sim_sources) \
 	tests/unit/test_nodesim_model.c
 tests_unit_test_nodesim_model_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -195,6 +195,8 @@ else
     trap 'groups_remove; cleanup' EXIT
     usage_error --packages 1 --jobs "$node_group" --log-ms 11
     usage_error --packages 1 --jobs "$node_group/none"
+    usage_error --packages 1 --jobs "$node_group" --jobs-also "$tmp/none"
+    usage_error --packages 1 --jobs-also "$tmp"
     seven=$(job_group 7)
     start --packages 1 --idle 20 --busy 10 --jobs "$node_group" \
         --wattmeter "$tmp/jobs.csv"

@@ -80,15 +80,16 @@ fail:
     return NULL;
 }
 
-static int jobs_begin(struct sim_node *node, const char *path,
+static int jobs_begin(struct sim_node *node, const struct sim_options *opt,
                       struct joule_error *err)
 {
     struct sim_jobs *jobs =
-        sim_jobs_create(path, node->machine, node->start_ns, err);
+        sim_jobs_create(opt->jobs, node->machine, node->start_ns, err);
 
-    if (jobs)
-        sim_node_set_jobs(node, jobs);
-    return jobs ? 0 : -1;
+    if (!jobs)
+        return -1;
+    sim_node_set_jobs(node, jobs);
+    return opt->jobs_also ? sim_jobs_also(jobs, opt->jobs_also, err) : 0;
 }
 
 static int node_create(struct sim_node *node, const struct sim_options *opt,
@@ -124,7 +125,7 @@ static int node_create(struct sim_node *node, const struct sim_options *opt,
     node->khz = (uint64_t)opt->khz;
     node->ref_khz = (uint64_t)opt->ref_khz;
     sim_node_busy_changed(node);
-    return opt->jobs ? jobs_begin(node, opt->jobs, err) : 0;
+    return opt->jobs ? jobs_begin(node, opt, err) : 0;
 }
 
 static int timer_open(struct server *s, int64_t ns, struct joule_error *err)

@@ -65,6 +65,7 @@ STRING(parse_offline, machine.offline)
 STRING(parse_start, machine.start)
 STRING(parse_load, load)
 STRING(parse_jobs, jobs)
+STRING(parse_jobs_also, jobs_also)
 STRING(parse_trace, trace)
 STRING(parse_wattmeter, wattmeter)
 
@@ -287,6 +288,9 @@ static const struct row {
      "the group of a node of Slurm: --busy, times an intensity, for the CPU "
      "time"
      " of each job below it and of the rest"},
+    {"jobs-also", ARG, "PATH", parse_jobs_also, "",
+     "the same group in another hierarchy of v1: a job is there while it has"
+     " a group in one of them"},
     {"wattmeter", ARG, "FILE", parse_wattmeter, "",
      "CSV log mono_ns,wall_ns,node_uj,package0_uj,..."},
     {"log-ms", ARG, "MS", parse_log_ms, "1 to 3600000",
@@ -345,6 +349,8 @@ static int check(const struct sim_options *opt, struct joule_error *err)
     if (opt->machine.cpu_numbers && (opt->machine.cpus || opt->machine.sparse))
         return joule_error_set(err, EINVAL,
                                "--cpu-numbers excludes --cpus and --sparse");
+    if (opt->jobs_also && !opt->jobs)
+        return joule_error_set(err, EINVAL, "--jobs-also needs --jobs");
     if (opt->jobs && opt->log_ns > JOBS_NS_MAX)
         return joule_error_set(err, EINVAL,
                                "--jobs are looked at every --log-ms, which "

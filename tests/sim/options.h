@@ -25,7 +25,7 @@ struct sim_options {
     int64_t dram_ppm; /* -1: by the machine */
     const char *load, *trace;
     bool trace_repeat;
-    const char *jobs;
+    const char *jobs, *jobs_also;
     const char *cgroups[SIM_MEMBERS_MAX];
     size_t cgroup_count;
     pid_t pids[SIM_MEMBERS_MAX];

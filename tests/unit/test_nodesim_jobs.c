@@ -211,6 +211,48 @@ START_TEST(jobs_come_and_go)
 }
 END_TEST
 
+/* A job is there as long as it has a group anywhere; it uses CPU time in one of
+ * them only. */
+START_TEST(groups_that_count_nothing)
+{
+    struct joule_error err = {""};
+    struct sim_jobs *jobs;
+    char also[128];
+
+    dir_make();
+    node_used(0, 0);
+    snprintf(also, sizeof(also), "%s/other", dir);
+    jobs = jobs_make();
+    ck_assert_int_eq(sim_jobs_also(jobs, also, &err), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_ptr_nonnull(strstr(err.text, also));
+    put("other/slurm_node1/uid_0/job_5", "freezer.state", "THAWED\n");
+    ck_assert_int_eq(sim_jobs_also(jobs, also, &err), 0);
+    sim_jobs_update(jobs, 2 * S);
+    job_used("slurm_node1/uid_0/job_5", 30, 0);
+    node_used(40, 0);
+    sim_jobs_update(jobs, 3 * S);
+    group_remove("slurm_node1");
+    sim_jobs_update(jobs, 4 * S);
+    ck_assert_int_eq(job_of(jobs, 5)->first_ns, 2 * S);
+    ck_assert_int_eq(job_of(jobs, 5)->last_ns, 4 * S);
+    /* The other way round. */
+    job_used("slurm_node1/uid_0/job_5", 5, 0);
+    node_used(45, 0);
+    group_remove("other/slurm_node1");
+    sim_jobs_update(jobs, 5 * S);
+    ck_assert_int_eq(job_of(jobs, 5)->last_ns, 5 * S);
+    group_remove("slurm_node1");
+    sim_jobs_update(jobs, 6 * S);
+    ck_assert_int_eq(job_of(jobs, 5)->last_ns, 5 * S);
+    is(jobs, 5, 350, 35);
+    is(jobs, SIM_JOB_SYSTEM, 100, 10);
+    adds_up(jobs);
+    sim_jobs_destroy(jobs);
+    dir_remove();
+}
+END_TEST
+
 /* The counter of the node's group is read before those of the jobs: what is
  * missing in it is nobody's, and the system has not used less than nothing. */
 START_TEST(system_never_falls)
@@ -525,6 +567,7 @@ int main(void)
 
     tcase_add_test(tc, bad_groups);
     tcase_add_test(tc, jobs_come_and_go);
+    tcase_add_test(tc, groups_that_count_nothing);
     tcase_add_test(tc, system_never_falls);
     tcase_add_test(tc, names);
     tcase_add_test(tc, intensities_and_prices);
