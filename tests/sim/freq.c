@@ -180,7 +180,7 @@ void sim_freq_refresh(struct sim_freq *freq, struct sim_freq_policy *p)
         wanted_max = p->firmware_max;
     max = clamp(wanted_max, p->low, high);
     min = clamp(wanted_min, p->low, max);
-    if (freq->table_count)
+    if (freq->table_count && !freq->opt.new_kernel)
         table_verify(freq, p, &min, &max);
     if (freq->opt.old_kernel) {
         p->max = max;

@@ -9,7 +9,9 @@
  * amd-pstate's active and guided modes, which came with 6.3 and 6.4, of those.
  * Limits outside of 0..INT_MAX are refused as from 6.2 on.  With
  * options.old_kernel the limits and what an offline CPU does are those before
- * 5.3 (RHEL 8 has 4.18).
+ * 5.3 (RHEL 8 has 4.18); with options.new_kernel the limits are those of 6.12:
+ * a whole number in any base of C, and where no frequency lies between both,
+ * the next lower one (seen in Debian's 6.12.107).
  *
  * Not there: the tunables of governors, statistics, acpi-cpufreq's cpb on AMD,
  * scaling_boost_frequencies, per-CPU limits of intel_pstate, its energy bias
@@ -79,7 +81,7 @@ struct sim_freq_options {
     unsigned loadable; /* those become governors when they are written */
     int governor;      /* at first; -1: the driver's default */
     unsigned load_pct;
-    bool no_hwp, old_kernel;
+    bool no_hwp, old_kernel, new_kernel;
     int64_t limits_ns; /* limits take effect that long after the write */
 };
 

@@ -2,36 +2,10 @@
 /* The files of a policy. */
 #include "tests/sim/freqfile.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-int sim_kernel_number(const char *s, uint64_t *ret_value)
-{
-    while (isspace((unsigned char)*s))
-        s++;
-    if (!isdigit((unsigned char)*s))
-        return -1;
-    *ret_value = 0;
-    while (isdigit((unsigned char)*s))
-        *ret_value = *ret_value * 10 + (uint64_t)(*s++ - '0');
-    return 0;
-}
-
-int sim_kernel_word(const char *s, size_t max, char *ret_word)
-{
-    size_t len = 0;
-
-    while (isspace((unsigned char)*s))
-        s++;
-    while (*s && !isspace((unsigned char)*s) && len < max)
-        ret_word[len++] = *s++;
-    ret_word[len] = '\0';
-    return len ? 0 : -1;
-}
 
 static struct sim_freq_policy *policy(struct sim_freq *freq, size_t i)
 {
@@ -157,9 +131,14 @@ static int store_limit(struct sim_freq *freq, struct sim_freq_policy *p,
 {
     int64_t *user = is_max ? &p->user_max : &p->user_min;
     uint64_t value;
+    int rc;
 
-    if (sim_kernel_number(buf, &value))
+    if (freq->opt.new_kernel) {
+        if ((rc = sim_kernel_whole_number(buf, 0, ULONG_MAX, &value)))
+            return rc;
+    } else if (sim_kernel_number(buf, &value)) {
         return -EINVAL;
+    }
     if (freq->opt.old_kernel) {
         value = (uint32_t)value;
         if (is_max ? value < p->min : value > p->max)
@@ -245,23 +224,14 @@ static ssize_t show_preference(struct sim_freq *freq, size_t i, char *buf)
     return sprintf(buf, "%u\n", policy(freq, i)->epp);
 }
 
-/* Intel takes numbers too, by kstrtouint(): nothing but digits and at most
- * one newline. */
+/* Intel takes numbers too. */
 static int preference_number(const char *s, unsigned *ret_epp)
 {
-    uint64_t value = 0;
+    uint64_t value;
+    int rc = sim_kernel_whole_number(s, 10, UINT_MAX, &value);
 
-    if (*s == '+')
-        s++;
-    if (!isdigit((unsigned char)*s))
-        return -EINVAL;
-    for (; isdigit((unsigned char)*s); s++)
-        if ((value = value * 10 + (uint64_t)(*s - '0')) > UINT_MAX)
-            return -ERANGE;
-    if (*s == '\n')
-        s++;
-    if (*s || value > 255)
-        return -EINVAL;
+    if (rc || value > 255)
+        return rc ? rc : -EINVAL;
     *ret_epp = (unsigned)value;
     return 0;
 }

@@ -1,11 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/sim/freqfile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/parse.h"
+
+int sim_kernel_number(const char *s, uint64_t *ret_value)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    if (!isdigit((unsigned char)*s))
+        return -1;
+    *ret_value = 0;
+    while (isdigit((unsigned char)*s))
+        *ret_value = *ret_value * 10 + (uint64_t)(*s++ - '0');
+    return 0;
+}
+
+int sim_kernel_whole_number(const char *s, int base, uint64_t max,
+                            uint64_t *ret_value)
+{
+    uint64_t value;
+    char *end;
+
+    if (*s == '+')
+        s++;
+    if (!isdigit((unsigned char)*s))
+        return -EINVAL;
+    errno = 0;
+    value = strtoull(s, &end, base);
+    if (*end == '\n')
+        end++;
+    if (*end)
+        return -EINVAL;
+    if (errno || value > max)
+        return -ERANGE;
+    *ret_value = value;
+    return 0;
+}
+
+int sim_kernel_word(const char *s, size_t max, char *ret_word)
+{
+    size_t len = 0;
+
+    while (isspace((unsigned char)*s))
+        s++;
+    while (*s && !isspace((unsigned char)*s) && len < max)
+        ret_word[len++] = *s++;
+    ret_word[len] = '\0';
+    return len ? 0 : -1;
+}
 
 const struct sim_freq_file *sim_freq_files(enum sim_freq_dir dir)
 {

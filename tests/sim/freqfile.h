@@ -83,6 +83,10 @@ size_t sim_freq_dump(struct sim_freq *freq, bool all, char *buf, size_t size);
 int sim_kernel_number(const char *s, uint64_t *ret_value);
 /* And of "%Ns": a word of at most [max] characters; 0, or -1: none there. */
 int sim_kernel_word(const char *s, size_t max, char *ret_word);
+/* Its kstrtoul() and kstrtouint(): a number of this base (0: as in C) up to
+ * [max], and at most one newline.  0, -EINVAL or -ERANGE. */
+int sim_kernel_whole_number(const char *s, int base, uint64_t max,
+                            uint64_t *ret_value);
 
 /* A CPU list such as "0-3,8", of the CPUs that are [online] or not, with a
  * newline. */

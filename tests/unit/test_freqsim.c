@@ -158,6 +158,36 @@ START_TEST(old_kernel_limits)
 }
 END_TEST
 
+START_TEST(new_kernel_limits)
+{
+    struct sim_freq_options opt = simfreq_options("acpi-cpufreq");
+    struct sim_freq *freq;
+
+    opt.new_kernel = true;
+    freq = simfreq_make(&opt);
+    REFUSED(MAX, "2000000 kHz", EINVAL);
+    REFUSED(MAX, " 2000000", EINVAL);
+    REFUSED(MAX, "\n", EINVAL);
+    REFUSED(MAX, "-1", EINVAL);
+    REFUSED(MAX, "+-1", EINVAL);
+    REFUSED(MAX, "2000000\n\n", EINVAL);
+    REFUSED(MAX, "99999999999999999999", ERANGE);
+    REFUSED(MAX, "4294967295", EINVAL);
+    SHOWS(MAX, "3000000\n");
+    OK(MAX, "+2000000\n");
+    SHOWS(MAX, "2000000\n");
+    OK(MAX, "0x27AC40");
+    SHOWS(MAX, "2600000\n");
+    /* Between two frequencies: the lower one. */
+    OK(MIN, "2100000");
+    SHOWS(MIN, "2600000\n");
+    OK(MAX, "2100000");
+    SHOWS(MIN, "2000000\n");
+    SHOWS(MAX, "2000000\n");
+    sim_freq_destroy(freq);
+}
+END_TEST
+
 START_TEST(limits_later)
 {
     struct sim_freq_options opt = simfreq_options("intel_cpufreq");
@@ -341,6 +371,7 @@ int main(void)
     tcase_add_loop_test(tc, refused_everywhere, 0, drivers);
     tcase_add_loop_test(tc, taken_everywhere, 0, drivers);
     tcase_add_test(tc, old_kernel_limits);
+    tcase_add_test(tc, new_kernel_limits);
     tcase_add_test(tc, limits_later);
     tcase_add_loop_test(tc, hotplug, 0, drivers);
     tcase_add_loop_test(tc, vanish, 0, drivers);
