@@ -4,7 +4,8 @@
 # packages.sh - what the build, the tests and the demo need on Debian, and its
 # installation; sourced by tests/run and tools/demo.
 
-# Everything that a bare Debian 12 lacks.
+# Everything that a bare Debian 12 lacks, and what it has and sid has not
+# (util-linux-extra: pivot_root).
 PACKAGES="
     autoconf automake gcc libc6-dev libtool make pkg-config procps valgrind
     check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev zlib1g-dev
@@ -15,7 +16,7 @@ PACKAGES="
     openipmi libopenipmi-dev
     freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
     qemu-system-x86 busybox-static acpica-tools
-    build-essential debhelper lintian rpm rpmlint"
+    build-essential debhelper lintian rpm rpmlint util-linux-extra"
 
 # Keeps daemons from being started as their packages are installed; removed by
 # whoever made it, see packages_policy_remove.

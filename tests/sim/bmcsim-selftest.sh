@@ -325,8 +325,10 @@ for _ in 1 2 3 4 5; do
 done >"$tmp/lossy"
 between "5 readings over a lossy line" "$(grep -c '^50$' "$tmp/lossy")" 4 5
 between "packets were lost" "$(relay count | sed 's/.*lost=\([0-9]*\).*/\1/')" 1 1000
-relay_set "drop_pct=100 from_nth=3 max=1"
-is "the third answer is lost" \
+# Not one to RAKP messages: ipmi_sim of OpenIPMI 2.0.37 answers the first one of a
+# session once only, and the session cannot be had.
+relay_set "drop_pct=100 from_nth=2 max=1"
+is "the second answer is lost" \
     "$(dcmi --retransmission-timeout=100 --session-timeout=3000)" 50
 relay_set ""
 is "well again" "$(dcmi)" 50

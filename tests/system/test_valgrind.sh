@@ -30,10 +30,6 @@ findings() {
 # under NAME VALGRIND-OPTIONS CLUSTER-OPTION...
 under() {
     local tool=$1 logs
-    release_is 22.05 || {
-        skip "$tool" "slurmd of 24.11 and later ends under valgrind: it takes valgrind for its own program and cannot execute it"
-        return
-    }
     up valgrind --valgrind "$2" --sim '--load const:70' --profile "${@:3}" || {
         not_ok "$tool: the cluster starts"
         return
