@@ -22,15 +22,6 @@ set -u
 BUSY_W=30
 SECONDS_EACH=45
 
-# CLOCK_BOOTTIME, in ns, of the last line of a job's extern step.
-extern_over_ns() {
-    local stamp
-    stamp=$(cluster log "$C" node1 | grep -F "[$1.extern] done with" |
-        sed -n '$s/^\[\([^]]*\)\].*/\1/p')
-    [ -n "$stamp" ] || return 1
-    echo $(($(now_ns) - $(date +%s%N) + $(date -d "$stamp" +%s%N)))
-}
-
 # both_registered - the rows that are there while both jobs run
 both_registered() {
     ledger running && [ "$(grep -c '^claim .*kind=extern' "$SCRATCH/running")" = 2 ] &&

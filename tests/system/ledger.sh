@@ -136,6 +136,32 @@ burnt() {
         "$SCRATCH/$1.burn"
 }
 
+# A job is there from the first to the last line of its extern step in slurmd's
+# log: at both ends longer than its tasks run (srun may wait a second for the
+# extern step before it starts them).
+
+# extern_line_ns JOB ADDRESS TEXT - CLOCK_BOOTTIME, in ns, of a line of it: the
+# first (1) or last ($) of those that begin with TEXT
+extern_line_ns() {
+    local stamp
+    stamp=$(cluster log "$C" node1 | grep -F "[$1.extern] $3" |
+        sed -n "$2s/^\[\([^]]*\)\].*/\1/p")
+    [ -n "$stamp" ] || return 1
+    echo $(($(now_ns) - $(date +%s%N) + $(date -d "$stamp" +%s%N)))
+}
+
+extern_over_ns() { # JOB
+    extern_line_ns "$1" '$' 'done with'
+}
+
+# job_seconds JOB - how long it was there; waits for its last line, which the
+# controller of 24.11 does not wait for
+job_seconds() {
+    wait_for 10 extern_over_ns "$1" &&
+        awk -v from="$(extern_line_ns "$1" 1 '')" -v to="$(extern_over_ns "$1")" \
+            'BEGIN { printf "%.3f\n", (to - from) / 1e9 }'
+}
+
 # truth_j SECONDS CPU-SECONDS - what a job of one CPU is to be charged
 truth_j() {
     awk -v s="$1" -v cpu="$2" -v idle=$IDLE_W -v busy=$BUSY_W -v n="$CPUS" \
@@ -170,8 +196,8 @@ both_run() {
     job_runs a && job_runs b
 }
 
-# What a job is to be charged, where it is not what it burnt while it ran.
-declare -A TRUE_J
+# The CPU time, in s, that is a job's where it is not all that it burnt.
+declare -A TRUE_CPU
 REMARK=''
 
 # What holds after each history.
@@ -189,13 +215,12 @@ sums() { # NAME
 }
 
 job_is_right() { # HISTORY NAME
-    local j seconds cpu true
-    j=$(step_energy "$C" "$(job_number "$2")")
-    true=${TRUE_J[$2]:-}
-    if [ -z "$true" ]; then
-        read -r seconds cpu < <(burnt "$2")
-        true=$(truth_j "$seconds" "$cpu")
-    fi
+    local job j cpu true
+    job=$(job_number "$2")
+    j=$(step_energy "$C" "$job")
+    cpu=${TRUE_CPU[$2]:-}
+    [ -n "$cpu" ] || read -r _ cpu < <(burnt "$2")
+    true=$(truth_j "$(job_seconds "$job")" "$cpu")
     check "$1: job $2 is charged $j J of $true J, $INTERVAL_J J an interval" \
         within "$j" "$true" 0 "$(awk -v j="$INTERVAL_J" -v n="$ALLOWED" \
             'BEGIN { print j * n }')"
@@ -206,14 +231,14 @@ job_is_right() { # HISTORY NAME
 # shellcheck disable=SC2034
 history() {
     local name=$1 fault=$2 job
-    TRUE_J=() REMARK=''
+    TRUE_CPU=() REMARK=''
     ledger before
     ${3:-start_job a $SECONDS_EACH}
     ${4:-start_job b --duty 33 $SECONDS_EACH}
     check "$name: two jobs" wait_for 15 both_run
     sleep $FAULT_AT
     JOB_A=$(job_number a) JOB_B=$(job_number b)
-    # Not in a subshell, as check has it: it sets TRUE_J.
+    # Not in a subshell, as check has it: it sets TRUE_CPU.
     if $fault > "$SCRATCH/fault.out" 2>&1; then
         ok "$name: it happens${REMARK:+; $REMARK}"
     else

@@ -63,6 +63,55 @@ series_is_right() {
         within "$sum" "$(step_energy "$cluster" "$JOB.0")" 0.5
 }
 
+# sleeping_step CLUSTER SECONDS SRUN-OPTION... - a step whose tasks note when they
+# ran; sets JOB
+sleeping_step() {
+    local cluster=$1 seconds=$2 notes=$SCRATCH/tasks.$RANDOM$RANDOM file
+    shift 2
+    step "$cluster" "$@" "$STAMP" --sleep "$seconds" "$notes.%n" || return 1
+    for file in "$notes".*; do
+        mv "$file" "$SCRATCH/tasks-$cluster-$JOB.${file##*.}"
+    done
+}
+
+# The series of a sleeping_step against the wattmeters, over its own time; and
+# sacct, which has the step from its first task to its last, and no more than the
+# series, which begins before and ends after them.
+series_is_measured() {
+    local name=$1 cluster=$2 nodes=$3 node file start end
+    for node in $nodes; do
+        file=$(profile_dir "$cluster")/${JOB}_0_$node.h5
+        start=$(attribute "$file" "/$node" 'Joule Start Boot ns')
+        end=$((start + $(rows "$file" "/$node/Energy" | tail -n 1 | sed 's/.*,//')))
+        joules "$file" "$node"
+        cluster energy "$cluster" "$start" "$end" "$node"
+        awk 'NR == 1 || $1 < from { from = $1 } NR == 1 || $2 > to { to = $2 }
+            END { printf "%.0f %.0f\n", from, to }' \
+            "$SCRATCH/tasks-$cluster-$JOB.$node" | {
+            read -r start end
+            cluster energy "$cluster" "$start" "$end" "$node"
+        }
+    done | awk '{ sum[NR % 3] += $1 }
+        END { printf "%.3f %.3f %.3f\n", sum[1], sum[2] / 1e6, sum[0] / 1e6 }' \
+        > "$SCRATCH/series"
+    read -r SERIES_J METER_J TASKS_J < "$SCRATCH/series"
+    STEP_J=$(step_energy "$cluster" "$JOB.0")
+    check "$name: the series ($SERIES_J J) is what the wattmeter has ($METER_J J)" \
+        within "$SERIES_J" "$METER_J" 0.5
+    check "$name: sacct ($STEP_J J) has its tasks ($TASKS_J J)" \
+        at_least "$STEP_J" "$TASKS_J" 0.5
+    check "$name: and no more than the series" at_least "$SERIES_J" "$STEP_J" 0.5
+}
+
+# at_least J LEAST PERCENT - J, or up to PERCENT or one joule less
+at_least() {
+    awk -v j="$1" -v least="$2" -v percent="$3" 'BEGIN {
+        less = least * percent / 100
+        if (less < 1) less = 1
+        exit !(j > 0 && least > 0 && j >= least - less)
+    }'
+}
+
 # stepd_of CLUSTER JOB - of step 0; other clusters may have jobs of that number
 stepd_of() {
     process_of "$(cluster dir "$1")" "^slurmstepd: \\[$2\\.0\\]"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: quiet
 #
-# The energy series of each node under three loads: its sum over time is what
-# sacct says.  sacct has one number for all nodes of a step, so each node has a
-# step of its own, beside one that has all four.
+# The energy series of each node under three loads: its sum over time is what its
+# wattmeter has, and sacct.  sacct has one number for all nodes of a step, so each
+# node has a step of its own, beside one that has all four.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 . "$LIB/profile.sh"
 NODES='node1 node2 node3 node4'
@@ -14,7 +14,7 @@ start() {
     local name=$1
     shift
     {
-        step loads --profile=all --acctg-freq=$FREQ "$@" sleep 40 &&
+        sleeping_step loads 40 --profile=all --acctg-freq=$FREQ "$@" &&
             echo "$JOB" > "$SCRATCH/job.$name"
     } &
 }
@@ -23,7 +23,7 @@ start() {
 right() {
     JOB=$(cat "$SCRATCH/job.$2") || { not_ok "$1 load, $2" "no step"; return; }
     rm "$SCRATCH/job.$2"
-    series_is_right "$1 load, $2" loads "$3"
+    series_is_measured "$1 load, $2" loads "$3"
 }
 
 under_load() {
