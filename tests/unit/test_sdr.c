@@ -238,6 +238,8 @@ int main(void)
     tcase_add_test(t, not_convertible);
 #ifdef HAVE_FREEIPMI
     tcase_add_test(t, same_as_freeipmi);
+    /* Half a million conversions. */
+    tcase_set_timeout(t, 60);
 #endif
     suite_add_tcase(s, t);
     srunner_run_all(runner, CK_NORMAL);

@@ -776,7 +776,7 @@ static int hungry_run(void *arg, size_t task, int fd, struct joule_out *out,
                       struct joule_error *err)
 {
     size_t size = task ? (size_t)16 << 20 : (size_t)256 << 20;
-    void *p = malloc(size);
+    void *volatile p = malloc(size); /* else nothing needs to be allocated */
 
     (void)arg;
     (void)fd;
@@ -801,7 +801,7 @@ START_TEST(pool_of_a_big_process)
                                     .cpu_s = 10,
                                     .wall_s = 20};
     struct joule_error err;
-    void *much = malloc((size_t)128 << 20);
+    void *volatile much = malloc((size_t)128 << 20);
 
     ck_assert_ptr_nonnull(much);
     ck_assert_int_eq(joule_pool_run(&work, 3, 1, &err), 0);
