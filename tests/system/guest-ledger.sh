@@ -49,15 +49,28 @@ job_is_right() { # NAME
         within "$j" "$true" 2
 }
 
+# The directory of a job's groups.  26.05 names it by the job's SLUID: that of the
+# slurmstepd of its first step, then.
+job_dir() { # JOB
+    local pid
+    if ! release_is 26.05; then
+        find /sys/fs/cgroup/system.slice -type d -name "job_$1" | grep .
+        return
+    fi
+    pid=$(cluster run "$C" pgrep -f "^slurmstepd: \\[$1\\.0\\]") &&
+        cluster run "$C" sed -n 's|^0::\(/.*\)/step_0/.*|/sys/fs/cgroup\1|p' \
+            "/proc/$pid/cgroup" | grep .
+}
+
 # CPU time in ns that slurmstepd of a job's steps has used by itself.
 stepd_ns() { # JOB
-    cat /sys/fs/cgroup/system.slice/*/job_"$1"/step_*/slurm/cpu.stat |
+    cat "$(job_dir "$1")"/step_*/slurm/cpu.stat |
         awk '$1 == "usage_usec" { us += $2 } END { print us * 1000 }'
 }
 
 group_is_v2() {
     cluster run "$C" sh -c 'cat /proc/self/cgroup' | grep -qx 0::/ &&
-        [ -n "$(find /sys/fs/cgroup/system.slice -path "*/job_$1/step_0/user" )" ]
+        [ -d "$(job_dir "$1")/step_0/user" ]
 }
 
 two_jobs() {

@@ -77,6 +77,12 @@ real_time() {
         echo 150000 > "$dir/cpu.rt_runtime_us"
 }
 
+# Sets JOB.
+fast_runs() {
+    JOB=$(cluster run fast squeue -h -n fast -t R -o %A)
+    [ -n "$JOB" ]
+}
+
 # A step of 60 s whose tasks use all CPUs.
 fast() {
     local file pid from to task
@@ -86,8 +92,7 @@ fast() {
         note <<< "the simulator cannot be hurried"
     cluster user fast env JOULE_PROFILE_PERIOD=10ms srun -J fast -n2 \
         --profile=energy "$STAMP" --spin 60 "$SCRATCH/fast.stamp" &
-    wait_for 10 cluster run fast squeue -h -n fast -t R -o %A
-    JOB=$(cluster run fast squeue -h -n fast -o %A)
+    wait_for 10 fast_runs
     sleep 3
     pid=$(stepd_of fast "$JOB")
     from=$(threads_cpu_ns "$pid")
