@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: busy build
+# run: idle build
 #
 # The tarball and the Debian packages made of it: built twice, looked at by
 # lintian, installed with apt in an overlay of this machine; energy, BMC,
