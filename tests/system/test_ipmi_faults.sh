@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: alone
 #
 # What a BMC does wrong in the middle of a step: the energy of the step, and
 # how long slurmd kept others waiting, for each fault.
