@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: busy
 #
 # slurmd and slurmstepd under memcheck and helgrind with each plugin loaded: no
 # finding may have a frame of ours in it.
