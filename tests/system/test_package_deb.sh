@@ -3,9 +3,10 @@
 # run: idle build
 #
 # The tarball and the Debian packages made of it: built (with JOULE_TEST_SLOW set
-# twice, to the same bytes), looked at by lintian, installed with apt in an overlay of this machine; energy, BMC,
-# profile and frequencies of a cluster that has nothing but the packages; their
-# upgrade and removal, and what apt says of another Slurm.
+# twice, to the same bytes), looked at by lintian, installed with apt in an
+# overlay of this machine; energy, BMC, profile and frequencies of a cluster that
+# has nothing but the packages; their upgrade and removal, and what apt says of
+# another Slurm.
 #
 # shellcheck disable=SC2317  # functions are called through check
 # shellcheck disable=SC2016  # and expanded there
