@@ -127,14 +127,14 @@ static void follow(struct joule_fuse *f, unsigned i, double watts, double s)
 
     switch (lags[i].shape) {
     case FIRST_ORDER:
-        l->lagged = ns == 0 ? watts :
-                    watts + (l->lagged - watts) * fade(s, lags[i].seconds);
+        l->lagged_w = ns == 0 ? watts :
+                    watts + (l->lagged_w - watts) * fade(s, lags[i].seconds);
         break;
     case BOXCAR:
-        l->lagged = power_between(f, ns, 0, watts);
+        l->lagged_w = power_between(f, ns, 0, watts);
         break;
     case DELAY:
-        l->lagged = power_between(f, ns + HELD_NS, ns, l->lagged);
+        l->lagged_w = power_between(f, ns + HELD_NS, ns, l->lagged_w);
         break;
     case HOLD: /* until the BMC shows another value */
         break;
@@ -149,7 +149,7 @@ void joule_fuse_rapl(struct joule_fuse *f, double watts, int64_t ns)
         return;
     if (f->marks == 0) {
         for (unsigned i = 0; i < JOULE_FUSE_LAGS; i++)
-            f->lag[i].lagged = watts;
+            f->lag[i].lagged_w = watts;
         add_mark(f);
     }
     f->ns += ns;
@@ -175,12 +175,12 @@ static double gain_of(const struct joule_fuse_lag *l)
 
     if (!(l->known_s > 0))
         return GAIN_GUESS;
-    slope = l->var_rapl > 0 ? l->cov / l->var_rapl : GAIN_GUESS;
-    noise = (l->var_bmc - slope * l->cov) / l->known_s;
+    slope = l->var_rapl_w2s > 0 ? l->cov_w2s / l->var_rapl_w2s : GAIN_GUESS;
+    noise = (l->var_bmc_w2s - slope * l->cov_w2s) / l->known_s;
     if (!(noise > NOISE_W2))
         noise = NOISE_W2;
     doubt = noise * ALIKE / (GAIN_DEVIATION * GAIN_DEVIATION);
-    gain = (l->cov + doubt * GAIN_GUESS) / (l->var_rapl + doubt);
+    gain = (l->cov_w2s + doubt * GAIN_GUESS) / (l->var_rapl_w2s + doubt);
     return gain < GAIN_LEAST ? GAIN_LEAST : gain > GAIN_MOST ? GAIN_MOST : gain;
 }
 
@@ -190,19 +190,19 @@ static void fit(struct joule_fuse_lag *l, double bmc, double s)
     double rapl, weight, kept = fade(s, SLOPE_S);
 
     if (!(l->known_s > 0)) {
-        l->mean_rapl = l->lagged;
-        l->mean_bmc = bmc;
+        l->mean_rapl_w = l->lagged_w;
+        l->mean_bmc_w = bmc;
     }
     if (part < least) /* at first a plain mean */
         part = least;
-    rapl = l->lagged - l->mean_rapl;
-    bmc -= l->mean_bmc;
-    l->mean_rapl += part * rapl;
-    l->mean_bmc += part * bmc;
+    rapl = l->lagged_w - l->mean_rapl_w;
+    bmc -= l->mean_bmc_w;
+    l->mean_rapl_w += part * rapl;
+    l->mean_bmc_w += part * bmc;
     weight = (1 - part) * s;
-    l->var_rapl = l->var_rapl * kept + weight * rapl * rapl;
-    l->cov = l->cov * kept + weight * rapl * bmc;
-    l->var_bmc = l->var_bmc * kept + weight * bmc * bmc;
+    l->var_rapl_w2s = l->var_rapl_w2s * kept + weight * rapl * rapl;
+    l->cov_w2s = l->cov_w2s * kept + weight * rapl * bmc;
+    l->var_bmc_w2s = l->var_bmc_w2s * kept + weight * bmc * bmc;
     l->known_s = l->known_s * kept + s;
 }
 
@@ -210,13 +210,13 @@ static void fit(struct joule_fuse_lag *l, double bmc, double s)
  * power all of them foretell the same. */
 static double told_apart(const struct joule_fuse *f)
 {
-    double least = f->lag[0].lagged, most = least, spread;
+    double least = f->lag[0].lagged_w, most = least, spread;
 
     for (unsigned i = 1; i < JOULE_FUSE_LAGS; i++) {
-        if (f->lag[i].lagged < least)
-            least = f->lag[i].lagged;
-        if (f->lag[i].lagged > most)
-            most = f->lag[i].lagged;
+        if (f->lag[i].lagged_w < least)
+            least = f->lag[i].lagged_w;
+        if (f->lag[i].lagged_w > most)
+            most = f->lag[i].lagged_w;
     }
     spread = (most - least) * (most - least);
     return spread / (spread + SPREAD_W * SPREAD_W);
@@ -226,11 +226,11 @@ static double told_apart(const struct joule_fuse *f)
 static void choose_lag(struct joule_fuse *f, double weighted_s)
 {
     uint64_t best = f->best;
-    double least = f->lag[best].miss * LEAD;
+    double least = f->lag[best].miss_w2 * LEAD;
 
     for (unsigned i = 0; i < JOULE_FUSE_LAGS; i++)
-        if (f->lag[i].miss < least) {
-            least = f->lag[i].miss;
+        if (f->lag[i].miss_w2 < least) {
+            least = f->lag[i].miss_w2;
             best = i;
         }
     f->lead_s = best == f->best ? 0 : f->lead_s + weighted_s;
@@ -246,12 +246,12 @@ static void choose_rest(struct joule_fuse *f, double beyond, double s)
     double kept = fade(s, MISS_S);
 
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++)
-        if (f->rest_miss[j] < f->rest_miss[f->rest] * REST_LEAD)
+        if (f->rest_miss_w2[j] < f->rest_miss_w2[f->rest] * REST_LEAD)
             f->rest = j;
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++) {
-        double miss = beyond - l->rest[j];
+        double miss = beyond - l->rest_w[j];
 
-        f->rest_miss[j] = f->rest_miss[j] * kept + (1 - kept) * miss * miss;
+        f->rest_miss_w2[j] = f->rest_miss_w2[j] * kept + (1 - kept) * miss * miss;
     }
 }
 
@@ -260,19 +260,19 @@ static void learn(struct joule_fuse *f, unsigned i, double bmc, double s,
                   double weighted_s)
 {
     struct joule_fuse_lag *l = &f->lag[i];
-    double beyond = bmc - gain_of(l) * l->lagged;
+    double beyond = bmc - gain_of(l) * l->lagged_w;
     double miss, kept = fade(weighted_s, MISS_S);
 
     if (!(l->known_s > 0)) {
         for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++)
-            l->rest[j] = beyond;
+            l->rest_w[j] = beyond;
     }
-    miss = beyond - l->rest[1];
-    l->miss = l->miss * kept + (1 - kept) * miss * miss;
+    miss = beyond - l->rest_w[1];
+    l->miss_w2 = l->miss_w2 * kept + (1 - kept) * miss * miss;
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++) {
         double part = rest_s[j] > 0 ? fade(s, rest_s[j]) : 0;
 
-        l->rest[j] = l->rest[j] * part + (1 - part) * beyond;
+        l->rest_w[j] = l->rest_w[j] * part + (1 - part) * beyond;
     }
     fit(l, bmc, s);
 }
@@ -284,8 +284,8 @@ static void follow_held(struct joule_fuse *f)
         int64_t age = lags[i].seconds * SECOND_NS;
 
         if (lags[i].shape == HOLD)
-            f->lag[i].lagged =
-                power_between(f, age + HELD_NS, age, f->lag[i].lagged);
+            f->lag[i].lagged_w =
+                power_between(f, age + HELD_NS, age, f->lag[i].lagged_w);
     }
 }
 
@@ -294,7 +294,7 @@ static void learn_all(struct joule_fuse *f, double watts, double s)
     const struct joule_fuse_lag *l = &f->lag[f->best];
     double weighted_s = told_apart(f) * s;
 
-    choose_rest(f, watts - gain_of(l) * l->lagged, s);
+    choose_rest(f, watts - gain_of(l) * l->lagged_w, s);
     for (unsigned i = 0; i < JOULE_FUSE_LAGS; i++)
         learn(f, i, watts, s, weighted_s);
     choose_lag(f, weighted_s);
@@ -302,8 +302,8 @@ static void learn_all(struct joule_fuse *f, double watts, double s)
     l = &f->lag[f->best];
     f->gain = gain_of(l);
     /* Without a lag the BMC knows better than any average. */
-    f->rest_w = f->best == NO_LAG ? watts - f->gain * l->lagged :
-                                    l->rest[f->rest];
+    f->rest_w = f->best == NO_LAG ? watts - f->gain * l->lagged_w :
+                                    l->rest_w[f->rest];
 }
 
 void joule_fuse_bmc(struct joule_fuse *f, double watts)
@@ -342,7 +342,7 @@ double joule_fuse_watts(const struct joule_fuse *f, double rapl_w)
 
 double joule_fuse_deviation(const struct joule_fuse *f)
 {
-    return sqrt(f->rest_miss[f->rest]);
+    return sqrt(f->rest_miss_w2[f->rest]);
 }
 
 const char *joule_fuse_words(const struct joule_fuse *f)
@@ -358,12 +358,12 @@ static bool within(double x, double least, double most)
 static bool is_lag(const struct joule_fuse_lag *l)
 {
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++)
-        if (!within(l->rest[j], -REST_MOST_W, REST_MOST_W))
+        if (!within(l->rest_w[j], -REST_MOST_W, REST_MOST_W))
             return false;
-    return within(l->lagged, 0, MOST_W) && within(l->known_s, 0, KNOWN_MOST_S) &&
-           within(l->mean_rapl, 0, MOST_W) && within(l->mean_bmc, 0, MOST_W) &&
-           within(l->var_rapl, 0, SUM_MOST) && within(l->var_bmc, 0, SUM_MOST) &&
-           within(l->cov, -SUM_MOST, SUM_MOST) && within(l->miss, 0, SUM_MOST);
+    return within(l->lagged_w, 0, MOST_W) && within(l->known_s, 0, KNOWN_MOST_S) &&
+           within(l->mean_rapl_w, 0, MOST_W) && within(l->mean_bmc_w, 0, MOST_W) &&
+           within(l->var_rapl_w2s, 0, SUM_MOST) && within(l->var_bmc_w2s, 0, SUM_MOST) &&
+           within(l->cov_w2s, -SUM_MOST, SUM_MOST) && within(l->miss_w2, 0, SUM_MOST);
 }
 
 /* From now back: no later, no more, and no faster than any node. */
@@ -395,7 +395,7 @@ bool joule_fuse_check(const struct joule_fuse *f)
         if (!is_lag(&f->lag[i]))
             return false;
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++)
-        if (!within(f->rest_miss[j], 0, SUM_MOST))
+        if (!within(f->rest_miss_w2[j], 0, SUM_MOST))
             return false;
     return within(f->bmc_w, 0, MOST_W) && within(f->gain, 0, GAIN_MOST) &&
            within(f->rest_w, -REST_MOST_W, REST_MOST_W) &&

@@ -41,12 +41,13 @@ enum {
 
 /* What is known of one lag.  Powers are in watts. */
 struct joule_fuse_lag {
-    double lagged;               /* RAPL's power as the BMC would show it now */
-    double known_s;              /* time that is in the sums below, fading */
-    double mean_rapl, mean_bmc;  /* of the last minutes */
-    double var_rapl, cov, var_bmc; /* about the means, times known_s: W^2 s */
-    double rest[JOULE_FUSE_RESTS]; /* bmc - gain x lagged */
-    double miss;                 /* mean square by which it foretold wrongly */
+    double lagged_w; /* RAPL's power as the BMC would show it now */
+    double known_s;  /* time that is in the sums below, fading */
+    double mean_rapl_w, mean_bmc_w; /* of the last minutes */
+    /* About the means, times known_s. */
+    double var_rapl_w2s, cov_w2s, var_bmc_w2s;
+    double rest_w[JOULE_FUSE_RESTS]; /* bmc - gain x lagged */
+    double miss_w2; /* mean square by which it foretold wrongly */
 };
 
 /* RAPL's energy up to a time: the node's near past. */
@@ -64,7 +65,7 @@ struct joule_fuse {
     double bmc_w;     /* which it was */
     double gain;      /* in use */
     double rest_w;    /* in use */
-    double rest_miss[JOULE_FUSE_RESTS]; /* as miss, of each average */
+    double rest_miss_w2[JOULE_FUSE_RESTS]; /* as miss, of each average */
     double learned_s; /* time in which the lags differed */
     double lead_s;    /* of that, how long another lag has been better */
     uint64_t marks;   /* that are set */

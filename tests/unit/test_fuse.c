@@ -215,7 +215,7 @@ START_TEST(test_gap)
     joule_fuse_gap(&f);
     joule_fuse_rapl(&f, 50, 1000000000);
     for (int i = 0; i < JOULE_FUSE_LAGS; i++)
-        ck_assert_double_eq(f.lag[i].lagged, 50);
+        ck_assert_double_eq(f.lag[i].lagged_w, 50);
     ck_assert(joule_fuse_check(&f));
 }
 END_TEST
