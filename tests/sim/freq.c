@@ -180,9 +180,9 @@ void sim_freq_refresh(struct sim_freq *freq, struct sim_freq_policy *p)
         wanted_max = p->firmware_max;
     max = clamp(wanted_max, p->low, high);
     min = clamp(wanted_min, p->low, max);
-    if (freq->table_count && !freq->opt.new_kernel)
+    if (freq->table_count && freq->opt.kernel < SIM_LINUX_6_12)
         table_verify(freq, p, &min, &max);
-    if (freq->opt.old_kernel) {
+    if (freq->opt.kernel == SIM_LINUX_4_18) {
         p->max = max;
         p->min = min;
     } else {

@@ -7,11 +7,12 @@
  * 6.1, read in drivers/cpufreq/{cpufreq,freq_table,cpufreq_userspace,
  * acpi-cpufreq,cppc_cpufreq,pcc-cpufreq,intel_pstate,amd-pstate}.c; of
  * amd-pstate's active and guided modes, which came with 6.3 and 6.4, of those.
- * Limits outside of 0..INT_MAX are refused as from 6.2 on.  With
- * options.old_kernel the limits and what an offline CPU does are those before
- * 5.3 (RHEL 8 has 4.18); with options.new_kernel the limits are those of 6.12:
- * a whole number in any base of C, and where no frequency lies between both,
- * the next lower one (seen in Debian's 6.12.107).
+ * Limits outside of 0..INT_MAX are refused as from 6.2 on.  options.kernel
+ * says otherwise: the limits and what an offline CPU does before 5.3 (4.18 is
+ * that of RHEL 8); limits as in 6.12, a whole number in any base of C, and where
+ * no frequency lies between both, the next lower one (seen in Debian's
+ * 6.12.107); and scaling_setspeed as in 7.2, such a number too, which is shown
+ * as it was written (seen in Debian's 7.2.13).
  *
  * Not there: the tunables of governors, statistics, acpi-cpufreq's cpb on AMD,
  * scaling_boost_frequencies, per-CPU limits of intel_pstate, its energy bias
@@ -71,6 +72,13 @@ const struct sim_freq_driver *sim_freq_driver_find(const char *name);
 int sim_governor_find(const char *name);
 extern const char *const sim_governor_names[SIM_GOVERNORS];
 
+enum sim_kernel {
+    SIM_LINUX_4_18 = 1,
+    SIM_LINUX_6_1,
+    SIM_LINUX_6_12,
+    SIM_LINUX_7_2,
+};
+
 struct sim_freq_options {
     const struct sim_freq_driver *driver;
     const char *cpus; /* a CPU list */
@@ -81,7 +89,8 @@ struct sim_freq_options {
     unsigned loadable; /* those become governors when they are written */
     int governor;      /* at first; -1: the driver's default */
     unsigned load_pct;
-    bool no_hwp, old_kernel, new_kernel;
+    bool no_hwp;
+    unsigned kernel;   /* enum sim_kernel */
     int64_t limits_ns; /* limits take effect that long after the write */
 };
 

@@ -133,13 +133,13 @@ static int store_limit(struct sim_freq *freq, struct sim_freq_policy *p,
     uint64_t value;
     int rc;
 
-    if (freq->opt.new_kernel) {
+    if (freq->opt.kernel >= SIM_LINUX_6_12) {
         if ((rc = sim_kernel_whole_number(buf, 0, ULONG_MAX, &value)))
             return rc;
     } else if (sim_kernel_number(buf, &value)) {
         return -EINVAL;
     }
-    if (freq->opt.old_kernel) {
+    if (freq->opt.kernel == SIM_LINUX_4_18) {
         value = (uint32_t)value;
         if (is_max ? value < p->min : value > p->max)
             return -EINVAL;
@@ -175,6 +175,8 @@ static ssize_t show_setspeed(struct sim_freq *freq, size_t i, char *buf)
 {
     if (freq->driver->setpolicy || policy(freq, i)->governor != SIM_USERSPACE)
         return sprintf(buf, "<unsupported>\n");
+    if (freq->opt.kernel >= SIM_LINUX_7_2)
+        return sprintf(buf, "%u\n", policy(freq, i)->setspeed);
     return show_cur(freq, i, buf);
 }
 
@@ -182,12 +184,17 @@ static int store_setspeed(struct sim_freq *freq, size_t i, const char *buf,
                           size_t count)
 {
     uint64_t value;
+    int rc;
 
     (void)count;
     if (freq->driver->setpolicy || policy(freq, i)->governor != SIM_USERSPACE)
         return -EINVAL;
-    if (sim_kernel_number(buf, &value))
+    if (freq->opt.kernel >= SIM_LINUX_7_2) {
+        if ((rc = sim_kernel_whole_number(buf, 0, UINT_MAX, &value)))
+            return rc;
+    } else if (sim_kernel_number(buf, &value)) {
         return -EINVAL;
+    }
     sim_freq_setspeed(freq, policy(freq, i), (uint32_t)value);
     return 0;
 }

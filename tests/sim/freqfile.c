@@ -101,7 +101,7 @@ static int asleep(const struct sim_freq *freq, enum sim_freq_dir dir, size_t i,
 {
     if (dir != SIM_DIR_POLICY || sim_freq_active(freq, &freq->policies[i]))
         return 0;
-    if (!freq->opt.old_kernel)
+    if (freq->opt.kernel > SIM_LINUX_4_18)
         return -EBUSY;
     return write ? -EINVAL : 0;
 }

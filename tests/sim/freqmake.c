@@ -65,6 +65,7 @@ void sim_freq_options_init(struct sim_freq_options *opt)
         .nominal_khz = 2400000,
         .governors = (1u << SIM_GOVERNORS) - 1,
         .governor = -1,
+        .kernel = SIM_LINUX_6_1,
     };
 }
 

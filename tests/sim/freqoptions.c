@@ -31,6 +31,11 @@ static const struct joule_word governors[] = {
     {NULL, 0},
 };
 
+static const struct joule_word kernels[] = {
+    {"4.18", SIM_LINUX_4_18}, {"6.1", SIM_LINUX_6_1}, {"6.12", SIM_LINUX_6_12},
+    {"7.2", SIM_LINUX_7_2},   {NULL, 0},
+};
+
 #define AT(field) offsetof(struct sim_freqsim_options, field)
 #define KHZ_MAX   10000000
 
@@ -112,16 +117,14 @@ static const struct joule_option table[] = {
      .offset = AT(freq.no_hwp),
      .default_text = "no",
      .help = "intel_pstate without HWP: no energy preferences, can be off"},
-    {.key = "old-kernel",
-     .type = JOULE_OPTION_BOOL,
-     .offset = AT(freq.old_kernel),
-     .default_text = "no",
-     .help = "limits as before Linux 5.3: minimum above maximum is refused"},
-    {.key = "new-kernel",
-     .type = JOULE_OPTION_BOOL,
-     .offset = AT(freq.new_kernel),
-     .default_text = "no",
-     .help = "limits as in Linux 6.12: whole numbers, none rounded up"},
+    {.key = "kernel",
+     .type = JOULE_OPTION_WORD,
+     .offset = AT(freq.kernel),
+     .default_text = "6.1",
+     .words = kernels,
+     .help = "4.18: a minimum above the maximum is refused; 6.12: limits are "
+             "whole numbers, none rounded up; 7.2: so is setspeed, and shown "
+             "as written"},
     {.key = "limits-delay",
      .type = JOULE_OPTION_DURATION,
      .offset = AT(freq.limits_ns),

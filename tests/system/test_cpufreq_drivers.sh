@@ -52,8 +52,10 @@ driver amd-pstate-guided "--driver amd-pstate-guided" 2000000 "$PINNED" \
 driver amd-pstate-epp "--driver amd-pstate-epp" 2000000 "$PINNED" Performance 'governor=performance'
 driver "schedutil alone" "--governors performance,schedutil --governor schedutil" \
     2000000 "$PINNED" Performance 'governor=performance'
-driver "an old kernel" "--old-kernel yes" 1500000-2000000 'max_freq=2000000' \
+driver "Linux 4.18" "--kernel 4.18" 1500000-2000000 'max_freq=2000000' \
     2600000-3000000 'min_freq=2600000' 1500000-1500000:Performance 'max_freq=1500000'
+driver "Linux 7.2" "--kernel 7.2" 1500000-2000000 'max_freq=2000000' \
+    2600000-3000000 'min_freq=2600000' low 'setspeed=1500000'
 driver "limits that come late" "--limits-delay 10ms" 1500000-2000000 'max_freq=2000000' \
     2600000-3000000:Performance 'min_freq=2600000'
 

@@ -135,7 +135,7 @@ START_TEST(old_kernel_limits)
     struct sim_freq_options opt = simfreq_options("acpi-cpufreq");
     struct sim_freq *freq;
 
-    opt.old_kernel = true;
+    opt.kernel = SIM_LINUX_4_18;
     freq = simfreq_make(&opt);
     OK(MAX, "2000000");
     REFUSED(MIN, "2600000", EINVAL);
@@ -163,7 +163,7 @@ START_TEST(new_kernel_limits)
     struct sim_freq_options opt = simfreq_options("acpi-cpufreq");
     struct sim_freq *freq;
 
-    opt.new_kernel = true;
+    opt.kernel = SIM_LINUX_6_12;
     freq = simfreq_make(&opt);
     REFUSED(MAX, "2000000 kHz", EINVAL);
     REFUSED(MAX, " 2000000", EINVAL);
@@ -184,6 +184,34 @@ START_TEST(new_kernel_limits)
     OK(MAX, "2100000");
     SHOWS(MIN, "2000000\n");
     SHOWS(MAX, "2000000\n");
+    sim_freq_destroy(freq);
+}
+END_TEST
+
+#define SPEED "cpufreq/policy0/scaling_setspeed"
+
+START_TEST(setspeed_as_written)
+{
+    struct sim_freq_options opt = simfreq_options("acpi-cpufreq");
+    struct sim_freq *freq;
+
+    opt.kernel = SIM_LINUX_7_2;
+    freq = simfreq_make(&opt);
+    OK(GOV, "userspace");
+    OK(MAX, "2000000");
+    OK(SPEED, "2600000");
+    SHOWS(SPEED, "2600000\n");
+    SHOWS(CUR, "2000000\n");
+    REFUSED(SPEED, "1500000x", EINVAL);
+    REFUSED(SPEED, " 1500000", EINVAL);
+    REFUSED(SPEED, "4294967296", ERANGE);
+    SHOWS(SPEED, "2600000\n");
+    OK(MAX, "3000000");
+    SHOWS(CUR, "2600000\n");
+    OK(GOV, "powersave");
+    SHOWS(SPEED, "<unsupported>\n");
+    OK(GOV, "userspace");
+    SHOWS(SPEED, "1500000\n");
     sim_freq_destroy(freq);
 }
 END_TEST
@@ -372,6 +400,7 @@ int main(void)
     tcase_add_loop_test(tc, taken_everywhere, 0, drivers);
     tcase_add_test(tc, old_kernel_limits);
     tcase_add_test(tc, new_kernel_limits);
+    tcase_add_test(tc, setspeed_as_written);
     tcase_add_test(tc, limits_later);
     tcase_add_loop_test(tc, hotplug, 0, drivers);
     tcase_add_loop_test(tc, vanish, 0, drivers);
