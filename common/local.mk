@@ -21,6 +21,7 @@ libjoule_la_SOURCES = \
 	common/source/topology.c common/source/topology.h \
 	common/meter/counter.c common/meter/counter.h \
 	common/meter/fuse.c common/meter/fuse.h \
+	common/meter/fused.c common/meter/fused.h \
 	common/meter/integrator.c common/meter/integrator.h \
 	common/meter/tally.c common/meter/tally.h \
 	common/board/account.c common/board/account.h \
@@ -30,7 +31,9 @@ libjoule_la_SOURCES = \
 	common/sampler/config.c common/sampler/config.h \
 	common/sampler/config_ipmi.c \
 	common/sampler/child.c common/sampler/child.h \
+	common/sampler/fusion.c common/sampler/fusion.h \
 	common/sampler/reader.c common/sampler/reader.h \
+	common/sampler/reader_open.c common/sampler/reader_open.h \
 	common/sampler/sampler.c common/sampler/sampler.h \
 	common/sampler/watch.c common/sampler/watch.h \
 	common/store/config.c common/store/config.h

@@ -16,6 +16,7 @@ ENERGY_SOURCES = \
 
 if HAVE_SLURM
 plugins_LTLIBRARIES += \
+	acct_gather_energy_joule_fused.la \
 	acct_gather_energy_joule_ipmi.la \
 	acct_gather_energy_joule_rapl.la
 endif
@@ -23,6 +24,11 @@ acct_gather_energy_joule_rapl_la_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_rapl/acct_gather_energy_joule_rapl.c
 acct_gather_energy_joule_rapl_la_LDFLAGS = $(ENERGY_LDFLAGS)
 acct_gather_energy_joule_rapl_la_LIBADD = libjoule.la
+
+acct_gather_energy_joule_fused_la_SOURCES = $(ENERGY_SOURCES) \
+	plugins/acct_gather_energy/joule_fused/acct_gather_energy_joule_fused.c
+acct_gather_energy_joule_fused_la_LDFLAGS = $(ENERGY_LDFLAGS)
+acct_gather_energy_joule_fused_la_LIBADD = libjoule.la
 
 # Not linked with FreeIPMI, and built without it: the reader process has it.
 acct_gather_energy_joule_ipmi_la_SOURCES = $(ENERGY_SOURCES) \

@@ -14,7 +14,7 @@
 #include "common/board/nodedir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
-#define BOARD_VERSION 3
+#define BOARD_VERSION 4
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
@@ -26,6 +26,19 @@
           ? sizeof(struct joule_integrator)                                    \
           : sizeof(struct joule_counter)) /                                    \
      sizeof(uint64_t))
+
+/* Up to the counters, of which as many are copied as there are. */
+#define FUSED_WORDS (sizeof(struct joule_fused_state) / sizeof(uint64_t))
+#define FUSED_FIXED_WORDS                                                      \
+    (offsetof(struct joule_fused_state, rapl.counter) / sizeof(uint64_t))
+#define COUNTER_WORDS (sizeof(struct joule_counter) / sizeof(uint64_t))
+
+_Static_assert(
+    sizeof(struct joule_fused_state) % sizeof(uint64_t) == 0 &&
+        offsetof(struct joule_fused_state, rapl.counter) % sizeof(uint64_t) ==
+            0 &&
+        sizeof(struct joule_fused_state) == sizeof(uint64_t) * FUSED_WORDS,
+    "so is the state of a source of energy");
 
 _Static_assert(
     sizeof(struct joule_snapshot) % sizeof(uint64_t) == 0 &&
@@ -44,6 +57,10 @@ struct page {
     char boot_id[JOULE_BOOT_ID_MAX];
     _Atomic uint64_t generation; /* 0: nothing is published */
     _Atomic uint64_t slot[2][SNAPSHOT_WORDS];
+    /* With the slot of the same number; the first word says whether there is
+     * any. */
+    _Atomic uint64_t has_fused[2];
+    _Atomic uint64_t fused[2][FUSED_WORDS];
 };
 
 /* In the memory page behind struct page, so that readers can have it alone
@@ -283,27 +300,43 @@ void joule_board_destroy(struct joule_board *board)
     errno = saved;
 }
 
-void joule_board_publish(struct joule_board *board,
-                         const struct joule_snapshot *snapshot)
+static void store_words(_Atomic uint64_t *to, const void *from, size_t words)
+{
+    size_t i;
+
+    for (i = 0; i < words; i++) {
+        uint64_t word;
+
+        memcpy(&word, (const char *)from + i * sizeof(word), sizeof(word));
+        atomic_store_explicit(&to[i], word, memory_order_relaxed);
+    }
+}
+
+void joule_board_publish_fused(struct joule_board *board,
+                               const struct joule_snapshot *snapshot,
+                               const struct joule_fused_state *state)
 {
     struct page *page = board->page;
     uint64_t next =
         atomic_load_explicit(&page->generation, memory_order_relaxed) + 1;
-    _Atomic uint64_t *to = page->slot[next & 1];
-    const char *from = (const char *)snapshot;
-    size_t words = FIXED_WORDS + snapshot->tally.count * DOMAIN_WORDS;
-    size_t i;
 
     /* Readers that see a word of this slot must also see the generation
      * that made the slot free: it was released before. */
     atomic_thread_fence(memory_order_release);
-    for (i = 0; i < words; i++) {
-        uint64_t word;
-
-        memcpy(&word, from + i * sizeof(word), sizeof(word));
-        atomic_store_explicit(&to[i], word, memory_order_relaxed);
-    }
+    store_words(page->slot[next & 1], snapshot,
+                FIXED_WORDS + snapshot->tally.count * DOMAIN_WORDS);
+    atomic_store_explicit(&page->has_fused[next & 1], state != NULL,
+                          memory_order_relaxed);
+    if (state)
+        store_words(page->fused[next & 1], state,
+                    FUSED_FIXED_WORDS + state->rapl.count * COUNTER_WORDS);
     atomic_store_explicit(&page->generation, next, memory_order_release);
+}
+
+void joule_board_publish(struct joule_board *board,
+                         const struct joule_snapshot *snapshot)
+{
+    joule_board_publish_fused(board, snapshot, NULL);
 }
 
 static void copy_words(const _Atomic uint64_t *from, char *to, size_t first,
@@ -346,6 +379,44 @@ int joule_board_read(const struct joule_board *board,
         if (atomic_load_explicit(&page->generation, memory_order_relaxed) !=
             generation)
             continue;
+        if (count <= JOULE_DOMAINS_MAX)
+            return 0;
+        break;
+    }
+    errno = EBADMSG;
+    return -1;
+}
+
+int joule_board_read_fused(const struct joule_board *board,
+                           struct joule_fused_state *ret)
+{
+    const struct page *page = board->page;
+    int tries;
+
+    for (tries = 0; tries < 8; tries++) {
+        uint64_t generation =
+            atomic_load_explicit(&page->generation, memory_order_acquire);
+        const _Atomic uint64_t *fused = page->fused[generation & 1];
+        bool has = generation != 0 &&
+                   atomic_load_explicit(&page->has_fused[generation & 1],
+                                        memory_order_relaxed) == 1;
+        uint32_t count;
+
+        memset(ret, 0, sizeof(*ret));
+        if (has)
+            copy_words(fused, (char *)ret, 0, FUSED_FIXED_WORDS);
+        count = ret->rapl.count;
+        if (count <= JOULE_DOMAINS_MAX)
+            copy_words(fused, (char *)ret, FUSED_FIXED_WORDS,
+                       FUSED_FIXED_WORDS + count * COUNTER_WORDS);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&page->generation, memory_order_relaxed) !=
+            generation)
+            continue;
+        if (!has) {
+            errno = ENODATA;
+            return -1;
+        }
         if (count <= JOULE_DOMAINS_MAX)
             return 0;
         break;

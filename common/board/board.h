@@ -22,6 +22,7 @@
 #define JOULE_BOARD_BOARD_H
 
 #include "common/base/error.h"
+#include "common/meter/fused.h"
 #include "common/meter/tally.h"
 
 /* What is published: plain data, a whole number of 64-bit words. */
@@ -73,6 +74,11 @@ void joule_board_destroy(struct joule_board *board);
 void joule_board_publish(struct joule_board *board,
                          const struct joule_snapshot *snapshot);
 
+/* The same with what a source of energy keeps (NULL: there is none). */
+void joule_board_publish_fused(struct joule_board *board,
+                               const struct joule_snapshot *snapshot,
+                               const struct joule_fused_state *state);
+
 /*
  * Copy the last snapshot.  Returns 0, or -1 with errno ENODATA (nothing is
  * published) or EBADMSG (what is there makes no sense).  Lock-free, any
@@ -80,6 +86,11 @@ void joule_board_publish(struct joule_board *board,
  */
 int joule_board_read(const struct joule_board *board,
                      struct joule_snapshot *ret_snapshot);
+
+/* Copy what was published with the last snapshot.  As above; ENODATA also if
+ * there was none. */
+int joule_board_read_fused(const struct joule_board *board,
+                           struct joule_fused_state *ret_state);
 
 /* Say that the load of the node changes at [ns]: a step begins or ends.  The
  * last JOULE_BOARD_EDGES are kept.  Lock-free, any thread of any process. */

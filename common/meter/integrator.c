@@ -4,6 +4,9 @@
 /* W * ns = nJ */
 #define NJ_PER_UJ 1000.0
 
+/* What no node uses between two readings. */
+#define MOST_J 1e12
+
 /* Energy between two measurements: see the header. */
 static double interval_uj(double before_w, double now_w, int64_t before_ns,
                           int64_t now_ns, int64_t edge_ns)
@@ -71,6 +74,21 @@ int64_t joule_integrator_update(struct joule_integrator *g, double watts,
     if (g->readings != UINT32_MAX)
         g->readings++;
     return lost_ns;
+}
+
+void joule_integrator_add(struct joule_integrator *g, double watts,
+                          double joules, int64_t at_ns)
+{
+    if (g->readings > 0 && at_ns <= g->read_ns)
+        return;
+    if (g->readings == 0 || watts != g->power_w)
+        g->changed_ns = at_ns;
+    if (g->readings > 0 && joules > 0 && joules < MOST_J)
+        add_uj(g, joules * 1e6);
+    g->power_w = watts;
+    g->read_ns = at_ns;
+    if (g->readings != UINT32_MAX)
+        g->readings++;
 }
 
 void joule_integrator_error(struct joule_integrator *g)

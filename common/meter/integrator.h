@@ -47,6 +47,11 @@ struct joule_integrator {
 int64_t joule_integrator_update(struct joule_integrator *g, double watts,
                                 int64_t at_ns, int64_t edge_ns, int64_t gap_ns);
 
+/* The same where the energy since the reading before is known: [joules], and
+ * [watts] for what is carried on from here.  Ignored if it is not later. */
+void joule_integrator_add(struct joule_integrator *g, double watts,
+                          double joules, int64_t at_ns);
+
 /* A reading that is no measurement. */
 void joule_integrator_error(struct joule_integrator *g);
 

@@ -182,6 +182,31 @@ void joule_tally_integrate(struct joule_tally *t,
     t->node_uj = sum_uj;
 }
 
+void joule_tally_add(struct joule_tally *t, const struct joule_domain *domains,
+                     const struct joule_power *power)
+{
+    uint64_t sum_uj = t->base_uj;
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        struct joule_integrator *g = &t->integrator[i];
+
+        if (is_measurement(&power[i]))
+            joule_integrator_add(g, power[i].watts, power[i].joules,
+                                 power[i].mono_ns);
+        else
+            joule_integrator_error(g);
+        if (!domains[i].in_total)
+            continue;
+        if (is_measurement(&power[i]))
+            t->gap_ns += power[i].gap_ns;
+        t->mono_ns = g->read_ns;
+        t->valid = g->readings > 0;
+        sum_uj += g->uj;
+    }
+    t->node_uj = sum_uj;
+}
+
 int64_t joule_power_gap_ns(int64_t period_ns)
 {
     int64_t ns = 3 * period_ns;

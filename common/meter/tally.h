@@ -69,6 +69,13 @@ void joule_tally_integrate(struct joule_tally *t,
                            const struct joule_power *power, int64_t edge_ns,
                            int64_t gap_ns);
 
+/*
+ * The same for a source of energy: the readings say what was used.  A total is
+ * one of the node from its first reading on.
+ */
+void joule_tally_add(struct joule_tally *t, const struct joule_domain *domains,
+                     const struct joule_power *power);
+
 /* The time without a measurement after which a power that is asked for every
  * [period_ns] is no longer known, and an interval is a gap: three periods, but
  * 3 s at least, in which a BMC may well be busy. */

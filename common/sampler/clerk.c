@@ -29,14 +29,14 @@ enum problem {
 
 struct joule_clerk {
     const struct joule_sampler_options *opt;
-    bool is_power;
-    pthread_t thread; /* power sources */
+    bool is_slow;     /* the source is not prompt: */
+    pthread_t thread; /* then there is one */
     pthread_mutex_t lock; /* guards all that follows */
     pthread_cond_t wake;
     bool stop;
     struct joule_book *book; /* NULL: none yet; then it stays */
     struct joule_userview *view;
-    struct joule_snapshot snapshot; /* the last sample; power sources */
+    struct joule_snapshot snapshot; /* the last sample, if is_slow */
     int64_t tried_ns;
     uint32_t answered;   /* tickets */
     unsigned may_answer; /* samples that may be taken at once */
@@ -209,7 +209,7 @@ bool joule_clerk_wait(struct joule_clerk *c, const struct timespec *deadline)
 
     pthread_mutex_lock(&c->lock);
     while (!asked && !c->stop && (ns = left_ns(deadline)) > 0) {
-        if (c->is_power || !c->book)
+        if (c->is_slow || !c->book)
             sleep_until(c, deadline, false);
         else
             asked = wait_for_tickets(c, ns);
@@ -267,7 +267,7 @@ void joule_clerk_sample(struct joule_clerk *c,
                         const struct joule_snapshot *snapshot, uint32_t tickets)
 {
     pthread_mutex_lock(&c->lock);
-    if (c->is_power)
+    if (c->is_slow)
         c->snapshot = *snapshot;
     if (!c->book) {
         open_book(c);
@@ -297,9 +297,9 @@ struct joule_clerk *joule_clerk_create(const struct joule_sampler_options *opt)
     if (!c)
         return NULL;
     c->opt = opt;
-    c->is_power = joule_source_is_power(opt->source);
+    c->is_slow = !joule_source_is_prompt(opt->source);
     init_locks(c);
-    if (!c->is_power)
+    if (!c->is_slow)
         return c;
     rc = joule_thread_start(&c->thread, THREAD_STACK, clerk_main, c);
     if (rc == 0)
@@ -317,7 +317,7 @@ void joule_clerk_destroy(struct joule_clerk *c, bool has_threads)
         return;
     if (has_threads) {
         joule_clerk_wake(c);
-        if (c->is_power)
+        if (c->is_slow)
             pthread_join(c->thread, NULL);
         pthread_cond_destroy(&c->wake);
         pthread_mutex_destroy(&c->lock);

@@ -3,8 +3,8 @@
  * clerk.h - keeps the ledger for the sampler: opens it, has each sample
  * charged, shows users what is theirs, and answers those who ask for a sample.
  *
- * Counters are read in no time: who asks wakes the sampler's thread.  A BMC
- * may take seconds to answer: there a thread of the clerk's own charges, with
+ * Counters are read in no time, alone or with a BMC beside them: who asks wakes
+ * the sampler's thread.  A BMC alone may take seconds to answer: there a thread of the clerk's own charges, with
  * the last power carried on, while the sampler waits.
  *
  * Samples that are asked for: JOULE_SAMPLER_ASKED_AT_ONCE of them, then one in
@@ -36,8 +36,8 @@ void joule_clerk_sample(struct joule_clerk *clerk,
                         const struct joule_snapshot *snapshot,
                         uint32_t tickets);
 
-/* Sleep until *deadline (CLOCK_MONOTONIC), or joule_clerk_wake, or, with
- * counters, until a sample is asked for and may be taken: true. */
+/* Sleep until *deadline (CLOCK_MONOTONIC), or joule_clerk_wake, or, where the
+ * source is prompt, until a sample is asked for and may be taken: true. */
 bool joule_clerk_wait(struct joule_clerk *clerk,
                       const struct timespec *deadline);
 

@@ -57,12 +57,9 @@ struct joule_sampler {
     struct joule_watch watch; /* power sources */
 };
 
-int64_t joule_sampler_period_ns(const struct joule_domain *domains,
-                                size_t count, int64_t asked_ns)
+int64_t joule_sampler_period_ns(int64_t wrap_ns, int64_t asked_ns)
 {
-    int64_t most_ns = joule_domains_wrap_ns(domains, count) / 3;
-
-    return asked_ns < most_ns ? asked_ns : most_ns;
+    return asked_ns < wrap_ns / 3 ? asked_ns : wrap_ns / 3;
 }
 
 static void tell(struct joule_sampler *s, enum joule_event event,
@@ -189,7 +186,11 @@ static void publish_power(struct joule_sampler *s)
     if (t->valid && t->mono_ns > snap->since_ns)
         snap->average_mw =
             joule_power_mw(t->node_uj, t->mono_ns - snap->since_ns);
-    joule_board_publish(s->board, snap);
+    joule_board_publish_fused(
+        s->board, snap,
+        joule_source_has_energy(s->opt.source)
+            ? s->opt.source->ops->state(s->opt.source)
+            : NULL);
 }
 
 /* Follow the readings in s->power. */
@@ -209,8 +210,11 @@ static void integrate(struct joule_sampler *s)
         if (domains[i].in_total && s->power[i].status == JOULE_POWER_OK)
             edge_ns = joule_board_last_edge(s->board, s->power[i].mono_ns);
     }
-    joule_tally_integrate(t, domains, s->power, edge_ns,
-                          joule_power_gap_ns(s->opt.period_ns));
+    if (joule_source_has_energy(s->opt.source))
+        joule_tally_add(t, domains, s->power);
+    else
+        joule_tally_integrate(t, domains, s->power, edge_ns,
+                              joule_power_gap_ns(s->opt.period_ns));
     snap->samples++;
     if (t->mono_ns != before_ns)
         snap->wall_ns = joule_clock_wall_ns(s->opt.clock) -
@@ -232,6 +236,8 @@ static void ask_power(struct joule_sampler *s)
          source->ops->remark && i < 4 && source->ops->remark(source, &remark);
          i++)
         joule_watch_remark(&s->watch, remark.text, now_ns);
+    if (joule_source_has_energy(source) && err.text[0])
+        joule_watch_failure(&s->watch, err.text, now_ns);
     if (rc == 0) {
         integrate(s);
         joule_watch_readings(&s->watch, s->power, &s->snapshot.tally, now_ns);
@@ -249,15 +255,31 @@ static void take_sample(struct joule_sampler *s, bool is_asked)
 {
     uint32_t tickets;
 
-    if (joule_source_is_power(s->opt.source)) {
+    /* A BMC's energy is carried on from the measurement to now. */
+    if (!joule_source_is_prompt(s->opt.source))
         ask_power(s);
-        /* Its energy is carried on from the measurement to now. */
-        tickets = joule_clerk_tickets(s->clerk);
-    } else {
-        tickets = joule_clerk_tickets(s->clerk);
+    tickets = joule_clerk_tickets(s->clerk);
+    if (joule_source_has_energy(s->opt.source))
+        ask_power(s);
+    else if (joule_source_is_prompt(s->opt.source))
         read_counters(s, is_asked);
-    }
     joule_clerk_sample(s->clerk, &s->snapshot, tickets);
+}
+
+/* A source of energy goes on where this total ends. */
+static void resume_source(struct joule_sampler *s, uint64_t key)
+{
+    struct joule_source *source = s->opt.source;
+    const struct joule_tally *t = &s->snapshot.tally;
+    struct joule_fused_state *state;
+
+    if (!joule_source_has_energy(source) || t->domain_key != key)
+        return;
+    state = malloc(sizeof(*state));
+    if (state && joule_board_read_fused(s->board, state) == 0 &&
+        state->mono_ns == t->mono_ns)
+        source->ops->resume(source, state);
+    free(state);
 }
 
 /* Go on with the total of this boot, or begin one. */
@@ -292,6 +314,7 @@ static void continue_total(struct joule_sampler *s)
     }
     snap->period_ns = s->opt.period_ns;
     s->begun_ns = now_ns;
+    resume_source(s, key);
     s->power_ns = snap->tally.mono_ns;
     s->power_uj = snap->tally.node_uj;
 }

@@ -47,10 +47,9 @@ struct joule_sampler_options {
 
 struct joule_sampler;
 
-/* [asked_ns], or less if that is above a third of the domains' shortest wrap
- * time: then the caller says so. */
-int64_t joule_sampler_period_ns(const struct joule_domain *domains,
-                                size_t count, int64_t asked_ns);
+/* [asked_ns], or less if that is above a third of the shortest time in which a
+ * counter wraps: then the caller says so. */
+int64_t joule_sampler_period_ns(int64_t wrap_ns, int64_t asked_ns);
 
 /*
  * Open the board and start the thread (all signals blocked).  The first

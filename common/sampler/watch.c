@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/sampler/fusion.h"
+
 /* What is said of the labels that read so; the BMC's words are those of the
  * IPMI and DCMI specifications, for whoever looks it up there. */
 static const char *const fault_words[JOULE_POWER_STATUS_COUNT] = {
@@ -75,6 +77,8 @@ static const char *meanwhile(const struct joule_watch *w)
 {
     _Static_assert(JOULE_POWER_BRIDGE_NS == 300 * JOULE_NS_PER_S,
                    "it is said below");
+    if (joule_source_has_energy(w->opt->source))
+        return "the counters carry on with what has been learned";
     if (w->measured_ns == 0)
         return "energy is unknown until there is one";
     return "energy goes on with the last power for 300 s at most";
@@ -145,10 +149,12 @@ static void look_for_faults(struct joule_watch *w,
 {
     char labels[256];
     bool any = false, over = false;
-    int status;
+    /* A source of energy has a sentence of its own for the last. */
+    int status, end = joule_source_has_energy(w->opt->source)
+                          ? JOULE_POWER_FAILED
+                          : JOULE_POWER_STATUS_COUNT;
 
-    for (status = JOULE_POWER_OK + 1; status < JOULE_POWER_STATUS_COUNT;
-         status++) {
+    for (status = JOULE_POWER_OK + 1; status < end; status++) {
         bool is = labels_of(w, power, (enum joule_power_status)status, labels,
                             sizeof(labels));
 
@@ -165,6 +171,12 @@ static void look_for_faults(struct joule_watch *w,
             without);
 }
 
+/* Counters of parts that are off say 0 all day. */
+static bool is_of_bmc(const struct joule_watch *w, uint32_t i)
+{
+    return !joule_source_has_energy(w->opt->source) || i == JOULE_FUSION_BMC;
+}
+
 static void look_for_stuck(struct joule_watch *w, const struct joule_tally *t,
                            int64_t now_ns)
 {
@@ -173,7 +185,7 @@ static void look_for_stuck(struct joule_watch *w, const struct joule_tally *t,
     for (i = 0; i < t->count; i++) {
         const struct joule_integrator *g = &t->integrator[i];
 
-        if (w->unchanged[i] ||
+        if (w->unchanged[i] || !is_of_bmc(w, i) ||
             g->read_ns - g->changed_ns < JOULE_WATCH_UNCHANGED_NS)
             continue;
         w->unchanged[i] = true;
@@ -195,6 +207,8 @@ void joule_watch_readings(struct joule_watch *w,
     time_without(w, tally, without, sizeof(without));
     for (i = 0; i < tally->count; i++)
         answers = answers || power[i].status != JOULE_POWER_FAILED;
+    if (joule_source_has_energy(w->opt->source))
+        answers = power[JOULE_FUSION_BMC].status != JOULE_POWER_FAILED;
     if (answers && w->texts > 0) {
         w->texts = 0;
         say(w, JOULE_EVENT_INFO, now_ns, "the BMC answers again%s", without);

@@ -7,6 +7,9 @@
  * within microseconds.  A power source (a BMC) gives watts of now and then,
  * and may take seconds to answer.
  *
+ * A source of energy (both in one) gives watts as a power source does, and what
+ * was used since the reading before; it answers as fast as a counter source.
+ *
  * A source is passive: it knows no thread and no log.  It belongs to one
  * thread at a time.
  */
@@ -85,9 +88,13 @@ struct joule_power {
     double watts;    /* valid only when status is JOULE_POWER_OK */
     int64_t mono_ns; /* middle of the request (joule_clock_mono_ns) */
     enum joule_power_status status;
+    /* Sources that measure energy, valid as watts: */
+    double joules;  /* since the last reading that was OK; the first: 0 */
+    int64_t gap_ns; /* of that time, not measured */
 };
 
 struct joule_source;
+struct joule_fused_state;
 
 struct joule_source_ops {
     const char *type; /* "rapl", "ipmi" */
@@ -112,6 +119,11 @@ struct joule_source_ops {
     /* power sources: end a read_power that waits, and let every later one
      * fail with ECANCELED.  Any thread. */
     void (*interrupt)(struct joule_source *source);
+    /* sources of energy alone: what the board keeps of it, borrowed; and go on
+     * with what the board has, if it is right */
+    const struct joule_fused_state *(*state)(struct joule_source *source);
+    void (*resume)(struct joule_source *source,
+                   const struct joule_fused_state *state);
     /* required */
     void (*destroy)(struct joule_source *source);
 };
@@ -121,11 +133,25 @@ struct joule_source {
     const struct joule_source_ops *ops;
     const struct joule_domain *domains;
     size_t domain_count;
+    int64_t wrap_ns; /* sources of energy: of the counters within, the shortest
+                        time to wrap; 0: none */
 };
 
 static inline bool joule_source_is_power(const struct joule_source *source)
 {
     return !source->ops->read;
+}
+
+/* It measures energy, though it is a power source to all who follow it. */
+static inline bool joule_source_has_energy(const struct joule_source *source)
+{
+    return source->ops->state;
+}
+
+/* It can be asked whenever a step begins or ends. */
+static inline bool joule_source_is_prompt(const struct joule_source *source)
+{
+    return source->ops->read || source->ops->state;
 }
 
 static inline void joule_source_read(struct joule_source *source,

@@ -103,19 +103,20 @@ static void close_all(void)
 static int64_t sample_period_ns(void)
 {
     int64_t asked_ns = self.config.sample_period_ns;
-    int64_t ns = joule_sampler_period_ns(self.source->domains,
-                                         self.source->domain_count, asked_ns);
+    int64_t wrap_ns = self.source->wrap_ns;
+    int64_t ns;
     char asked[32], used[32];
 
+    if (wrap_ns == 0)
+        wrap_ns = joule_domains_wrap_ns(self.source->domains,
+                                        self.source->domain_count);
+    ns = joule_sampler_period_ns(wrap_ns, asked_ns);
     if (ns < asked_ns) {
         joule_format_duration(asked_ns, asked, sizeof(asked));
         joule_format_duration(ns, used, sizeof(used));
         slurm_info("%s: JouleSamplePeriod=%s is too long for counters that "
                    "may wrap in %" PRId64 " s: %s is used",
-                   joule_energy_driver.name, asked,
-                   joule_domains_wrap_ns(self.source->domains,
-                                         self.source->domain_count) /
-                       JOULE_NS_PER_S,
+                   joule_energy_driver.name, asked, wrap_ns / JOULE_NS_PER_S,
                    used);
     }
     return ns;
@@ -134,8 +135,10 @@ static void say_source(int64_t period_ns)
             (size_t)snprintf(labels + length, sizeof(labels) - length, "%s%s",
                              i ? ", " : "", source->domains[i].name);
     if (joule_source_is_power(source))
-        slurm_info("%s: power of %s, asked for every %s",
-                   joule_energy_driver.name, labels, period);
+        slurm_info("%s: power of %s, %s every %s", joule_energy_driver.name,
+                   labels,
+                   joule_source_is_prompt(source) ? "found" : "asked for",
+                   period);
     else
         slurm_info("%s: %zu energy counters, read every %" PRId64 " ms",
                    joule_energy_driver.name, source->domain_count,
@@ -344,6 +347,14 @@ static int read_node(struct joule_snapshot *snapshot)
     return -1;
 }
 
+/* What follows the board alone has the node's energy of this moment then. */
+static void ask_for_sample(void)
+{
+    struct joule_stake_reading ignored;
+
+    (void)joule_stake_read(self.stake, true, &ignored, NULL);
+}
+
 /* slurmstepd: the step on this node. */
 static int read_step(struct joule_account_reading *reading)
 {
@@ -354,6 +365,9 @@ static int read_step(struct joule_account_reading *reading)
     self.step_begun = true;
     if (first)
         joule_account_edge(self.account);
+    if (self.stake && joule_source_has_energy(self.source) &&
+        (first || !joule_host_has_children()))
+        ask_for_sample();
     if (joule_account_update(self.account, reading) < 0)
         return -1;
     if (first)

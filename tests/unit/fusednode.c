@@ -12,6 +12,11 @@
 
 const int fused_lengths[FUSED_LENGTHS] = { 10, 30, 120, 900, 2640 };
 
+const struct joule_domain fused_domains[2] = {
+    { JOULE_DOMAIN_PACKAGE, 0, 0, 0, { 15625, 10 }, 32, true, "package-0" },
+    { JOULE_DOMAIN_PACKAGE, 1, 0, 1, { 15625, 10 }, 32, true, "package-1" },
+};
+
 /* In [0, most). */
 static double uniform(struct fused_node *n, double most)
 {
@@ -33,6 +38,7 @@ void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
     memset(n, 0, sizeof(*n));
     n->bmc = *bmc;
     n->seed = seed;
+    joule_fused_start(&n->state, fused_domains, 2);
     n->noise_w = 1;
     n->length = -1;
     n->job_w = 60;
@@ -148,20 +154,33 @@ static double image(struct fused_node *n)
     return past_mean(n, 1, age);
 }
 
+int64_t fused_node_ns(const struct fused_node *n)
+{
+    return FUSED_BEGIN_NS + llround(n->s * 1e9);
+}
+
+struct joule_reading fused_node_counter(const struct fused_node *n, int i)
+{
+    double ticks = n->rapl_j * (i == 0 ? 0.55 : 0.45) * 65536;
+
+    return (struct joule_reading){
+        .raw = (uint64_t)ticks & 0xffffffff,
+        .error = i == 0 ? n->rapl_error : 0,
+    };
+}
+
 /* The sampler reads RAPL. */
 static void read_rapl(struct fused_node *n)
 {
-    double s = n->s - n->tick_s, rapl_w;
+    struct joule_reading readings[2] = { fused_node_counter(n, 0),
+                                         fused_node_counter(n, 1) };
 
-    if (s < STEP_S / 2)
-        return;
-    rapl_w = (n->rapl_j - n->tick_j) / s;
-    joule_fuse_rapl(&n->fuse, rapl_w, (int64_t)(s * 1e9));
-    if (n->fuse.readings > 0)
-        n->fused_j += joule_fuse_watts(&n->fuse, rapl_w) * s;
-    n->bmc_j += n->read_w * s;
-    n->tick_s = n->s;
-    n->tick_j = n->rapl_j;
+    joule_fused_advance(&n->state, fused_domains, readings, fused_node_ns(n),
+                        n->has_power ? &n->power : NULL, FUSED_GAP_NS,
+                        &n->interval);
+    n->has_power = false;
+    if (n->interval.known)
+        n->fused_j += n->interval.node_j;
 }
 
 static void read_bmc(struct fused_node *n, double shown_w)
@@ -173,7 +192,11 @@ static void read_bmc(struct fused_node *n, double shown_w)
     n->read_w = n->bmc.scale * shown_w;
     if (n->step_w > 0)
         n->read_w = round(n->read_w / n->step_w) * n->step_w;
-    joule_fuse_bmc(&n->fuse, n->read_w);
+    n->power = (struct joule_power){
+        .watts = n->read_w,
+        .mono_ns = fused_node_ns(n),
+    };
+    n->has_power = true;
 }
 
 void fused_node_run(struct fused_node *n, double seconds)
@@ -191,10 +214,14 @@ void fused_node_run(struct fused_node *n, double seconds)
         shown_w = image(n);
         n->node_j += n->node_w * STEP_S;
         n->rapl_j += n->sockets_w * STEP_S;
+        n->bmc_j += n->read_w * STEP_S;
         n->s += STEP_S;
+        if (n->s >= n->next_bmc_s) {
+            read_bmc(n, shown_w);
+            n->next_bmc_s = n->s + 0.85 + uniform(n, 0.3);
+        }
         if (n->s >= n->next_tick_s) {
             read_rapl(n);
-            read_bmc(n, shown_w);
             n->next_tick_s = n->s + 0.95 + uniform(n, 0.1);
         }
     }

@@ -2,11 +2,13 @@
 /*
  * fusednode.h - a node with random jobs, its wattmeter, its RAPL and its BMC,
  * with a clock of its own, and the energy of each job by each of them; the
- * fused figure is that of common/meter/fuse.h.
+ * fused figure is that of common/meter/fused.h.
  *
  * The node: sockets that jobs load, steadily or in waves; memory, fans that
  * step, a drift of the losses, perhaps an accelerator that RAPL does not see;
- * a power supply whose efficiency bends with its load.
+ * a power supply whose efficiency bends with its load.  RAPL is two counters of
+ * 32 bits, read about once a second and when a job begins or ends; the BMC is
+ * read about once a second, at other times.
  */
 #ifndef JOULE_TESTS_FUSEDNODE_H
 #define JOULE_TESTS_FUSEDNODE_H
@@ -14,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/meter/fuse.h"
+#include "common/meter/fused.h"
 
 enum fused_lag { FUSED_NONE, FUSED_FIRST, FUSED_BOXCAR, FUSED_HOLD };
 
@@ -42,13 +44,18 @@ struct fused_node {
     double accelerator_w; /* most that one draws */
     double lost;          /* part of the readings that never come */
     bool bmc_away;        /* none comes */
+    int rapl_error;       /* that the first counter answers with; 0: none */
     uint64_t seed;
 
     /* the state of it */
-    struct joule_fuse fuse;
+    struct joule_fused_state state;
+    struct joule_fused_interval interval; /* the last one */
+    struct joule_power power;             /* that has not been used yet */
+    bool has_power;
+    double next_bmc_s;
     double s, node_w, sockets_w, accelerator_now_w;
     double node_j, fused_j, bmc_j, rapl_j;
-    double bmc_w, read_w, tick_j, tick_s, next_tick_s;
+    double bmc_w, read_w, next_tick_s;
     double past_w[1 << 11], lagged_w, held_w, next_held_s;
     uint64_t past;
     double job_w, wave_w, wave_s, phase_s, job_end_s, begun_s, fan_w, fan_s;
@@ -61,9 +68,18 @@ struct fused_node {
 
 extern const int fused_lengths[FUSED_LENGTHS]; /* s */
 
+/* Its counters, and the time at which it begins. */
+extern const struct joule_domain fused_domains[2];
+#define FUSED_BEGIN_NS INT64_C(1000000000000)
+#define FUSED_GAP_NS   INT64_C(3000000000)
+
 /* A node with a BMC; the rest of what a test sets is 0 and its own. */
 void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
                      uint64_t seed);
+
+/* What a counter reads now, and the time. */
+struct joule_reading fused_node_counter(const struct fused_node *n, int i);
+int64_t fused_node_ns(const struct fused_node *n);
 
 /* Time passes. */
 void fused_node_run(struct fused_node *n, double seconds);

@@ -44,6 +44,8 @@ may plugins/slurm_abi common/source common/board common/cgroup common/sampler \
     common/store
 may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/source \
     common/sampler
+may plugins/acct_gather_energy/joule_fused plugins/slurm_abi common/source \
+    common/sampler common/meter
 may plugins/acct_gather_energy/joule_ipmi plugins/slurm_abi common/source \
     common/sampler
 may plugins/acct_gather_profile/joule_hdf5 plugins/slurm_abi

@@ -7,6 +7,8 @@ METER_TESTS = \
 	tests/unit/test_board \
 	tests/unit/test_counter \
 	tests/unit/test_fuse \
+	tests/unit/test_fused \
+	tests/unit/test_fusion \
 	tests/unit/test_integrator \
 	tests/unit/test_sampler \
 	tests/unit/test_tally
@@ -23,6 +25,17 @@ tests_unit_test_fuse_SOURCES = tests/unit/test_fuse.c tests/unit/dice.h \
 	tests/unit/fusednode.c tests/unit/fusednode.h
 tests_unit_test_fuse_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_fuse_LDADD = libjoule.la $(CHECK_LIBS) -lm
+
+tests_unit_test_fused_SOURCES = tests/unit/test_fused.c tests/unit/dice.h \
+	tests/unit/fusednode.c tests/unit/fusednode.h
+tests_unit_test_fused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_fused_LDADD = libjoule.la $(CHECK_LIBS) -lm
+
+tests_unit_test_fusion_SOURCES = tests/unit/test_fusion.c \
+	tests/unit/fake.h tests/unit/fake_power.h tests/unit/tree.c \
+	tests/unit/tree.h
+tests_unit_test_fusion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_fusion_LDADD = libjoule.la $(CHECK_LIBS)
 
 tests_unit_test_integrator_SOURCES = tests/unit/test_integrator.c
 tests_unit_test_integrator_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

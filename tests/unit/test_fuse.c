@@ -56,7 +56,7 @@ static void show(struct fused_node *n, struct fused_summary fused[FUSED_LENGTHS]
                  struct fused_summary bmc[FUSED_LENGTHS])
 {
     printf("%-26s %2.0f W, accelerator %3.0f W: lag %s\n", n->bmc.name, n->step_w,
-           n->accelerator_w, joule_fuse_words(&n->fuse));
+           n->accelerator_w, joule_fuse_words(&n->state.fuse));
     for (int i = 0; i < FUSED_LENGTHS; i++) {
         struct fused_errors *e = &n->errors[i];
         struct fused_summary rapl = fused_summary(e->rapl, e->count);
@@ -151,16 +151,20 @@ START_TEST(test_firmware)
     double since_s, bmc_j, fused_j;
 
     fused_node_run(n, 2 * HOUR);
-    before = joule_fuse_words(&n->fuse);
+    before = joule_fuse_words(&n->state.fuse);
     n->bmc.seconds = 5;
     since_s = n->s;
-    while (joule_fuse_words(&n->fuse) == before && n->s < since_s + 4 * HOUR)
+    while (joule_fuse_words(&n->state.fuse) == before && n->s < since_s + 4 * HOUR)
         fused_node_run(n, 10);
-    printf("from 23 s to 5 s: '%s' after %.0f s\n", joule_fuse_words(&n->fuse),
+    printf("from 23 s to 5 s: '%s' after %.0f s\n", joule_fuse_words(&n->state.fuse),
            n->s - since_s);
     ck_assert_double_le(n->s - since_s, 1.5 * HOUR);
-    fused_node_run(n, HOUR);
-    ck_assert_str_eq(joule_fuse_words(&n->fuse), "first order, 5 s");
+    while (strcmp(joule_fuse_words(&n->state.fuse), "first order, 5 s") != 0 &&
+           n->s < since_s + 4 * HOUR)
+        fused_node_run(n, 10);
+    printf("'%s' after %.0f s\n", joule_fuse_words(&n->state.fuse),
+           n->s - since_s);
+    ck_assert_double_le(n->s - since_s, 3 * HOUR);
 
     /* The BMC's word is taken for the node's total, wrong or not. */
     n->bmc.scale = 1.1;
@@ -247,9 +251,9 @@ START_TEST(test_garbage)
     int refused = 0;
 
     fused_node_run(n, HOUR);
-    ck_assert(joule_fuse_check(&n->fuse));
+    ck_assert(joule_fuse_check(&n->state.fuse));
     for (int i = 0; i < 20000; i++) {
-        struct joule_fuse f = n->fuse;
+        struct joule_fuse f = n->state.fuse;
         uint64_t *words = (uint64_t *)&f;
 
         for (uint64_t k = 1 + dice(&seed, 3); k > 0; k--)

@@ -191,12 +191,12 @@ END_TEST
 START_TEST(period)
 {
     fake_add(fake, JOULE_DOMAIN_PACKAGE, 0, 0);
-    ck_assert_int_eq(joule_sampler_period_ns(fake->domain, 1, 60 * S),
+    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 60 * S),
                      INT64_C(65536000000) / 3);
-    ck_assert_int_eq(joule_sampler_period_ns(fake->domain, 1, 21 * S), 21 * S);
-    ck_assert_int_eq(joule_sampler_period_ns(fake->domain, 1, PERIOD), PERIOD);
+    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 21 * S), 21 * S);
+    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), PERIOD), PERIOD);
     fake->domain[0].width_bits = 64;
-    ck_assert_int_eq(joule_sampler_period_ns(fake->domain, 1, 60 * S), 60 * S);
+    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 60 * S), 60 * S);
 }
 END_TEST
 
@@ -1078,8 +1078,8 @@ END_TEST
 
 START_TEST(power_period)
 {
-    ck_assert_int_eq(joule_sampler_period_ns(bmc->domain, 2, 60 * S), 60 * S);
-    ck_assert_int_eq(joule_sampler_period_ns(bmc->domain, 2, PERIOD), PERIOD);
+    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(bmc->domain, 2), 60 * S), 60 * S);
+    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(bmc->domain, 2), PERIOD), PERIOD);
 }
 END_TEST
 

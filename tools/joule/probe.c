@@ -159,7 +159,8 @@ static void check_period(struct joule_probe *p)
 
     for (size_t i = 0; i < p->sensor.count; i++)
         domains[i] = p->sensor.domains[i].domain;
-    ns = joule_sampler_period_ns(domains, p->sensor.count, asked_ns);
+    ns = joule_sampler_period_ns(
+        joule_domains_wrap_ns(domains, p->sensor.count), asked_ns);
     if (!p->conf.period_place.file[0] || ns >= asked_ns)
         return;
     joule_format_duration(asked_ns, asked, sizeof(asked));

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sampler/fusion.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/thread.h"
+#include "common/meter/fused.h"
+
+#define THREAD_STACK (128 * 1024)
+
+/* Power over less than this is mostly the counters' 1 ms quantum. */
+#define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
+
+#define REMARKS 4
+
+/* What the BMC's thread has to say; of each the last that nobody has taken. */
+struct mail {
+    bool has_power;
+    struct joule_power power;
+    struct joule_error failure; /* empty: none */
+    struct joule_error remark[REMARKS];
+    size_t remarks;
+};
+
+struct fusion {
+    struct joule_source source; /* first */
+    struct joule_domain domains[JOULE_DOMAINS_MAX];
+    struct joule_fusion_options opt; /* both sources: ours */
+    size_t counter_count;
+    uint32_t bmc_node; /* the node among the BMC's domains */
+    struct joule_fused_state state;
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
+    enum joule_power_status bmc_status;
+    double joules[JOULE_DOMAINS_MAX];
+    /* mean power since then, for what is carried on */
+    int64_t since_ns;
+    double since_j[JOULE_DOMAINS_MAX], watts[JOULE_DOMAINS_MAX];
+    struct joule_error remark; /* empty: none */
+    bool said_learned, said_counters;
+    /* the BMC's thread */
+    pid_t pid; /* of the process that has it; 0: none */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake;
+    bool stop;
+    struct mail mail;
+    /* the thread's own */
+    struct joule_power power[JOULE_DOMAINS_MAX];
+};
+
+/* ------------------------------------------------------------ BMC's thread */
+
+static void take_remarks(struct fusion *f, struct mail *m)
+{
+    struct joule_source *bmc = f->opt.bmc;
+
+    while (bmc->ops->remark && m->remarks < REMARKS &&
+           bmc->ops->remark(bmc, &m->remark[m->remarks]))
+        m->remarks++;
+}
+
+static void ask_bmc(struct fusion *f)
+{
+    struct joule_source *bmc = f->opt.bmc;
+    struct joule_error err = {""};
+    int rc = bmc->ops->read_power(bmc, f->power, &err);
+    int errnum = rc < 0 ? errno : 0;
+
+    pthread_mutex_lock(&f->lock);
+    take_remarks(f, &f->mail);
+    if (rc == 0) {
+        f->mail.has_power = true;
+        f->mail.power = f->power[f->bmc_node];
+        f->mail.failure.text[0] = '\0';
+    } else if (errnum != EAGAIN && errnum != ECANCELED) {
+        if (!err.text[0])
+            joule_error_set(&err, errnum, "%s", strerror(errnum));
+        f->mail.failure = err;
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+static struct timespec after(struct timespec t, int64_t ns)
+{
+    ns += t.tv_nsec;
+    t.tv_sec += ns / JOULE_NS_PER_S;
+    t.tv_nsec = ns % JOULE_NS_PER_S;
+    return t;
+}
+
+/* true: go on.  At a steady pace; a reading that took longer is not made up
+ * for. */
+static bool wait_period(struct fusion *f, struct timespec *due)
+{
+    struct timespec now;
+    bool stop;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *due = after(*due, f->opt.bmc_period_ns);
+    if (due->tv_sec < now.tv_sec ||
+        (due->tv_sec == now.tv_sec && due->tv_nsec < now.tv_nsec))
+        *due = now;
+    pthread_mutex_lock(&f->lock);
+    while (!f->stop &&
+           pthread_cond_timedwait(&f->wake, &f->lock, due) == 0)
+        continue;
+    stop = f->stop;
+    pthread_mutex_unlock(&f->lock);
+    return !stop;
+}
+
+static void *bmc_main(void *arg)
+{
+    struct fusion *f = arg;
+    struct timespec due;
+
+    prctl(PR_SET_NAME, "joule_bmc");
+    clock_gettime(CLOCK_MONOTONIC, &due);
+    do
+        ask_bmc(f);
+    while (wait_period(f, &due));
+    /* It was interrupted, and puts away what must not outlive this thread. */
+    f->opt.bmc->ops->read_power(f->opt.bmc, f->power, NULL);
+    return NULL;
+}
+
+static int start_thread(struct fusion *f, struct joule_error *err)
+{
+    int rc = joule_thread_start(&f->thread, THREAD_STACK, bmc_main, f);
+
+    if (rc)
+        return joule_error_set(err, rc, "cannot start the BMC's thread: %s",
+                               strerror(rc));
+    f->pid = getpid();
+    return 0;
+}
+
+static void end_thread(struct fusion *f)
+{
+    if (f->pid == 0 || f->pid != getpid())
+        return;
+    pthread_join(f->thread, NULL);
+    f->pid = 0;
+}
+
+static void fusion_interrupt(struct joule_source *source)
+{
+    struct fusion *f = (struct fusion *)source;
+
+    pthread_mutex_lock(&f->lock);
+    f->stop = true;
+    pthread_cond_broadcast(&f->wake);
+    pthread_mutex_unlock(&f->lock);
+    f->opt.bmc->ops->interrupt(f->opt.bmc);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static int64_t read_counters(struct fusion *f)
+{
+    if (!f->opt.counters)
+        return joule_clock_mono_ns(f->opt.clock);
+    return joule_tally_read(f->opt.counters, f->opt.clock, f->readings);
+}
+
+static void say_counters(struct fusion *f)
+{
+    const struct joule_domain *domains = f->opt.counters->domains;
+    bool by_bmc = f->state.basis == JOULE_FUSED_BMC ||
+                  f->state.basis == JOULE_FUSED_NONE;
+
+    for (size_t i = 0; !f->said_counters && by_bmc && i < f->counter_count;
+         i++) {
+        if (!f->readings[i].error || !domains[i].in_total)
+            continue;
+        f->said_counters = true;
+        joule_error_set(&f->remark, 0,
+                        "reading energy counter %s on CPU %u failed: %s; the "
+                        "power of the BMC stands in until it answers",
+                        domains[i].name, domains[i].cpu,
+                        strerror(f->readings[i].error));
+    }
+    if (f->said_counters && !by_bmc) {
+        f->said_counters = false;
+        joule_error_set(&f->remark, 0, "the energy counters answer again");
+    }
+}
+
+static void say_learned(struct fusion *f)
+{
+    const struct joule_fuse *fuse = &f->state.fuse;
+
+    if (f->said_learned || !joule_fuse_learned(fuse))
+        return;
+    f->said_learned = true;
+    joule_error_set(&f->remark, 0,
+                    "the energy of the node is now that of BMC and RAPL: the "
+                    "BMC's lag is %s, the node uses %.2f x RAPL %+.0f W",
+                    strcmp(joule_fuse_words(fuse), "none")
+                        ? joule_fuse_words(fuse)
+                        : "less than a second",
+                    fuse->gain, fuse->rest_w);
+}
+
+static void find_watts(struct fusion *f, int64_t now_ns)
+{
+    int64_t ns = now_ns - f->since_ns;
+    size_t i;
+
+    for (i = 0; i < f->source.domain_count; i++)
+        f->since_j[i] += f->joules[i];
+    if (ns < POWER_MIN_NS)
+        return;
+    for (i = 0; i < f->source.domain_count; i++) {
+        if (f->since_ns != 0)
+            f->watts[i] = f->since_j[i] * 1e9 / (double)ns;
+        f->since_j[i] = 0;
+    }
+    f->since_ns = now_ns;
+}
+
+static void fill(struct fusion *f, const struct joule_fused_interval *interval,
+                 struct joule_power *out)
+{
+    int64_t now_ns = f->state.mono_ns;
+    size_t i;
+
+    f->joules[JOULE_FUSION_NODE] = interval->node_j;
+    f->joules[JOULE_FUSION_BMC] = interval->bmc_j;
+    if (interval->ns > 0)
+        find_watts(f, now_ns);
+    for (i = 0; i < f->source.domain_count; i++)
+        out[i] = (struct joule_power){
+            .watts = f->watts[i],
+            .joules = f->joules[i],
+            .mono_ns = now_ns,
+        };
+    out[JOULE_FUSION_NODE].gap_ns = interval->gap_ns;
+    if (interval->ns == 0)
+        out[JOULE_FUSION_NODE].watts = f->state.watts;
+    out[JOULE_FUSION_BMC].watts = f->state.bmc_w;
+    out[JOULE_FUSION_BMC].status = f->bmc_status;
+    if (now_ns - f->state.bmc_mono_ns > f->opt.gap_ns &&
+        f->bmc_status == JOULE_POWER_OK)
+        out[JOULE_FUSION_BMC].status = JOULE_POWER_FAILED;
+    for (i = 0; i < f->counter_count; i++)
+        if (f->readings[i].error)
+            out[JOULE_FUSION_COUNTERS + i].status = JOULE_POWER_FAILED;
+}
+
+static int fusion_read_power(struct joule_source *source,
+                             struct joule_power *out, struct joule_error *err)
+{
+    struct fusion *f = (struct fusion *)source;
+    struct joule_fused_interval interval = {
+        .domain_j = f->joules + JOULE_FUSION_COUNTERS,
+    };
+    struct joule_power power;
+    bool stop, has_power;
+    int64_t now_ns;
+
+    pthread_mutex_lock(&f->lock);
+    stop = f->stop;
+    has_power = f->mail.has_power;
+    f->mail.has_power = false;
+    power = f->mail.power;
+    if (f->mail.failure.text[0])
+        *err = f->mail.failure;
+    f->mail.failure.text[0] = '\0';
+    pthread_mutex_unlock(&f->lock);
+    if (stop) {
+        end_thread(f);
+        errno = ECANCELED;
+        return -1;
+    }
+    if (f->pid == 0 && start_thread(f, err) < 0)
+        return -1;
+    now_ns = read_counters(f);
+    if (has_power)
+        f->bmc_status = power.status;
+    joule_fused_advance(&f->state, f->opt.counters ? f->opt.counters->domains
+                                                   : NULL,
+                        f->readings, now_ns, has_power ? &power : NULL,
+                        f->opt.gap_ns, &interval);
+    if (!interval.known) {
+        errno = EAGAIN;
+        return -1;
+    }
+    fill(f, &interval, out);
+    if (f->opt.counters)
+        say_counters(f);
+    say_learned(f);
+    return 0;
+}
+
+static int fusion_remark(struct joule_source *source,
+                         struct joule_error *ret_remark)
+{
+    struct fusion *f = (struct fusion *)source;
+    int has = 0;
+
+    if (f->remark.text[0]) {
+        *ret_remark = f->remark;
+        f->remark.text[0] = '\0';
+        return 1;
+    }
+    pthread_mutex_lock(&f->lock);
+    if (f->mail.remarks > 0) {
+        *ret_remark = f->mail.remark[0];
+        f->mail.remarks--;
+        memmove(f->mail.remark, f->mail.remark + 1,
+                f->mail.remarks * sizeof(f->mail.remark[0]));
+        has = 1;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return has;
+}
+
+static const struct joule_fused_state *fusion_state(struct joule_source *source)
+{
+    return &((struct fusion *)source)->state;
+}
+
+static void fusion_resume(struct joule_source *source,
+                          const struct joule_fused_state *state)
+{
+    struct fusion *f = (struct fusion *)source;
+    const struct joule_domain *domains =
+        f->opt.counters ? f->opt.counters->domains : NULL;
+
+    if (!joule_fused_check(state, domains, f->counter_count,
+                           joule_clock_mono_ns(f->opt.clock)))
+        return;
+    f->state = *state;
+    f->said_learned = joule_fuse_learned(&state->fuse);
+}
+
+static void fusion_destroy(struct joule_source *source)
+{
+    struct fusion *f = (struct fusion *)source;
+
+    if (f->pid != 0 && f->pid == getpid()) {
+        fusion_interrupt(source);
+        end_thread(f);
+    }
+    /* In a child of fork somebody may have had the lock. */
+    if (f->pid == 0) {
+        pthread_cond_destroy(&f->wake);
+        pthread_mutex_destroy(&f->lock);
+    }
+    joule_source_destroy(f->opt.counters);
+    joule_source_destroy(f->opt.bmc);
+    free(f);
+}
+
+static const struct joule_source_ops fusion_ops = {
+    .type = "fused",
+    .read_power = fusion_read_power,
+    .remark = fusion_remark,
+    .interrupt = fusion_interrupt,
+    .state = fusion_state,
+    .resume = fusion_resume,
+    .destroy = fusion_destroy,
+};
+
+/* ---------------------------------------------------------------- creation */
+
+static void add_domain(struct fusion *f, const char *name, bool in_total)
+{
+    struct joule_domain *d = &f->domains[f->source.domain_count++];
+
+    *d = (struct joule_domain){
+        .kind = JOULE_DOMAIN_POWER,
+        .unit = {1, 0},
+        .width_bits = 64,
+        .in_total = in_total,
+    };
+    snprintf(d->name, sizeof(d->name), "%s", name);
+}
+
+static struct fusion *make(const struct joule_source *counters,
+                           struct joule_error *err)
+{
+    size_t count = counters ? counters->domain_count : 0;
+    struct fusion *f;
+
+    if (count > JOULE_DOMAINS_MAX - JOULE_FUSION_COUNTERS) {
+        joule_error_set(err, E2BIG, "there are more than %d energy counters",
+                        JOULE_DOMAINS_MAX - JOULE_FUSION_COUNTERS);
+        return NULL;
+    }
+    f = calloc(1, sizeof(*f));
+    if (!f) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    add_domain(f, "Node", true);
+    add_domain(f, "BMC", false);
+    for (size_t i = 0; i < count; i++)
+        add_domain(f, counters->domains[i].name, false);
+    f->counter_count = count;
+    f->source.domains = f->domains;
+    if (count > 0)
+        f->source.wrap_ns = joule_domains_wrap_ns(counters->domains, count);
+    return f;
+}
+
+static void init_locks(struct fusion *f)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->wake, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+struct joule_source *joule_fusion_create(const struct joule_fusion_options *opt,
+                                         struct joule_error *err)
+{
+    struct fusion *f = make(opt->counters, err);
+
+    if (!f)
+        return NULL;
+    f->source.ops = &fusion_ops;
+    f->opt = *opt;
+    for (uint32_t i = 0; i < opt->bmc->domain_count; i++)
+        if (opt->bmc->domains[i].in_total)
+            f->bmc_node = i;
+    f->bmc_status = JOULE_POWER_FAILED;
+    joule_fused_start(&f->state, opt->counters ? opt->counters->domains : NULL,
+                      f->counter_count);
+    init_locks(f);
+    return &f->source;
+}
+
+/* ------------------------------------------------------------- labels only */
+
+static int labels_read_power(struct joule_source *source,
+                             struct joule_power *out, struct joule_error *err)
+{
+    (void)source;
+    (void)out;
+    return joule_error_set(err, ENOSYS, "the sources are read in slurmd only");
+}
+
+static void labels_interrupt(struct joule_source *source)
+{
+    (void)source;
+}
+
+static void labels_resume(struct joule_source *source,
+                          const struct joule_fused_state *state)
+{
+    (void)source;
+    (void)state;
+}
+
+static void labels_destroy(struct joule_source *source)
+{
+    free(source);
+}
+
+static const struct joule_source_ops labels_ops = {
+    .type = "fused",
+    .read_power = labels_read_power,
+    .interrupt = labels_interrupt,
+    .state = fusion_state,
+    .resume = labels_resume,
+    .destroy = labels_destroy,
+};
+
+struct joule_source *
+joule_fusion_labels_create(const struct joule_source *counters)
+{
+    struct fusion *f = make(counters, NULL);
+
+    if (!f)
+        return NULL;
+    f->source.ops = &labels_ops;
+    return &f->source;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * acct_gather_energy/joule_fused: the energy of the whole node, as much as its
+ * BMC says and when the RAPL counters say.
+ */
+#include <errno.h>
+
+#include "common/meter/tally.h"
+#include "common/sampler/fusion.h"
+#include "common/sampler/reader_open.h"
+#include "common/source/rapl.h"
+#include "plugins/slurm_abi/energy.h"
+#include "plugins/slurm_abi/slurm_abi.h"
+
+JOULE_SLURM_EXPORT extern const char plugin_name[];
+JOULE_SLURM_EXPORT extern const char plugin_type[];
+JOULE_SLURM_EXPORT extern const uint32_t plugin_version;
+
+const char plugin_name[] = "slurm-joule: energy from BMC and RAPL together";
+const char plugin_type[] = "acct_gather_energy/joule_fused";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+/* BMCs have a new value once a second at most. */
+#define BMC_PERIOD_NS JOULE_NS_PER_S
+
+static struct joule_source *open_counters(int root_fd,
+                                          const struct joule_config *config,
+                                          struct joule_error *err)
+{
+    struct joule_rapl_options opt = {
+        .total_kinds = config->rapl_total_kinds,
+    };
+
+    return joule_rapl_create(root_fd, &opt, err);
+}
+
+static struct joule_source *
+sampler_open(int root_fd, const struct joule_config *config, const char *node,
+             struct joule_error *err)
+{
+    struct joule_fusion_options opt = {
+        .clock = &joule_clock_system,
+        .bmc_period_ns = config->sample_period_ns > BMC_PERIOD_NS
+                             ? config->sample_period_ns
+                             : BMC_PERIOD_NS,
+    };
+    struct joule_source *source = NULL;
+    struct joule_error missing;
+
+    opt.gap_ns = joule_power_gap_ns(opt.bmc_period_ns);
+    opt.bmc = joule_reader_open(root_fd, config, node, err);
+    if (!opt.bmc)
+        return NULL;
+    opt.counters = open_counters(root_fd, config, &missing);
+    if (!opt.counters)
+        slurm_error("%s: the energy of the node is that of its BMC alone: %s",
+                    joule_energy_driver.name, missing.text);
+    source = joule_fusion_create(&opt, err);
+    if (source)
+        return source;
+    joule_source_destroy(opt.counters);
+    joule_source_destroy(opt.bmc);
+    return NULL;
+}
+
+/* A step needs to know the labels only. */
+static struct joule_source *follower_open(int root_fd,
+                                          const struct joule_config *config,
+                                          struct joule_error *err)
+{
+    struct joule_source *counters = open_counters(root_fd, config, NULL);
+    struct joule_source *source = joule_fusion_labels_create(counters);
+
+    joule_source_destroy(counters);
+    if (!source)
+        joule_error_set(err, ENOMEM, "out of memory");
+    return source;
+}
+
+static struct joule_source *
+fused_open(int root_fd, const struct joule_config *config, const char *node,
+           enum joule_energy_role role, struct joule_error *err)
+{
+    return role == JOULE_ENERGY_SAMPLER
+               ? sampler_open(root_fd, config, node, err)
+               : follower_open(root_fd, config, err);
+}
+
+const struct joule_energy_driver joule_energy_driver = {
+    .name = "joule_fused",
+    .open = fused_open,
+};

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The source that is made of counters and a BMC: nobody who asks it waits for
+ * the BMC, and nothing of what that says is lost.
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/board/board.h"
+#include "common/meter/fused.h"
+#include "common/sampler/fusion.h"
+#include "common/sampler/sampler.h"
+#include "tests/unit/fake.h"
+#include "tests/unit/fake_power.h"
+#include "tests/unit/tree.h"
+
+#define S JOULE_NS_PER_S
+#define MS JOULE_NS_PER_MS
+
+static struct fake counters;
+static struct fake_power bmc;
+static struct joule_source *source;
+static struct joule_power out[JOULE_DOMAINS_MAX];
+static struct joule_error err;
+
+static void setup(void)
+{
+    struct joule_fusion_options opt = {
+        .clock = &counters.clock,
+        .counters = &counters.source,
+        .bmc = &bmc.source,
+        .bmc_period_ns = 2 * MS,
+        .gap_ns = 3 * S,
+    };
+
+    fake_init(&counters);
+    fake_add(&counters, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(&counters, JOULE_DOMAIN_DRAM, 0, 4000000000);
+    fake_power_init(&bmc);
+    bmc.watts[0] = 250;
+    source = joule_fusion_create(&opt, &err);
+    ck_assert_ptr_nonnull(source);
+}
+
+static void teardown(void)
+{
+    joule_source_destroy(source);
+}
+
+static int64_t real_ns(void)
+{
+    return joule_clock_mono_ns(&joule_clock_system);
+}
+
+static void sleep_ms(int ms)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = ms * MS }, NULL);
+}
+
+/* 100 W and 20 W. */
+static void pass(int64_t ns)
+{
+    counters.ticks[0] += (uint64_t)(100 * ns / 1000 * 1024 / 15625);
+    counters.ticks[1] += (uint64_t)(20 * ns / 1000 * 1024 / 15625);
+    counters.now_ns += ns;
+    bmc.now_ns += ns;
+}
+
+static int ask(void)
+{
+    err.text[0] = '\0';
+    return source->ops->read_power(source, out, &err);
+}
+
+/* Until the BMC's thread has read that often from here on. */
+static void wait_for_reads(unsigned more)
+{
+    unsigned until = bmc.reads + more;
+
+    for (int i = 0; i < 5000 && bmc.reads < until; i++)
+        sleep_ms(1);
+    ck_assert_uint_ge(bmc.reads, until);
+}
+
+static void begin(void)
+{
+    for (int i = 0; i < 5000 && ask() < 0; i++) {
+        sleep_ms(1);
+        pass(10 * MS);
+    }
+    wait_for_reads(2);
+    pass(10 * MS);
+    ck_assert_int_eq(ask(), 0);
+}
+
+START_TEST(domains)
+{
+    static const char *const names[] = { "Node", "BMC", "domain-0", "domain-1" };
+    struct joule_source *labels = joule_fusion_labels_create(&counters.source);
+
+    ck_assert_ptr_nonnull(labels);
+    ck_assert(joule_source_is_power(source) && joule_source_is_prompt(source));
+    ck_assert_uint_eq(source->domain_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_str_eq(source->domains[i].name, names[i]);
+        ck_assert(source->domains[i].in_total == (i == 0));
+    }
+    ck_assert_int_eq(source->wrap_ns,
+                     joule_domains_wrap_ns(counters.domain, 2));
+    ck_assert_uint_eq(joule_domains_key(source->domains, 4),
+                      joule_domains_key(labels->domains, labels->domain_count));
+    ck_assert_int_eq(labels->ops->read_power(labels, out, &err), -1);
+    ck_assert_int_eq(errno, ENOSYS);
+    joule_source_destroy(labels);
+    labels = joule_fusion_labels_create(NULL);
+    ck_assert_uint_eq(labels->domain_count, 2);
+    joule_source_destroy(labels);
+}
+END_TEST
+
+START_TEST(readings)
+{
+    double node_j = 0, domain_j[2] = { 0, 0 };
+
+    begin();
+    for (int i = 0; i < 100; i++) {
+        pass(100 * MS);
+        if (i % 10 == 0)
+            wait_for_reads(2);
+        ck_assert_int_eq(ask(), 0);
+        node_j += out[JOULE_FUSION_NODE].joules;
+        domain_j[0] += out[2].joules;
+        domain_j[1] += out[3].joules;
+        ck_assert_int_eq(out[0].mono_ns, counters.now_ns);
+    }
+    ck_assert_double_eq_tol(node_j, 2500, 0.1);
+    ck_assert_double_eq_tol(domain_j[0], 1000, 0.1);
+    ck_assert_double_eq_tol(domain_j[1], 200, 0.1);
+    ck_assert_double_eq_tol(out[JOULE_FUSION_NODE].watts, 250, 0.1);
+    ck_assert_double_eq_tol(out[JOULE_FUSION_BMC].watts, 250, 1e-9);
+    ck_assert_double_eq_tol(out[2].watts, 100, 0.1);
+    ck_assert_double_eq_tol(out[3].watts, 20, 0.1);
+}
+END_TEST
+
+/* A quantum of the counter within a microsecond makes no megawatt. */
+START_TEST(power_is_a_mean)
+{
+    begin();
+    pass(100 * MS);
+    ck_assert_int_eq(ask(), 0);
+    counters.ticks[0] += 10000;
+    counters.now_ns += 1000;
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_double_eq_tol(out[0].watts, 250, 1);
+    ck_assert_double_gt(out[2].joules, 0.1);
+    ck_assert_double_eq_tol(out[2].watts, 100, 1);
+}
+END_TEST
+
+START_TEST(the_bmc_hangs)
+{
+    int64_t begin_ns;
+
+    begin();
+    bmc.hangs = true;
+    for (int i = 0; i < 5000 && bmc.waits == 0; i++)
+        sleep_ms(1);
+    begin_ns = real_ns();
+    for (int i = 0; i < 100; i++) {
+        pass(100 * MS);
+        ck_assert_int_eq(ask(), 0);
+    }
+    ck_assert_int_lt(real_ns() - begin_ns, S);
+    /* 10 s without it */
+    ck_assert_int_eq(out[JOULE_FUSION_BMC].status, JOULE_POWER_FAILED);
+    ck_assert_int_eq(out[JOULE_FUSION_NODE].status, JOULE_POWER_OK);
+    source->ops->interrupt(source);
+    begin_ns = real_ns();
+    ck_assert_int_eq(ask(), -1);
+    ck_assert_int_eq(errno, ECANCELED);
+    ck_assert_int_lt(real_ns() - begin_ns, S);
+}
+END_TEST
+
+/* The sentence comes once, with a reading. */
+START_TEST(the_bmc_fails)
+{
+    begin();
+    bmc.text = "the BMC has no time";
+    bmc.error = EBUSY;
+    wait_for_reads(3);
+    pass(S);
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_str_eq(err.text, "the BMC has no time");
+    bmc.error = EAGAIN;
+    bmc.text = NULL;
+    wait_for_reads(3);
+    ck_assert_int_eq(ask(), -1); /* no time has passed */
+    pass(S);
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_str_eq(err.text, "");
+    pass(5 * S);
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_int_eq(out[JOULE_FUSION_BMC].status, JOULE_POWER_FAILED);
+    bmc.error = 0;
+    wait_for_reads(3);
+    pass(MS);
+    wait_for_reads(3);
+    pass(MS);
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_int_eq(out[JOULE_FUSION_BMC].status, JOULE_POWER_OK);
+}
+END_TEST
+
+START_TEST(a_counter_fails)
+{
+    struct joule_error remark;
+
+    begin();
+    counters.error[0] = EIO;
+    for (int i = 0; i < 10; i++) {
+        pass(S);
+        wait_for_reads(2);
+        ask();
+    }
+    ck_assert_int_eq(out[JOULE_FUSION_NODE].status, JOULE_POWER_OK);
+    ck_assert_int_eq(out[2].status, JOULE_POWER_FAILED);
+    ck_assert_int_eq(source->ops->remark(source, &remark), 1);
+    ck_assert_ptr_nonnull(strstr(remark.text, "domain-0"));
+    ck_assert_int_eq(source->ops->remark(source, &remark), 0);
+}
+END_TEST
+
+/* What the BMC's own source has to say gets through, in its order. */
+START_TEST(remarks)
+{
+    struct joule_error remark;
+
+    begin();
+    bmc.remark = "reads sensor 7";
+    wait_for_reads(2);
+    ck_assert_int_eq(source->ops->remark(source, &remark), 1);
+    ck_assert_str_eq(remark.text, "reads sensor 7");
+    ck_assert_int_eq(source->ops->remark(source, &remark), 0);
+}
+END_TEST
+
+/* slurmd forks: the child has no thread, and gives back the memory. */
+START_TEST(fork_without_thread)
+{
+    int status;
+    pid_t pid;
+
+    begin();
+    pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        joule_source_destroy(source);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq((pass(S), ask()), 0);
+}
+END_TEST
+
+/* The board has the state, and another slurmd goes on with it. */
+START_TEST(sampled)
+{
+    struct tree tree;
+    struct joule_sampler_options opt = {
+        .clock = &counters.clock,
+        .source = source,
+        .node = "n1",
+        .period_ns = 2 * MS,
+    };
+    static struct joule_snapshot snapshot;
+    static struct joule_fused_state state;
+    struct joule_fusion_options again = {
+        .clock = &counters.clock,
+        .counters = &counters.source,
+        .bmc = &bmc.source,
+        .bmc_period_ns = 2 * MS,
+        .gap_ns = 3 * S,
+    };
+    struct joule_sampler *sampler;
+    struct joule_board *board;
+    uint64_t before_uj;
+
+    tree_create(&tree);
+    tree_write(&tree, "proc/sys/kernel/random/boot_id",
+               "boot-1\n");
+    tree_mkdir(&tree, "run");
+    opt.root_fd = tree.fd;
+    sampler = joule_sampler_create(&opt, &err);
+    ck_assert_msg(sampler != NULL, "%s", err.text);
+    for (int i = 0; i < 200; i++) {
+        pass(100 * MS);
+        sleep_ms(3);
+    }
+    ck_assert_int_eq(joule_sampler_read(sampler, &snapshot), 0);
+    ck_assert(snapshot.tally.valid);
+    joule_sampler_destroy(sampler);
+    board = joule_board_open(tree.fd, "n1", &err);
+    ck_assert_ptr_nonnull(board);
+    ck_assert_int_eq(joule_board_read(board, &snapshot), 0);
+    ck_assert_int_eq(joule_board_read_fused(board, &state), 0);
+    ck_assert_int_eq(state.mono_ns, snapshot.tally.mono_ns);
+    before_uj = snapshot.tally.node_uj;
+    ck_assert_uint_gt(before_uj, 15000000);
+
+    /* 20 s later */
+    joule_source_destroy(source);
+    pass(20 * S);
+    bmc.is_interrupted = false;
+    source = joule_fusion_create(&again, &err);
+    opt.source = source;
+    sampler = joule_sampler_create(&opt, &err);
+    for (int i = 0; i < 20; i++) {
+        pass(10 * MS);
+        sleep_ms(3);
+    }
+    joule_sampler_destroy(sampler);
+    ck_assert_int_eq(joule_board_read(board, &snapshot), 0);
+    ck_assert_double_eq_tol((double)(snapshot.tally.node_uj - before_uj) / 1e6,
+                            250 * 20.2, 250);
+    ck_assert_int_eq(joule_board_read_fused(board, &state), 0);
+    ck_assert_int_eq(state.mono_ns, snapshot.tally.mono_ns);
+    joule_board_destroy(board);
+    tree_destroy(&tree);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fusion");
+    TCase *tc = tcase_create("fusion");
+    SRunner *r;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, domains);
+    tcase_add_test(tc, readings);
+    tcase_add_test(tc, power_is_a_mean);
+    tcase_add_test(tc, the_bmc_hangs);
+    tcase_add_test(tc, the_bmc_fails);
+    tcase_add_test(tc, a_counter_fails);
+    tcase_add_test(tc, remarks);
+    tcase_add_test(tc, fork_without_thread);
+    tcase_add_test(tc, sampled);
+    suite_add_tcase(s, tc);
+    r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
