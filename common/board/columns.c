@@ -38,28 +38,38 @@ static void add(struct joule_columns *c, bool is_double, const char *stem,
     column->is_double = is_double;
 }
 
+/* The name of a domain in the name of a column. */
+static const char *stem_of(const struct joule_domain *domain, char *stem)
+{
+    char *p;
+
+    memcpy(stem, domain->name, sizeof(domain->name));
+    for (p = stem; *p; p++) {
+        if (*p == '-')
+            *p = '_';
+    }
+    return stem;
+}
+
 static void add_all(struct joule_columns *c)
 {
     const struct joule_source *source = c->source;
     char stem[sizeof(source->domains[0].name)];
     size_t i;
-    char *p;
 
     if (joule_source_is_power(source)) {
         for (i = 0; i < source->domain_count; i++)
-            add(c, false, source->domains[i].name, "Power");
+            add(c, false,
+                joule_source_has_energy(source)
+                    ? stem_of(&source->domains[i], stem)
+                    : source->domains[i].name,
+                "Power");
     } else {
         add(c, false, "Power", "");
     }
     add(c, false, "node_uJ", "");
-    for (i = 0; i < source->domain_count; i++) {
-        memcpy(stem, source->domains[i].name, sizeof(stem));
-        for (p = stem; *p; p++) {
-            if (*p == '-')
-                *p = '_';
-        }
-        add(c, true, stem, "_mW");
-    }
+    for (i = 0; i < source->domain_count; i++)
+        add(c, true, stem_of(&source->domains[i], stem), "_mW");
     if (c->shared) {
         add(c, false, "step_uJ", "");
         add(c, true, "step_mW", "");

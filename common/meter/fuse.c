@@ -330,6 +330,11 @@ bool joule_fuse_learned(const struct joule_fuse *f)
     return f->learned_s >= LEARNED_S;
 }
 
+double joule_fuse_learned_part(const struct joule_fuse *f)
+{
+    return f->learned_s < LEARNED_S ? f->learned_s / LEARNED_S : 1;
+}
+
 double joule_fuse_watts(const struct joule_fuse *f, double rapl_w)
 {
     double watts;
@@ -397,7 +402,8 @@ bool joule_fuse_check(const struct joule_fuse *f)
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++)
         if (!within(f->rest_miss_w2[j], 0, SUM_MOST))
             return false;
-    return within(f->bmc_w, 0, MOST_W) && within(f->gain, 0, GAIN_MOST) &&
+    return (f->readings > 0 || f->learned_s == 0) &&
+           within(f->bmc_w, 0, MOST_W) && within(f->gain, 0, GAIN_MOST) &&
            within(f->rest_w, -REST_MOST_W, REST_MOST_W) &&
            within(f->learned_s, 0, SUM_MOST) && within(f->lead_s, 0, SUM_MOST);
 }

@@ -93,6 +93,9 @@ double joule_fuse_watts(const struct joule_fuse *f, double rapl_w);
 /* Whether RAPL has moved enough to say what the BMC's lag is. */
 bool joule_fuse_learned(const struct joule_fuse *f);
 
+/* How much of that it has, 0 to 1. */
+double joule_fuse_learned_part(const struct joule_fuse *f);
+
 /* Standard deviation in watts of what the BMC reads about what is foretold. */
 double joule_fuse_deviation(const struct joule_fuse *f);
 

@@ -7,6 +7,9 @@
 /* Longer intervals say nothing of the power's shape. */
 #define HISTORY_NS INT64_C(60000000000)
 
+/* What no node uses while its counters do not answer. */
+#define MOST_J 1e12
+
 /* What the counters say of the interval. */
 struct shape {
     bool known;
@@ -47,6 +50,10 @@ bool joule_fused_check(const struct joule_fused_state *s,
     for (int i = 0; i < JOULE_FUSED_BASES; i++)
         if (s->basis_ns[i] < 0 || s->basis_ns[i] > now_ns)
             return false;
+    if (s->stand_in_ns < 0 || s->stand_in_ns > now_ns ||
+        !(s->stand_in_j >= 0 && s->stand_in_j <= MOST_J) ||
+        !(s->debt_j >= 0 && s->debt_j <= MOST_J))
+        return false;
     return is_power(s->bmc_w) && is_power(s->watts) &&
            joule_fuse_check(&s->fuse);
 }
@@ -96,9 +103,13 @@ static struct shape follow_counters(struct joule_fused_state *s,
         ret->domain_j[i] = ((double)joule_unit_to_uj(domains[i].unit,
                                                      t->counter[i].ticks) -
                             ret->domain_j[i]) / 1e6;
-    if (!was_valid || !t->valid || joule_tally_stale(t, domains) ||
-        t->gap_ns != before_gap_ns || now_ns <= before_ns)
+    if (now_ns <= before_ns)
         return shape;
+    if (!was_valid || !t->valid || joule_tally_stale(t, domains) ||
+        t->gap_ns != before_gap_ns) {
+        joule_fuse_gap(&s->fuse);
+        return shape;
+    }
     shape.watts = (double)(t->node_uj - before_uj) * 1e3 /
                   (double)(now_ns - before_ns);
     shape.known = is_power(shape.watts);
@@ -159,7 +170,9 @@ static double shaped_j(struct joule_fused_state *s, double rapl_w, int64_t ns,
     else
         watts = power_alone(s, rapl_w, now_ns, ret_basis);
     if (*ret_basis == JOULE_FUSED_BMC)
-        watts = s->bmc_w > rapl_w ? s->bmc_w : rapl_w;
+        watts = s->bmc_w;
+    if (!(watts >= rapl_w)) /* nor is NAN */
+        watts = rapl_w;
     return watts * (double)ns / 1e9;
 }
 
@@ -206,7 +219,6 @@ static void count_plain(struct joule_fused_state *s,
 {
     double before_w = s->bmc_mono_ns ? s->bmc_w : bmc ? bmc->watts : 0;
 
-    joule_fuse_gap(&s->fuse);
     if (bmc)
         take_bmc(s, bmc);
     if (ret->ns > gap_ns + JOULE_FUSED_WAIT_NS) {
@@ -218,6 +230,45 @@ static void count_plain(struct joule_fused_state *s,
     }
     ret->node_j = (before_w + s->bmc_w) / 2 * (double)ret->ns / 1e9;
     s->basis = JOULE_FUSED_BMC;
+    if (!s->rapl.valid)
+        return;
+    s->stand_in_ns += ret->ns;
+    s->stand_in_j += ret->node_j;
+}
+
+/* The counters have answered again: what they say of the time in which the BMC
+ * stood in for them. */
+static void settle_stand_in(struct joule_fused_state *s,
+                            const struct shape *shape,
+                            struct joule_fused_interval *ret)
+{
+    int64_t before_ns = s->mono_ns - shape->from_ns;
+    double more_j;
+
+    if (before_ns > 0)
+        joule_fuse_rapl(&s->fuse, shape->watts, before_ns);
+    if (s->stand_in_ns > 0 && before_ns >= s->stand_in_ns &&
+        joule_fuse_learned(&s->fuse)) {
+        more_j = joule_fuse_watts(&s->fuse, shape->watts) *
+                     (double)s->stand_in_ns / 1e9 -
+                 s->stand_in_j;
+        if (more_j > 0)
+            ret->node_j += more_j;
+        else
+            s->debt_j -= more_j;
+    }
+    s->stand_in_ns = 0;
+    s->stand_in_j = 0;
+}
+
+/* No more than half of what is used: a power of 0 would be no power. */
+static void pay_back(struct joule_fused_state *s,
+                     struct joule_fused_interval *ret)
+{
+    double part_j = ret->node_j / 2 < s->debt_j ? ret->node_j / 2 : s->debt_j;
+
+    ret->node_j -= part_j;
+    s->debt_j -= part_j;
 }
 
 /* The count can begin: the BMC has answered, or has had its time to. */
@@ -257,6 +308,7 @@ void joule_fused_advance(struct joule_fused_state *s,
                          struct joule_fused_interval *ret)
 {
     struct shape shape = {.known = false};
+    struct joule_fused_interval settled = {.node_j = 0};
     struct unseen unseen = {0, 0};
     bool answer = all_answer(&s->rapl, domains, readings);
 
@@ -290,6 +342,7 @@ void joule_fused_advance(struct joule_fused_state *s,
     ret->bmc_j = s->bmc_w * (double)ret->ns / 1e9;
     if (shape.known) {
         unseen = count_unseen(s, &shape, ret);
+        settle_stand_in(s, &shape, &settled);
         count_shaped(s, shape.watts, now_ns, bmc, gap_ns, ret);
     } else {
         count_plain(s, bmc, gap_ns, ret);
@@ -298,6 +351,8 @@ void joule_fused_advance(struct joule_fused_state *s,
     s->watts = ret->node_j * 1e9 / (double)ret->ns;
     if (!is_power(s->watts))
         s->watts = s->bmc_w;
+    ret->node_j += settled.node_j;
+    pay_back(s, ret);
     s->basis_ns[s->basis] += ret->ns;
     s->mono_ns = now_ns;
     ret->ns += unseen.ns;

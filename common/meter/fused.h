@@ -6,7 +6,9 @@
  * The power is that of fuse.h as long as both sources answer and it has
  * learned how they hang together.  Before that it is the BMC's.  While the BMC
  * does not answer, the counters carry on with what has been learned; while a
- * counter does not, it is the BMC's.  How long it was which is in the state.
+ * counter does not, it is the BMC's, and when it answers again it says what it
+ * was: that is added, or taken off what comes.  How long it was which is in the
+ * state.
  *
  * Pure arithmetic on a plain struct, which is published on the board and
  * continued by the next slurmd: the energy of the time between the two is
@@ -37,6 +39,10 @@ struct joule_fused_state {
     double watts;        /* of the node, in the last interval */
     int64_t basis_ns[JOULE_FUSED_BASES]; /* time that stands on each */
     uint64_t basis;                      /* of the last interval */
+    int64_t stand_in_ns; /* the BMC has stood in for counters that do not
+                            answer for so long, */
+    double stand_in_j;   /* and that was counted */
+    double debt_j;       /* that was too much by so much */
     struct joule_tally rapl; /* last: only rapl.count counters are published */
 };
 

@@ -60,6 +60,19 @@ static void add_package(struct joule_book *b, uint16_t package)
     b->part_count++;
 }
 
+static bool is_of_package(const struct joule_domain *d)
+{
+    return d->kind == JOULE_DOMAIN_PACKAGE || d->kind == JOULE_DOMAIN_DRAM;
+}
+
+/* A source of energy has the node in its total, and packages beside it: what
+ * those use says how the node's energy is divided. */
+static bool is_counted(const struct joule_book *b, const struct joule_domain *d)
+{
+    return joule_source_has_energy(b->opt.source) ? is_of_package(d)
+                                                  : d->in_total;
+}
+
 /* By package only if all energy is some package's. */
 static void find_parts(struct joule_book *b)
 {
@@ -69,9 +82,9 @@ static void find_parts(struct joule_book *b)
     for (size_t i = 0; i < source->domain_count; i++) {
         const struct joule_domain *d = &source->domains[i];
 
-        if (!d->in_total)
+        if (!is_counted(b, d))
             continue;
-        if (d->kind == JOULE_DOMAIN_PACKAGE || d->kind == JOULE_DOMAIN_DRAM)
+        if (is_of_package(d))
             add_package(b, d->package);
         else
             b->by_package = false;
@@ -297,6 +310,8 @@ static size_t read_usages(struct joule_book *b)
 static uint64_t counted_uj(const struct joule_snapshot *s,
                            const struct joule_domain *d, size_t i)
 {
+    if (s->tally.is_power)
+        return s->tally.integrator[i].uj;
     return joule_unit_to_uj(d->unit, s->tally.counter[i].ticks);
 }
 
@@ -310,7 +325,7 @@ static void find_part_energy(struct joule_book *b,
         const struct joule_domain *d = &source->domains[i];
         uint8_t part = part_of_package(b, d->package);
 
-        if (d->in_total && part < b->part_count)
+        if (is_counted(b, d) && part < b->part_count)
             b->part_uj[part] += counted_uj(s, d, i);
     }
 }

@@ -5,7 +5,7 @@
  * charged (charge.h), and frees the slots of processes that are dead.
  *
  * The parts of the node are its packages, where the total is made of their
- * counters, else there is one part, the node.
+ * counters or these are counted beside it, else there is one part, the node.
  *
  * Belongs to one thread at a time (the sampler's).  See doc/ledger.md.
  */

@@ -372,12 +372,13 @@ static const struct joule_source_ops fusion_ops = {
 
 /* ---------------------------------------------------------------- creation */
 
-static void add_domain(struct fusion *f, const char *name, bool in_total)
+static void add_domain(struct fusion *f, const char *name,
+                       enum joule_domain_kind kind, bool in_total)
 {
     struct joule_domain *d = &f->domains[f->source.domain_count++];
 
     *d = (struct joule_domain){
-        .kind = JOULE_DOMAIN_POWER,
+        .kind = kind,
         .unit = {1, 0},
         .width_bits = 64,
         .in_total = in_total,
@@ -401,10 +402,16 @@ static struct fusion *make(const struct joule_source *counters,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    add_domain(f, "Node", true);
-    add_domain(f, "BMC", false);
-    for (size_t i = 0; i < count; i++)
-        add_domain(f, counters->domains[i].name, false);
+    add_domain(f, "Node", JOULE_DOMAIN_POWER, true);
+    add_domain(f, "BMC", JOULE_DOMAIN_POWER, false);
+    for (size_t i = 0; i < count; i++) {
+        const struct joule_domain *d = &counters->domains[i];
+
+        add_domain(f, d->name, d->kind, false);
+        f->domains[JOULE_FUSION_COUNTERS + i].package = d->package;
+        f->domains[JOULE_FUSION_COUNTERS + i].die = d->die;
+        f->domains[JOULE_FUSION_COUNTERS + i].cpu = d->cpu;
+    }
     f->counter_count = count;
     f->source.domains = f->domains;
     if (count > 0)

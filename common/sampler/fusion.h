@@ -5,7 +5,7 @@
  * nobody who asks this source ever waits for the BMC.
  *
  * Its domains are "Node" (in the total), "BMC", which is the BMC's reading as it
- * was, and one for each counter.  What becomes of them is arithmetic of
+ * was, and one for each counter, in uJ.  What becomes of them is arithmetic of
  * common/meter/fused.h.
  */
 #ifndef JOULE_SAMPLER_FUSION_H

@@ -3,7 +3,8 @@
  * What it costs to fuse a BMC and RAPL: one update of the bank of lags, and
  * slurmd's sampler once a second with both sources in one, beside the samplers of
  * either alone.  The sources are made up and cost nothing, so the figures are
- * those of the meters, threads, board and ledger.
+ * those of the meters, threads, board and ledger.  Then how right it is: two days
+ * of random jobs on a made-up node (tests/unit/fusednode.h).
  */
 #include <fcntl.h>
 #include <math.h>
@@ -18,6 +19,7 @@
 #include "common/sampler/fusion.h"
 #include "common/sampler/sampler.h"
 #include "tests/bench/bench.h"
+#include "tests/unit/fusednode.h"
 #include "tests/unit/tree.h"
 
 #define UPDATES 2000
@@ -96,6 +98,51 @@ static bool race_update(void)
     bench_run_race(&race, &r.ours, &r.peer);
     r.ours /= 1e3;
     return bench_print_row("fused_update_16_lags", "us", r, BENCH_BELOW, 10);
+}
+
+/* ---- how right it is ---- */
+
+#define HOURS 48
+
+/* Jobs of a node whose BMC has a first-order lag of 23 s and steps of 4 W, in
+ * percent of the wattmeter; the peer is the BMC alone. */
+static bool replay(void)
+{
+    static const struct fused_bmc bmc = {"", FUSED_FIRST, 23, 0, 1};
+    /* Where there is no goal: no worse than the BMC. */
+    static const double most[FUSED_LENGTHS] = {0, 0, 1, 0.3, 0.15};
+    struct fused_node *n = malloc(sizeof(*n));
+    bool good = true;
+
+    if (!n)
+        bench_die("the replay", "out of memory");
+    fused_node_init(n, &bmc, 1);
+    n->checked_from_s = 900;
+    n->lost = 0.02;
+    n->step_w = 4;
+    fused_node_run(n, HOURS * 3600);
+    for (int i = 0; i < FUSED_LENGTHS; i++) {
+        struct fused_errors *e = &n->errors[i];
+        struct fused_summary fused = fused_summary(e->fused, e->count);
+        struct fused_summary alone = fused_summary(e->bmc, e->count);
+        char name[64];
+
+        snprintf(name, sizeof(name), "fused_error_mean_%d_s", fused_lengths[i]);
+        good &= bench_print_row(
+            name, "%", (struct bench_result){fused.mean, alone.mean},
+            most[i] > 0 ? BENCH_AT_MOST : BENCH_RATIO, most[i] > 0 ? most[i] : 1);
+        snprintf(name, sizeof(name), "fused_error_p95_%d_s", fused_lengths[i]);
+        good &= bench_print_row(
+            name, "%", (struct bench_result){fused.p95, alone.p95},
+            fused_lengths[i] == 120 ? BENCH_AT_MOST : BENCH_RATIO,
+            fused_lengths[i] == 120 ? 2 : 1);
+        snprintf(name, sizeof(name), "fused_error_most_%d_s", fused_lengths[i]);
+        good &= bench_print_row(
+            name, "%", (struct bench_result){fused.most, alone.most},
+            BENCH_RATIO, 1);
+    }
+    free(n);
+    return good;
 }
 
 /* ---- the sampler ---- */
@@ -204,5 +251,6 @@ int main(void)
         NAN};
     good &= bench_print_row("fused_state_4_counters", "bytes", size,
                             BENCH_BELOW, 4096);
+    good &= replay();
     return good ? 0 : 1;
 }

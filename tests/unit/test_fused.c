@@ -221,6 +221,31 @@ START_TEST(a_counter_stays_away)
 }
 END_TEST
 
+/* What they have counted meanwhile is not lost, nor is it counted twice: the BMC is
+ * late, and had said too much, or too little. */
+START_TEST(the_bmc_stood_in)
+{
+    static const double rapl_w[] = { 300, 60 };
+
+    learn();
+    pass(S, 150, node_w(150));
+    node.total_j = 0;
+    node.error = EIO;
+    for (int i = 0; i < 20; i++)
+        pass(S, rapl_w[_i], node_w(150));
+    node.error = 0;
+    for (int i = 0; i < 60; i++) {
+        double before_j = node.total_j;
+
+        pass(S, 150, node_w(150));
+        ck_assert(node.total_j > before_j);
+    }
+    ck_assert_double_eq_tol(node.total_j,
+                            20 * node_w(rapl_w[_i]) + 60 * node_w(150), 200);
+    ck_assert_double_eq(node.state.debt_j, 0);
+}
+END_TEST
+
 START_TEST(both_away)
 {
     learn();
@@ -343,8 +368,9 @@ START_TEST(nonsense)
     node.bmc_ns = 100 * S;
     pass(S, 150, 9999);
     ck_assert_double_eq_tol(node.total_j, 5 * node_w(150), 8);
-    /* Time that stands still. */
+    /* Time that stands still: nothing is forgotten. */
     ck_assert(!pass(0, 0, -1));
+    ck_assert_uint_gt(node.state.fuse.marks, 10);
 }
 END_TEST
 
@@ -446,6 +472,7 @@ int main(void)
     tcase_add_test(tc, bmc_away_before_it_is_known);
     tcase_add_test(tc, a_counter_fails_once);
     tcase_add_test(tc, a_counter_stays_away);
+    tcase_add_loop_test(tc, the_bmc_stood_in, 0, 2);
     tcase_add_test(tc, both_away);
     tcase_add_test(tc, both_away_for_long);
     tcase_add_test(tc, no_counters);

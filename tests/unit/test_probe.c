@@ -765,13 +765,20 @@ static void collect(bool moving, bool no_conf)
     ck_assert_int_eq(rc, 0);
 }
 
-/* Both reports, the JSON document left in [memory]. */
-static void reports(void)
+static void text_report(void)
 {
     FILE *out = open_memstream(&memory, &memory_size);
 
     joule_probe_print_text(out, probe);
     fclose(out);
+}
+
+/* Both reports, the JSON document left in [memory]. */
+static void reports(void)
+{
+    FILE *out;
+
+    text_report();
     for (const char *c = memory; *c; c++)
         ck_assert((unsigned char)*c >= 0x20 || *c == '\n');
     free(memory);
@@ -948,6 +955,69 @@ START_TEST(probe_board)
     ck_assert_str_eq(probe->node.name, "node7");
     ck_assert_ptr_nonnull(
         strstr(finding(&probe->findings, "no-board")->text.text, "--node"));
+}
+END_TEST
+
+/* What a node with both sources has learned, and what it has not. */
+static void publish_fused(const char *node, bool learned)
+{
+    struct joule_board *board = joule_board_create(tree.fd, node, &err);
+    struct joule_snapshot *s = calloc(1, sizeof(*s));
+    struct joule_fused_state *state = calloc(1, sizeof(*state));
+
+    ck_assert_msg(board != NULL, "%s", err.text);
+    s->period_ns = JOULE_NS_PER_S;
+    s->tally.mono_ns = joule_clock_mono_ns(&joule_clock_system);
+    s->tally.valid = 1;
+    s->tally.is_power = 1;
+    s->tally.count = 2;
+    for (int i = 0; i < (learned ? 1200 : 40); i++) {
+        double w = i / 20 % 2 ? 100 : 200;
+
+        joule_fuse_rapl(&state->fuse, w, JOULE_NS_PER_S);
+        joule_fuse_bmc(&state->fuse, 1.2 * w + 80);
+    }
+    state->mono_ns = s->tally.mono_ns;
+    state->basis = learned ? JOULE_FUSED_BOTH : JOULE_FUSED_BMC;
+    state->basis_ns[JOULE_FUSED_BMC] = 125 * JOULE_NS_PER_S;
+    state->basis_ns[JOULE_FUSED_BOTH] =
+        learned ? 7200 * JOULE_NS_PER_S : 0;
+    joule_board_publish_fused(board, s, state);
+    joule_board_destroy(board);
+    free(s);
+    free(state);
+}
+
+START_TEST(probe_fused)
+{
+    machine();
+    publish_fused("cn-01", true);
+    collect(true, true);
+    ck_assert(probe->node.is_fused);
+    text_report();
+    must_say("BMC and RAPL for 2.0 h, BMC for 125.0 s\n");
+    must_say("lag of the BMC");
+    must_say("x RAPL +");
+    free(memory);
+    reports();
+    must_say("\"bmc_and_rapl_ns\": 7200000000000");
+    must_say("\"learned\": true");
+    must_say("\"lag\": \"none\"");
+    free(memory);
+    publish_fused("cn-01", false);
+    collect(true, true);
+    text_report();
+    must_say("not yet: ");
+    free(memory);
+    reports();
+    must_say("\"learned\": false");
+    must_say("\"lag\": null");
+    free(memory);
+    publish("cn-01", 0, true);
+    collect(true, true);
+    reports();
+    must_say("\"fused\": null");
+    free(memory);
 }
 END_TEST
 
@@ -1307,6 +1377,7 @@ static Suite *suite(void)
     tcase_add_test(t, probe_configless);
     tcase_add_test(t, probe_long_period);
     tcase_add_test(t, probe_board);
+    tcase_add_test(t, probe_fused);
     tcase_add_test(t, probe_ledger);
     tcase_add_test(t, probe_board_old);
     tcase_add_test(t, bmc_candidates);

@@ -345,6 +345,25 @@ START_TEST(configured)
 }
 END_TEST
 
+/* The counters count too, and that there are none is worth a warning. */
+START_TEST(configured_fused)
+{
+    start_bmc(202, "");
+    credentials("username mon\npassword monpw\n");
+    tree_write(&tree, "opt/slurm-joule/acct_gather_energy_joule_fused.so", "");
+    tree_write(&tree, "etc/slurm/slurm.conf",
+               SLURM_CONF
+               "AcctGatherEnergyType=acct_gather_energy/joule_fused\n");
+    tree_write(&tree, "etc/slurm/acct_gather.conf",
+               CREDENTIALS "\nJouleIPMIHost=127.0.0.1:1\n");
+    collect(false, 200 * MS, NULL, NULL, NULL);
+    ck_assert(probe->ipmi && probe->fused);
+    ck_assert_msg(joule_probe_good(probe), "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "RAPL: "));
+    ck_assert_uint_ge(probe->findings.total[JOULE_WARNING], 1);
+}
+END_TEST
+
 START_TEST(refresh)
 {
     start_bmc(200, "--update 400ms --noise 20000");
@@ -377,6 +396,7 @@ static Suite *suite(void)
     tcase_add_test(t, not_active);
     tcase_add_test(t, good);
     tcase_add_test(t, configured);
+    tcase_add_test(t, configured_fused);
     tcase_add_test(t, refresh);
     suite_add_tcase(s, t);
     return s;

@@ -23,10 +23,12 @@ static const struct plugin {
 } plugins[] = {
     {"acct_gather_energy/joule_rapl", "acct_gather_energy_joule_rapl.so"},
     {"acct_gather_energy/joule_ipmi", "acct_gather_energy_joule_ipmi.so"},
+    {"acct_gather_energy/joule_fused", "acct_gather_energy_joule_fused.so"},
 };
 
 #define RAPL (&plugins[0])
 #define IPMI (&plugins[1])
+#define FUSED (&plugins[2])
 
 /* What is looked at in slurm.conf. */
 static const char *const keys[] = {
@@ -217,7 +219,8 @@ static void choose_plugin(struct check *c)
         if (!our_plugin(item))
             continue;
         c->plugin = our_plugin(item);
-        c->result->ipmi = c->plugin == IPMI;
+        c->result->ipmi = c->plugin == IPMI || c->plugin == FUSED;
+        c->result->fused = c->plugin == FUSED;
         return;
     }
 }

@@ -180,7 +180,8 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
     const struct ours tables[OURS] = {
         [OURS_ENERGY] = {joule_config_options, config, "AcctGatherEnergyType",
                          names_plugin(g->energy_type, "joule_rapl") ||
-                             names_plugin(g->energy_type, "joule_ipmi")},
+                             names_plugin(g->energy_type, "joule_ipmi") ||
+                             names_plugin(g->energy_type, "joule_fused")},
         [OURS_PROFILE] = {joule_profile_options, &profile,
                           "AcctGatherProfileType",
                           names_plugin(g->profile_type, "joule_hdf5")},

@@ -82,7 +82,11 @@ static void judge(const struct joule_node *n, struct joule_findings *findings)
         joule_finding_add(findings, JOULE_WARNING, "board-gap", NULL, NULL,
                           "over %.0f s since the node's total began, %s",
                           (double)s->tally.gap_ns / 1e9,
-                          power ? "the power was not measured: the total is "
+                          n->is_fused
+                              ? "neither BMC nor counters were measured: the "
+                                "total is joined over that time, or lacks "
+                                "energy"
+                          : power ? "the power was not measured: the total is "
                                   "joined over that time, or lacks energy"
                                 : "counters may have wrapped unseen: the total "
                                   "may lack energy");
@@ -98,6 +102,9 @@ static int read_board(struct joule_node *n, int root_fd)
         return -1;
     rc = joule_board_read(board, &n->snapshot);
     errnum = errno;
+    n->is_fused = rc == 0 && joule_board_read_fused(board, &n->fused) == 0 &&
+                  n->fused.basis < JOULE_FUSED_BASES &&
+                  joule_fuse_check(&n->fused.fuse);
     joule_board_destroy(board);
     if (rc == 0)
         return 0;

@@ -21,6 +21,8 @@ struct joule_node {
     int64_t age_ns;
     uint64_t wraps, errors; /* of all counters together */
     struct joule_snapshot snapshot;
+    bool is_fused; /* there is a state beside it */
+    struct joule_fused_state fused;
 };
 
 /*

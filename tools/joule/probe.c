@@ -177,7 +177,8 @@ static void check_period(struct joule_probe *p)
         (double)ns / 1e9);
 }
 
-/* Where a BMC measures the node, the counters are worth a remark. */
+/* Where a BMC measures the node, the counters are worth a remark; or a warning,
+ * if both do. */
 static void glance_at_counters(struct joule_probe *p, int root_fd,
                                const struct joule_clock *clock)
 {
@@ -186,11 +187,16 @@ static void glance_at_counters(struct joule_probe *p, int root_fd,
     if (!scratch)
         return;
     joule_sensor_collect(&p->sensor, root_fd, clock,
-                         p->conf.config.rapl_total_kinds, GLANCE_NS, scratch);
-    for (size_t i = 0; i < scratch->count; i++)
-        joule_finding_add(&p->findings, JOULE_NOTE, scratch->list[i].id, NULL,
-                          NULL, "RAPL, which is not used: %s",
+                         p->conf.config.rapl_total_kinds,
+                         p->fused ? MEASURE_NS : GLANCE_NS, scratch);
+    for (size_t i = 0; i < scratch->count; i++) {
+        bool matters = p->fused && scratch->list[i].level > JOULE_NOTE;
+
+        joule_finding_add(&p->findings, matters ? JOULE_WARNING : JOULE_NOTE,
+                          scratch->list[i].id, NULL, NULL, "%s%s",
+                          p->fused ? "RAPL: " : "RAPL, which is not used: ",
                           scratch->list[i].text.text);
+    }
     free(scratch);
 }
 
@@ -226,12 +232,15 @@ static int probe_sensors(struct joule_probe *p,
     if (apply_settings(p, opt, &trust_reader, err) < 0)
         return -1;
     p->ipmi = opt->ipmi || p->conf.ipmi;
+    p->fused = !opt->ipmi && p->conf.fused;
     joule_node_collect(&p->node, root_fd, clock, opt->node, &p->findings);
     joule_sharecheck_ledger(&p->share, root_fd, p->node.name,
                             p->conf.config_known ? &p->conf.config : NULL,
                             &p->findings);
     if (p->ipmi) {
         glance_at_counters(p, root_fd, clock);
+        if (p->fused && p->sensor.opened)
+            check_period(p);
         return probe_bmc(p, opt, root_fd, named, trust_reader, clock, err);
     }
     joule_sensor_collect(

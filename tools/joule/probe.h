@@ -34,7 +34,8 @@ struct joule_probe_options {
 struct joule_probe {
     struct joule_access access;
     struct joule_sensor sensor;
-    bool ipmi; /* the node is, or would be, measured by its BMC */
+    bool ipmi;  /* the node is, or would be, measured by its BMC */
+    bool fused; /* and by its counters */
     struct joule_bmc bmc;
     struct joule_node node;
     struct joule_sharecheck share;

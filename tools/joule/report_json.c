@@ -144,6 +144,43 @@ static void put_board(struct joule_json *j, const struct joule_node *n)
     joule_json_close_object(j);
 }
 
+static void put_decimal(struct joule_json *j, const char *key, double value)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.3f", value);
+    joule_json_number(j, key, text);
+}
+
+static void put_fused(struct joule_json *j, const struct joule_node *n)
+{
+    static const char *const bases[JOULE_FUSED_BASES] = {
+        [JOULE_FUSED_NONE] = "none_ns",
+        [JOULE_FUSED_BMC] = "bmc_ns",
+        [JOULE_FUSED_RAPL] = "rapl_ns",
+        [JOULE_FUSED_BOTH] = "bmc_and_rapl_ns",
+    };
+    const struct joule_fused_state *s = &n->fused;
+    const struct joule_fuse *f = &s->fuse;
+
+    if (!n->present || !n->is_fused) {
+        joule_json_null(j, "fused");
+        return;
+    }
+    joule_json_object(j, "fused");
+    joule_json_string(j, "basis",
+                      joule_fused_basis_words((enum joule_fused_basis)s->basis));
+    for (int i = 0; i < JOULE_FUSED_BASES; i++)
+        joule_json_i64(j, bases[i], s->basis_ns[i]);
+    joule_json_bool(j, "learned", joule_fuse_learned(f));
+    joule_json_string(j, "lag", joule_fuse_learned(f) ? joule_fuse_words(f)
+                                                      : NULL);
+    put_decimal(j, "gain", f->gain);
+    put_decimal(j, "rest_w", f->rest_w);
+    put_decimal(j, "deviation_w", joule_fuse_deviation(f));
+    joule_json_close_object(j);
+}
+
 static void put_ledger(struct joule_json *j, const struct joule_sharecheck *s)
 {
     joule_json_object(j, "ledger");
@@ -222,6 +259,7 @@ void joule_probe_print_json(FILE *out, const struct joule_probe *p)
     else
         joule_json_null(&j, "bmc");
     put_board(&j, &p->node);
+    put_fused(&j, &p->node);
     put_ledger(&j, &p->share);
     put_conf(&j, p);
     put_findings(&j, &p->findings);

@@ -123,6 +123,45 @@ static void print_board(FILE *out, const struct joule_node *n)
     joule_report_row(out, "failed readings", "%" PRIu64, n->errors);
 }
 
+/* Of the time counted, how much stands on what. */
+static void print_bases(FILE *out, const struct joule_fused_state *s)
+{
+    fprintf(out, "  %-18s ", "total stands on");
+    for (int i = JOULE_FUSED_BASES - 1; i >= 0; i--) {
+        char time[32];
+
+        if (s->basis_ns[i] == 0 && i != JOULE_FUSED_BOTH)
+            continue;
+        joule_text_seconds((double)s->basis_ns[i] / 1e9, time, sizeof(time));
+        fprintf(out, "%s%s for %s", i < JOULE_FUSED_BOTH ? ", " : "",
+                joule_fused_basis_words((enum joule_fused_basis)i), time);
+    }
+    putc('\n', out);
+}
+
+static void print_fused(FILE *out, const struct joule_node *n)
+{
+    const struct joule_fused_state *s = &n->fused;
+    const struct joule_fuse *f = &s->fuse;
+
+    if (!n->present || !n->is_fused)
+        return;
+    fputs("\nBMC and RAPL together\n", out);
+    joule_report_row(out, "power now is that of", "%s",
+                     joule_fused_basis_words((enum joule_fused_basis)s->basis));
+    print_bases(out, s);
+    if (!joule_fuse_learned(f)) {
+        joule_report_row(out, "learned", "not yet: %.0f %%, with loads that "
+                         "change", 100 * joule_fuse_learned_part(f));
+        return;
+    }
+    joule_report_row(out, "lag of the BMC", "%s", joule_fuse_words(f));
+    joule_report_row(out, "node uses", "%.3f x RAPL %+.1f W", f->gain,
+                     f->rest_w);
+    joule_report_row(out, "BMC foretold to", "%.1f W (standard deviation)",
+                     joule_fuse_deviation(f));
+}
+
 static double joules(uint64_t uj)
 {
     return (double)uj / 1e6;
@@ -221,6 +260,7 @@ void joule_probe_print_text(FILE *out, const struct joule_probe *p)
         joule_report_bmc_text(out, &p->bmc, &p->conf.config);
     print_sensor(out, &p->sensor);
     print_board(out, &p->node);
+    print_fused(out, &p->node);
     print_ledger(out, p);
     print_conf(out, p);
     print_findings(out, &p->findings);
