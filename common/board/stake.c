@@ -28,6 +28,7 @@ struct joule_stake {
     struct joule_registration registration;
     uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t used_uj; /* that was read last */
+    int64_t fresh_ns; /* an extern step's: when it asked last */
 };
 
 /* The slot that this process has. */
@@ -152,6 +153,8 @@ int joule_stake_read(struct joule_stake *s, bool fresh,
     uj = is_extern ? row.job_uj : row.uj;
     mw = is_extern ? row.job_mw : row.mw;
     now_ns = joule_clock_mono_ns(s->clock);
+    if (fresh && is_extern)
+        s->fresh_ns = away ? now_ns : mono_ns;
     end_ns = s->registration.ended_ns ? s->registration.ended_ns : now_ns;
     if (away)
         uj += carried_uj(&row, mw, mono_ns, end_ns);
@@ -177,14 +180,19 @@ void joule_stake_report_cpu(struct joule_stake *s, uint64_t cpu_ns)
                                 cpu_ns);
 }
 
-void joule_stake_end(struct joule_stake *s)
+static void end_at(struct joule_stake *s, int64_t ns)
 {
     if (s->watches || s->registration.ended_ns)
         return;
-    s->registration.ended_ns = joule_clock_mono_ns(s->clock);
+    s->registration.ended_ns = ns;
     if (s->ledger)
         joule_ledger_end(s->ledger, s->slot, s->registration.owner,
                          s->registration.ended_ns);
+}
+
+void joule_stake_end(struct joule_stake *s)
+{
+    end_at(s, joule_clock_mono_ns(s->clock));
 }
 
 void joule_stake_destroy(struct joule_stake *s)
@@ -195,6 +203,9 @@ void joule_stake_destroy(struct joule_stake *s)
         return;
     if (s->ledger && !s->watches) {
         if (!s->registration.ended_ns) {
+            /* What Slurm has been told last is the job's figure. */
+            if (s->fresh_ns)
+                end_at(s, s->fresh_ns);
             joule_stake_end(s);
             joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS);
         }

@@ -61,7 +61,7 @@ static struct {
     struct joule_series *series;
     struct joule_stake *stake; /* in the ledger; NULL: not registered */
     struct joule_usage *usage; /* of the step; NULL: as above */
-    bool is_extern, had_child, said_unknown;
+    bool is_extern, said_unknown;
     bool step_begun; /* the first get_data: the tasks are about to run */
     uint64_t step_base_uj;
 } self = {.root_fd = -1};
@@ -389,18 +389,16 @@ static void report_cpu(void)
 static int read_share(struct joule_stake_reading *reading)
 {
     struct joule_error err;
-    bool alone = !joule_host_has_children();
-    bool over = self.step_begun && alone;
+    bool over = self.step_begun && !joule_host_has_children();
 
     if (!self.step_begun && self.account)
         joule_account_edge(self.account);
     self.step_begun = true;
-    self.had_child |= !alone;
     if (!self.stake)
         return -1;
     report_cpu();
-    /* The extern step of 26.05 never has a child. */
-    if (over && (self.had_child || !self.is_extern))
+    /* An extern step may go on: that of 26.05 never has a child. */
+    if (over && !self.is_extern)
         joule_stake_end(self.stake);
     if (joule_stake_read(self.stake, over, reading, &err) == 0)
         return 0;
