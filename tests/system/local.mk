@@ -6,6 +6,10 @@ tests_system_stamp_SOURCES = tests/system/stamp.c
 # Nothing to load but libc: a task starts in a fraction of a millisecond.
 tests_system_stamp_LDADD =
 
+check_PROGRAMS += tests/system/fusedboard
+tests_system_fusedboard_SOURCES = tests/system/fusedboard.c
+tests_system_fusedboard_LDADD = libjoule.la -lm
+
 if HAVE_SLURM
 check_PROGRAMS += tests/system/rpcping tests/system/spoil
 endif
@@ -39,6 +43,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_clock.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
+	tests/system/test_fused.sh \
 	tests/system/test_ledger.sh \
 	tests/system/test_ledger_series.sh \
 	tests/system/test_freqscore.sh \

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fusedboard NODE PART LAG - the board of a node whose slurmd has watched BMC and
+ * counters for 15 minutes of jobs before it was stopped: RAPL sees PART of the
+ * node's power, and the BMC shows it with a first-order lag of LAG seconds in
+ * steps of 4 W.  As root, with the files of the node's slurmd.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/board/board.h"
+#include "common/sampler/config.h"
+#include "common/sampler/fusion.h"
+#include "common/source/rapl.h"
+
+#define MINUTES 15
+
+static void watch(struct joule_fuse *fuse, double part, double lag_s)
+{
+    uint64_t seed = 1;
+    double node_w = 100, shown_w = node_w, until_s = 30;
+
+    for (int s = 0; s < MINUTES * 60; s++) {
+        if (s >= until_s) {
+            seed = seed * UINT64_C(6364136223846793005) +
+                   UINT64_C(1442695040888963407);
+            node_w = 80 + (double)(seed >> 40) / (1 << 24) * 250;
+            until_s = s + 10 + (double)((seed >> 20) % 60);
+        }
+        shown_w = lag_s > 0 ? node_w + (shown_w - node_w) * exp(-1 / lag_s)
+                            : node_w;
+        joule_fuse_rapl(fuse, part * node_w, JOULE_NS_PER_S);
+        joule_fuse_bmc(fuse, round(shown_w / 4) * 4);
+    }
+}
+
+static int publish(const char *node, double part, double lag_s)
+{
+    static struct joule_snapshot snapshot;
+    static struct joule_fused_state state;
+    struct joule_rapl_options opt;
+    struct joule_source *counters, *labels;
+    struct joule_board *board;
+    struct joule_config config;
+    struct joule_error err = {""};
+    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    joule_option_defaults(joule_config_options, &config);
+    opt = (struct joule_rapl_options){.total_kinds = config.rapl_total_kinds};
+    counters = joule_rapl_create(root_fd, &opt, &err);
+    labels = counters ? joule_fusion_labels_create(counters) : NULL;
+    board = labels ? joule_board_create(root_fd, node, &err) : NULL;
+    if (!board) {
+        fprintf(stderr, "fusedboard: %s\n", err.text);
+        return 1;
+    }
+    joule_fused_start(&state, counters->domains, counters->domain_count);
+    watch(&state.fuse, part, lag_s);
+    joule_tally_start(&snapshot.tally, labels->domains, labels->domain_count,
+                      0);
+    joule_board_publish_fused(board, &snapshot, &state);
+    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_fuse_words(&state.fuse),
+           state.fuse.gain, state.fuse.rest_w);
+    joule_board_destroy(board);
+    joule_source_destroy(labels);
+    joule_source_destroy(counters);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fputs("usage: fusedboard NODE PART LAG\n", stderr);
+        return 2;
+    }
+    return publish(argv[1], atof(argv[2]), atof(argv[3]));
+}
