@@ -4,6 +4,7 @@
  * each kind of BMC, and what goes wrong with them.
  */
 #include <check.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,56 @@ START_TEST(test_bmc_away)
     error = (n->fused_j - fused_j) / (n->node_j - node_j) - 1;
     printf("10 min without the BMC: off by %.2f %%\n", error * 100);
     ck_assert_double_le(fabs(error), 0.05);
+    free(n);
+}
+END_TEST
+
+/* Something is away for ten minutes.  The total never falls, and a minute after it is
+ * back each minute is right again. */
+static const struct {
+    const char *name;
+    bool bmc_away;
+    int rapl_error;
+} faults[] = {
+    { "the BMC", true, 0 },
+    { "a counter", false, EIO },
+    { "both", true, EIO },
+};
+
+START_TEST(test_recovery)
+{
+    struct fused_node *n = new_node(BMC_23);
+    int good = 0, minutes = 0;
+    double during_j, fused_j;
+
+    fused_node_run(n, 2 * HOUR);
+    n->bmc_away = faults[_i].bmc_away;
+    n->rapl_error = faults[_i].rapl_error;
+    during_j = n->node_j;
+    fused_j = n->fused_j;
+    for (int i = 0; i < 60; i++) {
+        double before_j = n->fused_j;
+
+        fused_node_run(n, 10);
+        ck_assert_double_ge(n->fused_j, before_j);
+    }
+    n->bmc_away = false;
+    n->rapl_error = 0;
+    fused_node_run(n, 5);
+    during_j = (n->fused_j - fused_j) / (n->node_j - during_j) - 1;
+    /* Five minutes in a row. */
+    for (; good < 5 && minutes < 120; minutes++) {
+        double node_j = n->node_j, error;
+
+        fused_j = n->fused_j;
+        fused_node_run(n, 60);
+        ck_assert_double_ge(n->fused_j, fused_j);
+        error = (n->fused_j - fused_j) / (n->node_j - node_j) - 1;
+        good = fabs(error) < 0.02 ? good + 1 : 0;
+    }
+    printf("%s away for 10 min: off by %.2f %%; minutes are right %d min later\n",
+           faults[_i].name, during_j * 100, minutes - good);
+    ck_assert_int_le(minutes - good, 20);
     free(n);
 }
 END_TEST
@@ -294,6 +345,8 @@ static Suite *fuse_suite(void)
     tcase_add_loop_test(tc, test_hours, 0, BMCS);
     tcase_add_test(tc, test_plain_at_first);
     tcase_add_test(tc, test_bmc_away);
+    tcase_add_loop_test(tc, test_recovery, 0,
+                        sizeof(faults) / sizeof(*faults));
     tcase_add_test(tc, test_firmware);
     tcase_add_test(tc, test_gap);
     tcase_add_test(tc, test_nonsense_is_ignored);
