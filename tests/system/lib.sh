@@ -274,11 +274,11 @@ measure_step() {
 
 # near_truth [PART] - whether the step last measured was charged PART of what the
 # wattmeters counted (default 1), for scripts that run beside busy ones: there a
-# step may last up to 0.5 s longer than its tasks.
+# step may last up to a second longer than its tasks.
 near_truth() {
     within "$STEP_J" $(awk -v j="$STEP_TRUE_J" -v part="${1:-1}" \
         -v from="$STEP_START_NS" -v to="$STEP_END_NS" 'BEGIN {
             printf "%.3f 1 %.3f\n", j * part,
-                   j * part / ((to - from) / 1e9) * 0.5
+                   j * part / ((to - from) / 1e9)
         }')
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Which part may include which.
 dist_check_SCRIPTS += tests/unit/layers.sh
+EXTRA_DIST += tests/unit/tsan.supp
 TESTS += tests/unit/layers.sh
 
 # What the manual and the examples say, against the tables of options; the
