@@ -50,7 +50,7 @@ check "the plugins want Slurm $release and no other" \
     <(of_package plugins --requires)
 check "and say so in their version" \
     grep -q "\.slurm${release//./\\.}" <(of_package plugins --qf '%{RELEASE}\n')
-check "four plugins" [ "$(of_package plugins -l | grep -c '\.so$')" = 4 ]
+check "five plugins" [ "$(of_package plugins -l | grep -c '\.so$')" = 5 ]
 check "nothing of Slurm's name" [ -z "$(of_package tools -l |
     grep -x -e /usr/bin/sh5util -e '.*/man1/sh5util\..*')" ]
 check "rpmlint has nothing to say of the packages" \
