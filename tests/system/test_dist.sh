@@ -50,7 +50,7 @@ check "make distcheck" distcheck
 check "its unit tests were run" grep -qE '^# PASS: +2$' \
     "$SCRATCH/distcheck.out"
 mkdir "$SCRATCH/root"
-check "make install of this build" [ "$(installs "$SCRATCH/root" | wc -l)" = 4 ]
+check "make install of this build" [ "$(installs "$SCRATCH/root" | wc -l)" = 5 ]
 check "all that is installed may be read" [ -z "$(find "$SCRATCH/root" \
     ! -type l ! -perm -o=r)" ]
 check "make uninstall" make -s -C "$JOULE_BUILD" uninstall \
