@@ -28,12 +28,12 @@ libjoule_la_SOURCES = \
 	common/board/board.c common/board/board.h \
 	common/board/columns.c common/board/columns.h \
 	common/board/follow.c common/board/follow.h \
+	common/sampler/bmc_open.c common/sampler/bmc_open.h \
 	common/sampler/config.c common/sampler/config.h \
 	common/sampler/config_ipmi.c \
 	common/sampler/child.c common/sampler/child.h \
 	common/sampler/fusion.c common/sampler/fusion.h \
 	common/sampler/reader.c common/sampler/reader.h \
-	common/sampler/reader_open.c common/sampler/reader_open.h \
 	common/sampler/sampler.c common/sampler/sampler.h \
 	common/sampler/watch.c common/sampler/watch.h \
 	common/store/config.c common/store/config.h

@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "common/meter/tally.h"
+#include "common/sampler/bmc_open.h"
 #include "common/sampler/fusion.h"
-#include "common/sampler/reader_open.h"
 #include "common/source/rapl.h"
 #include "plugins/slurm_abi/energy.h"
 #include "plugins/slurm_abi/slurm_abi.h"
@@ -48,7 +48,7 @@ sampler_open(int root_fd, const struct joule_config *config, const char *node,
     struct joule_error missing;
 
     opt.gap_ns = joule_power_gap_ns(opt.bmc_period_ns);
-    opt.bmc = joule_reader_open(root_fd, config, node, err);
+    opt.bmc = joule_bmc_open(root_fd, config, node, err);
     if (!opt.bmc)
         return NULL;
     opt.counters = open_counters(root_fd, config, &missing);

@@ -4,8 +4,8 @@
  * that its BMC measures.  The BMC is read by a process of its own, which the
  * sampler in slurmd starts; FreeIPMI is not in here.
  */
+#include "common/sampler/bmc_open.h"
 #include "common/sampler/reader.h"
-#include "common/sampler/reader_open.h"
 #include "plugins/slurm_abi/energy.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
@@ -37,7 +37,7 @@ ipmi_open(int root_fd, const struct joule_config *config, const char *node,
           enum joule_energy_role role, struct joule_error *err)
 {
     return role == JOULE_ENERGY_SAMPLER
-               ? joule_reader_open(root_fd, config, node, err)
+               ? joule_bmc_open(root_fd, config, node, err)
                : follower_open(config, err);
 }
 

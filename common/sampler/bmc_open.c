@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/sampler/reader_open.h"
+#include "common/sampler/bmc_open.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,10 +26,9 @@ static int check_reader(int root_fd, const char *program,
     return 0;
 }
 
-struct joule_source *joule_reader_open(int root_fd,
-                                       const struct joule_config *config,
-                                       const char *node,
-                                       struct joule_error *err)
+struct joule_source *joule_bmc_open(int root_fd,
+                                    const struct joule_config *config,
+                                    const char *node, struct joule_error *err)
 {
     struct joule_ipmi_config ipmi;
     struct joule_reader_options opt = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * reader_open.h - the BMC of a node as acct_gather.conf says, read by the
+ * bmc_open.h - the BMC of a node as acct_gather.conf says, read by the
  * installed reader process.
  */
-#ifndef JOULE_SAMPLER_READER_OPEN_H
-#define JOULE_SAMPLER_READER_OPEN_H
+#ifndef JOULE_SAMPLER_BMC_OPEN_H
+#define JOULE_SAMPLER_BMC_OPEN_H
 
 #include "common/sampler/config.h"
 #include "common/source/source.h"
@@ -12,9 +12,8 @@
 /* The source of reader.h for NodeName [node]; files below root_fd.  NULL with
  * errno and a sentence: of joule_ipmi_config_make and joule_reader_create, or
  * that JouleIPMIReader is a file that others than root could have put there. */
-struct joule_source *joule_reader_open(int root_fd,
-                                       const struct joule_config *config,
-                                       const char *node,
-                                       struct joule_error *err);
+struct joule_source *joule_bmc_open(int root_fd,
+                                    const struct joule_config *config,
+                                    const char *node, struct joule_error *err);
 
 #endif
