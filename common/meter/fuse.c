@@ -251,7 +251,8 @@ static void choose_rest(struct joule_fuse *f, double beyond, double s)
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++) {
         double miss = beyond - l->rest_w[j];
 
-        f->rest_miss_w2[j] = f->rest_miss_w2[j] * kept + (1 - kept) * miss * miss;
+        f->rest_miss_w2[j] =
+            f->rest_miss_w2[j] * kept + (1 - kept) * miss * miss;
     }
 }
 
@@ -365,10 +366,14 @@ static bool is_lag(const struct joule_fuse_lag *l)
     for (unsigned j = 0; j < JOULE_FUSE_RESTS; j++)
         if (!within(l->rest_w[j], -REST_MOST_W, REST_MOST_W))
             return false;
-    return within(l->lagged_w, 0, MOST_W) && within(l->known_s, 0, KNOWN_MOST_S) &&
-           within(l->mean_rapl_w, 0, MOST_W) && within(l->mean_bmc_w, 0, MOST_W) &&
-           within(l->var_rapl_w2s, 0, SUM_MOST) && within(l->var_bmc_w2s, 0, SUM_MOST) &&
-           within(l->cov_w2s, -SUM_MOST, SUM_MOST) && within(l->miss_w2, 0, SUM_MOST);
+    return within(l->lagged_w, 0, MOST_W) &&
+           within(l->known_s, 0, KNOWN_MOST_S) &&
+           within(l->mean_rapl_w, 0, MOST_W) &&
+           within(l->mean_bmc_w, 0, MOST_W) &&
+           within(l->var_rapl_w2s, 0, SUM_MOST) &&
+           within(l->var_bmc_w2s, 0, SUM_MOST) &&
+           within(l->cov_w2s, -SUM_MOST, SUM_MOST) &&
+           within(l->miss_w2, 0, SUM_MOST);
 }
 
 /* From now back: no later, no more, and no faster than any node. */

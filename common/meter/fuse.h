@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuse.h - the power of a whole node from two sources: a BMC, which measures all
- * of it but late, averaged and in steps, and RAPL, which measures a part of it
- * at once.
+ * fuse.h - the power of a whole node from two sources: a BMC, which measures
+ * all of it but late, averaged and in steps, and RAPL, which measures a part of
+ * it at once.
  *
  * The BMC's reading is taken for a picture of the node's power that some lag
  * has blurred.  RAPL's power is put through each of JOULE_FUSE_LAGS lags, and

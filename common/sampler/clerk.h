@@ -4,8 +4,9 @@
  * charged, shows users what is theirs, and answers those who ask for a sample.
  *
  * Counters are read in no time, alone or with a BMC beside them: who asks wakes
- * the sampler's thread.  A BMC alone may take seconds to answer: there a thread of the clerk's own charges, with
- * the last power carried on, while the sampler waits.
+ * the sampler's thread.  A BMC alone may take seconds to answer: there a thread
+ * of the clerk's own charges, with the last power carried on, while the sampler
+ * waits.
  *
  * Samples that are asked for: JOULE_SAMPLER_ASKED_AT_ONCE of them, then one in
  * JOULE_SAMPLER_ASKED_NS.

@@ -4,9 +4,9 @@
  * it is asked, and a BMC, which a thread of its own asks once a second, so that
  * nobody who asks this source ever waits for the BMC.
  *
- * Its domains are "Node" (in the total), "BMC", which is the BMC's reading as it
- * was, and one for each counter, in uJ.  What becomes of them is arithmetic of
- * common/meter/fused.h.
+ * Its domains are "Node" (in the total), "BMC", which is the BMC's reading as
+ * it was, and one for each counter, in uJ.  What becomes of them is arithmetic
+ * of common/meter/fused.h.
  */
 #ifndef JOULE_SAMPLER_FUSION_H
 #define JOULE_SAMPLER_FUSION_H
@@ -35,9 +35,9 @@ struct joule_fusion_options {
 struct joule_source *joule_fusion_create(const struct joule_fusion_options *opt,
                                          struct joule_error *err);
 
-/* One that has the domains only, for processes that follow the board; read_power
- * fails with ENOSYS.  [counters]: borrowed, NULL: none.  NULL with ENOMEM or
- * E2BIG. */
+/* One that has the domains only, for processes that follow the board;
+ * read_power fails with ENOSYS.  [counters]: borrowed, NULL: none.  NULL with
+ * ENOMEM or E2BIG. */
 struct joule_source *
 joule_fusion_labels_create(const struct joule_source *counters);
 

@@ -54,9 +54,10 @@ int64_t joule_sampler_period_ns(int64_t wrap_ns, int64_t asked_ns);
 /*
  * Open the board and start the thread (all signals blocked).  The first
  * sample of counters is published before this returns; power sources, which
- * may take seconds, are asked by the thread alone, at once.  NULL with errno and a sentence
- * on failure.  A board that another slurmd still writes (the old process of
- * a reconfigure) is no failure: the thread takes over when it is free.
+ * may take seconds, are asked by the thread alone, at once.  NULL with errno and
+ * a sentence on failure.  A board that another slurmd still writes (the old
+ * process of a reconfigure) is no failure: the thread takes over when it is
+ * free.
  */
 struct joule_sampler *
 joule_sampler_create(const struct joule_sampler_options *opt,
@@ -64,14 +65,15 @@ joule_sampler_create(const struct joule_sampler_options *opt,
 
 /* Stop the thread, publish a last sample of counters; returns within the time
  * of one reading.  Power sources are interrupted, for good: they can only be
- * destroyed then.  NULL is a no-op.  In a child of fork(2), where the thread is not,
- * only the memory is freed. */
+ * destroyed then.  NULL is a no-op.  In a child of fork(2), where the thread is
+ * not, only the memory is freed. */
 void joule_sampler_destroy(struct joule_sampler *sampler);
 
 /* The last snapshot, without a system call.  As joule_board_read; any
  * thread.  A power that is older than joule_power_gap_ns is unknown, also if
- * the thread waits for the BMC and cannot say so.  ECHILD: there is none or it is older than three periods, and the
- * thread is not in this process (fork): the caller makes a new sampler. */
+ * the thread waits for the BMC and cannot say so.  ECHILD: there is none or it
+ * is older than three periods, and the thread is not in this process (fork): the
+ * caller makes a new sampler. */
 int joule_sampler_read(struct joule_sampler *sampler,
                        struct joule_snapshot *ret_snapshot);
 

@@ -384,8 +384,8 @@ static void report_cpu(void)
         joule_stake_report_cpu(self.stake, ns);
 }
 
-/* With no child left, the step's last task has ended, and Slurm asks for the last
- * time. */
+/* With no child left, the step's last task has ended, and Slurm asks for the
+ * last time. */
 static int read_share(struct joule_stake_reading *reading)
 {
     struct joule_error err;

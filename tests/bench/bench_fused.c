@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What it costs to fuse a BMC and RAPL: one update of the bank of lags, and
- * slurmd's sampler once a second with both sources in one, beside the samplers of
- * either alone.  The sources are made up and cost nothing, so the figures are
- * those of the meters, threads, board and ledger.  Then how right it is: two days
- * of random jobs on a made-up node (tests/unit/fusednode.h).
+ * slurmd's sampler once a second with both sources in one, beside the samplers
+ * of either alone.  The sources are made up and cost nothing, so the figures are
+ * those of the meters, threads, board and ledger.  Then how right it is: two
+ * days of random jobs on a made-up node (tests/unit/fusednode.h).
  */
 #include <fcntl.h>
 #include <math.h>
@@ -130,7 +130,8 @@ static bool replay(void)
         snprintf(name, sizeof(name), "fused_error_mean_%d_s", fused_lengths[i]);
         good &= bench_print_row(
             name, "%", (struct bench_result){fused.mean, alone.mean},
-            most[i] > 0 ? BENCH_AT_MOST : BENCH_RATIO, most[i] > 0 ? most[i] : 1);
+            most[i] > 0 ? BENCH_AT_MOST : BENCH_RATIO,
+            most[i] > 0 ? most[i] : 1);
         snprintf(name, sizeof(name), "fused_error_p95_%d_s", fused_lengths[i]);
         good &= bench_print_row(
             name, "%", (struct bench_result){fused.p95, alone.p95},

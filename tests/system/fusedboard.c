@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fusedboard NODE PART LAG - the board of a node whose slurmd has watched BMC and
- * counters for 15 minutes of jobs before it was stopped: RAPL sees PART of the
- * node's power, and the BMC shows it with a first-order lag of LAG seconds in
- * steps of 4 W.  As root, with the files of the node's slurmd.
+ * fusedboard NODE PART LAG - the board of a node whose slurmd has watched BMC
+ * and counters for 15 minutes of jobs before it was stopped: RAPL sees PART of
+ * the node's power, and the BMC shows it with a first-order lag of LAG seconds
+ * in steps of 4 W.  As root, with the files of the node's slurmd.
  */
 #include <errno.h>
 #include <fcntl.h>
