@@ -330,8 +330,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_MUST(joule_decoder_finish(&s.decoder, NULL) == 0);
     take_counters();
     FUZZ_MUST(s.depth == 0 && !s.in_table);
+    /* It may have to wait for a CPU, beside its own limit. */
     FUZZ_MUST(joule_clock_mono_ns(&joule_clock_system) - start_ns <
-              (SECONDS_MAX + 1) * JOULE_NS_PER_S);
+              (SECONDS_MAX + 20) * JOULE_NS_PER_S);
     close(s.fd);
     return 0;
 }

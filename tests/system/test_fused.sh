@@ -55,36 +55,48 @@ short() {
         within "$STEP_J" "$STEP_TRUE_J" "$percent" 1
 }
 
-# ---- clusters of their own, beside one another: all of them sleep ----
+# ---- clusters of their own, one after the other ----
 
 # For comparison.
 test_alone() {
+    up bmc-alone --energy acct_gather_energy/joule_ipmi --bmc "$BMC" \
+        --sim "--load square:100:300:50 ${NODE[*]}" --gather "$BMC_CONF
+EnergyIPMIPowerSensors=Node=3" || return
     wait_for 10 is_measured bmc-alone node1
     sleep 3
     measure_step bmc-alone user -- --sleep 30 && note <<< \
         "the BMC alone: a step of 30 s, $STEP_J J, wattmeter $STEP_TRUE_J J"
+    cluster down bmc-alone
 }
 
 test_four() {
+    up_fused fused4 square:100:300:50 --nodes 4 || { not_ok "four nodes"; return; }
     check "four nodes are watched" has_watched fused4 node1 node2 node3 node4
     short "four nodes" fused4 30 2 -N4
     short "four nodes" fused4 120 2 -N4
+    cluster down fused4
 }
 
 # All CPUs are all of the node; the step sleeps, so its energy is the job's.  That is
 # some tenths of a second longer.
 test_share() {
     local joule
+    up_fused fusedshare square:100:300:50 --contain --gather "$BMC_CONF
+EnergyIPMIPowerSensors=Node=3
+JouleAttribution=alloc" || { not_ok "a cluster with a ledger"; return; }
     check "the node is watched" has_watched fusedshare node1
     measure_step fusedshare user --exclusive -- --sleep 30 ||
         not_ok "a step of 30 s"
     joule=$(step_energy fusedshare "$STEP_JOB.extern")
     check "the ledger: a job of 30 s, $joule J, its step by the wattmeter $STEP_TRUE_J J" \
         within "$joule" "$STEP_TRUE_J" 3 30
+    cluster down fusedshare
 }
 
 test_series() {
     local file column
+    up_fused fusedseries square:100:300:10 --profile=$PROFILE ||
+        { not_ok "a cluster with profiles"; return; }
     check "the node is watched" has_watched fusedseries node1
     step fusedseries --profile=energy --acctg-freq=energy=1 sleep 12
     file=$(profile_dir fusedseries)/${JOB}_0_node1.h5
@@ -94,33 +106,28 @@ test_series() {
         check "the series has $column" grep -q "\"$column\"" "$SCRATCH/columns"
     done
     series_is_right "the series" fusedseries node1
+    cluster down fusedseries
 }
 
-up bmc-alone --energy acct_gather_energy/joule_ipmi --bmc "$BMC" \
-    --sim "--load square:100:300:50 ${NODE[*]}" --gather "$BMC_CONF
-EnergyIPMIPowerSensors=Node=3" || exit 1
-up_fused fused square:100:300:50 || exit 1
-up_fused fused4 square:100:300:50 --nodes 4 || exit 1
-up_fused fusedshare square:100:300:50 --contain --gather "$BMC_CONF
-EnergyIPMIPowerSensors=Node=3
-JouleAttribution=alloc" || exit 1
 OTHERS="alone four share"
 if [ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ] &&
     command -v h5dump > /dev/null; then
     # shellcheck source-path=SCRIPTDIR source=profile.sh
     . "$LIB/profile.sh"
-    up_fused fusedseries square:100:300:10 --profile=$PROFILE || exit 1
     OTHERS+=" series"
 else
     skip "a series of power" "there is no HDF5"
 fi
-for name in $OTHERS; do
-    {
-        TESTS_FAILED=0
+up_fused fused square:100:300:50 || exit 1
+# For the end of this script, whatever becomes of the other shell.
+CLUSTERS+=(bmc-alone fused4 fusedshare fusedseries)
+{
+    TESTS_FAILED=0
+    for name in $OTHERS; do
         "test_$name"
-        echo "failed $TESTS_FAILED"
-    } > "$SCRATCH/$name.out" 2>&1 &
-done
+    done
+    echo "failed $TESTS_FAILED"
+} > "$SCRATCH/others.out" 2>&1 &
 
 # ---- one node ----
 
@@ -203,8 +210,6 @@ check "slurmd has not waited for any of it" \
 cluster down fused
 
 wait
-for name in $OTHERS; do
-    grep -v '^failed ' "$SCRATCH/$name.out"
-    TESTS_FAILED=$((TESTS_FAILED + $(sed -n 's/^failed //p' "$SCRATCH/$name.out")))
-done
+grep -v '^failed ' "$SCRATCH/others.out"
+TESTS_FAILED=$((TESTS_FAILED + $(sed -n 's/^failed //p' "$SCRATCH/others.out")))
 finish
