@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: alone
 #
 # Steps in numbers: 10,000 of them leave nothing behind, who asks without end
 # costs slurmd little, and a sampler that does not answer delays a step by no
