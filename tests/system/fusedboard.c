@@ -71,11 +71,22 @@ static int publish(const char *node, double part, double lag_s)
     return 0;
 }
 
+static bool parse(const char *text, double most, double *ret)
+{
+    char *end;
+
+    *ret = strtod(text, &end);
+    return end != text && !*end && *ret >= 0 && *ret <= most;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
+    double part, lag_s;
+
+    if (argc != 4 || !parse(argv[2], 1, &part) ||
+        !parse(argv[3], 3600, &lag_s)) {
         fputs("usage: fusedboard NODE PART LAG\n", stderr);
         return 2;
     }
-    return publish(argv[1], atof(argv[2]), atof(argv[3]));
+    return publish(argv[1], part, lag_s);
 }
