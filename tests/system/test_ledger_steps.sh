@@ -149,7 +149,7 @@ begins_alone() {
     wait
     read -r seconds cpu < <(burnt a)
     check "a step that began while the sampler was stopped" charged \
-        "$(job_number a).0" "$(truth_j "$seconds" "$cpu")" "$(most_w)" "$(most_w)"
+        "$(job_number a).0" "$(step_truth_j "$cpu")" $((BUSY_W / 2)) $((BUSY_W / 2))
     check "its job" charged \
         "$(job_number a)" "$(truth_j "$seconds" "$cpu")" "$(most_w)" "$(most_w)"
 }
@@ -181,7 +181,7 @@ ends_alone() {
     wait_for 20 job_is_over a
     read -r seconds cpu < <(burnt a)
     check "the step that ended while slurmd was stopped" charged "$(job_number a).0" \
-        "$(truth_j "$seconds" "$cpu")" \
+        "$(step_truth_j "$cpu")" \
         "$(awk -v w="$(most_w)" -v ns=$((ended_ns - stopped_ns)) \
             'BEGIN { print w * (1 + ns / 1e9) }')" 10
     job_seconds=$(awk -v s="$seconds" -v ns=$(($(now_ns) - ended_ns)) \
