@@ -18,15 +18,11 @@ SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
 MAKENODE=$JOULE_BUILD/tests/unit/makenode
 NOSYNC=$JOULE_BUILD/tests/bench/.libs/shim_nosync.so
 RUNS=${BENCH_RUNS:-9}
-STATUS=0
 DIR=
 NAME=bench-${1:-}
 declare -A BEST # microseconds
-
-fail() {
-    echo "bench_profile_read: $*" >&2
-    exit 2
-}
+# shellcheck source-path=SCRIPTDIR source=rows.sh
+. "$TOP/tests/bench/rows.sh"
 
 cleanup() {
     "$CLUSTER" down "$NAME" > /dev/null 2>&1
@@ -42,20 +38,6 @@ timed() {
     "$@" > "$DIR/log" 2>&1 || { cat "$DIR/log" >&2; fail "$key failed"; }
     us=$((${EPOCHREALTIME/./} - start))
     [ "${BEST[$key]:-$us}" -lt $us ] || BEST[$key]=$us
-}
-
-# row NAME UNIT OURS PEER GOAL - GOAL: "<N", or "<=Nx" or ">=Nx" for the ratio
-row() {
-    awk -v name="$1" -v unit="$2" -v ours="$3" -v peer="$4" -v goal="$5" 'BEGIN {
-        limit = goal; gsub(/[<>=x]/, "", limit); limit += 0
-        value = peer == "" ? ours + 0 : ours / peer
-        pass = goal ~ /^>=/ ? value >= limit : goal ~ /^<=/ ? value <= limit \
-                                                            : value < limit
-        printf "%s,%s,%.5g,%s,%s,%s,%s\n", name, unit, ours,
-            peer == "" ? "" : sprintf("%.5g", peer),
-            peer == "" ? "" : sprintf("%.3f", value), goal,
-            pass ? "pass" : "miss"
-        exit !pass }' || STATUS=1
 }
 
 # rate COUNT KEY - millions a second; Slurm's time without that of getting there
@@ -210,7 +192,7 @@ chmod 755 "$DIR"
 mkdir -m 777 "$DIR/alice"
 "$CLUSTER" up "$NAME" --energy none --no-sim --profile > "$DIR/log" 2>&1 ||
     { cat "$DIR/log" >&2; fail "no cluster"; }
-echo "name,unit,ours,peer,ratio,goal,verdict"
+row_head
 nodes=256 rows=360000
 [ -z "${BENCH_SMALL:-}" ] || nodes=16 rows=3600
 if [ "${2:-wide}" = wide ]; then
@@ -222,4 +204,4 @@ if [ "${2:-deep}" = deep ]; then
     workload deep 64 $rows 100
     "$1" "64 x $rows" deep $((64 * rows))
 fi
-exit $STATUS
+exit "$STATUS"

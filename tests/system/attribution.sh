@@ -53,6 +53,44 @@ job_truth() {
         cluster jobtruth "$1" "$3" "$2" $SHARE_FLOOR $SHARE_CPUS
 }
 
+JOBS=() # of the last call of run_jobs
+
+# submit CLUSTER CPUS INTENSITY LOAD [OPTION...] - a job that is held; prints its
+# number.  LOAD is an option of stamp with its value.
+submit() {
+    local name=$1 cpus=$2 intensity=$3 load=$4 job
+    shift 4
+    job=$(cluster user "$name" sbatch --hold --parsable -c "$cpus" \
+        -o /dev/null "$@" --wrap "exec $STAMP $load /dev/null") || return 1
+    cluster sim "$name" node1 "intensity $job $intensity" > /dev/null
+    echo "$job"
+}
+
+# run_jobs CLUSTER "START CPUS INTENSITY LOAD-OPTION LOAD [OPTION]"... - in the
+# order of their starts (seconds), until the last one is accounted for; 1 if one
+# cannot be submitted or does not end
+run_jobs() {
+    local name=$1 spec start cpus intensity option load more at=0 i=0
+    shift
+    JOBS=()
+    for spec; do
+        read -r start cpus intensity option load more <<< "$spec"
+        # shellcheck disable=SC2086
+        JOBS+=("$(submit "$name" "$cpus" "$intensity" "$option $load" $more)") ||
+            return 1
+    done
+    for spec; do
+        read -r start _ <<< "$spec"
+        sleep $((start - at))
+        at=$start
+        cluster run "$name" scontrol release "${JOBS[i]}"
+        i=$((i + 1))
+    done
+    for i in "${JOBS[@]}"; do
+        wait_for 90 step_ended "$name" "$i" || return 1
+    done
+}
+
 # of KEY - its value in lines KEY=VALUE KEY=VALUE ... on stdin, the first
 of() {
     tr ' ' '\n' | sed -n "s/^$1=//p" | head -n 1
@@ -69,26 +107,44 @@ ledger_of() {
     cluster run --timeout 20 "$1" "$LEDGERDUMP" --fresh "${2:-node1}"
 }
 
+# read_ledger CLUSTER NODE FILE - a sample of this moment into FILE.  Sets
+#   LEDGER_TOTALS      its line of totals
+#   LEDGER_CHARGED_UJ  what it has charged to anybody since it was begun
+#   LEDGER_REST_UJ     what of that is nobody's: unallocated, or the system's
+#   LEDGER_TRUE_UJ     what the wattmeter counted in that time
+# shellcheck disable=SC2034  # for the tests
+read_ledger() {
+    ledger_of "$1" "$2" > "$3" 2>&1
+    LEDGER_TOTALS=$(sed -n 's/^totals //p' "$3")
+    [ -n "$LEDGER_TOTALS" ] || return 1
+    LEDGER_CHARGED_UJ=$(of charged_uj <<< "$LEDGER_TOTALS")
+    LEDGER_REST_UJ=$(($(of unallocated_uj <<< "$LEDGER_TOTALS") +
+        $(of system_uj <<< "$LEDGER_TOTALS")))
+    LEDGER_TRUE_UJ=$(cluster energy "$1" "$(of begun_ns <<< "$LEDGER_TOTALS")" \
+        "$(of mono_ns <<< "$LEDGER_TOTALS")" "$2")
+}
+
 # check_ledger NAME CLUSTER NODE [JOULES] - what is in the ledger adds up; it is
 # what the wattmeter counted; and so are JOULES, all jobs of the node by sacct,
 # together with the ledger's rest.
 check_ledger() {
-    local totals rest watt file=$SCRATCH/$2.$3.ledger
-    ledger_of "$2" "$3" > "$file" 2>&1
+    local file=$SCRATCH/$2.$3.ledger true
+    # Not by check, which would keep what it sets.
+    read_ledger "$2" "$3" "$file" || {
+        not_ok "$1: there are a ledger and a wattmeter" "$(cat "$file")"
+        return
+    }
     check "$1: the ledger adds up" grep -q ' identity=yes$' "$file"
-    totals=$(sed -n 's/^totals //p' "$file")
     check "$1: no fault, no CPU time that is unknown or went back" \
-        [ "$(of faults <<< "$totals") $(of unknown <<< "$totals")\
- $(of backwards <<< "$totals") $(of refused <<< "$totals")" = "0 0 0 0" ]
-    watt=$(cluster energy "$2" "$(of begun_ns <<< "$totals")" \
-        "$(of mono_ns <<< "$totals")" "$3")
+        [ "$(of faults <<< "$LEDGER_TOTALS") $(of unknown <<< "$LEDGER_TOTALS")\
+ $(of backwards <<< "$LEDGER_TOTALS") $(of refused <<< "$LEDGER_TOTALS")" = "0 0 0 0" ]
+    true=$(joules "$LEDGER_TRUE_UJ")
     check "$1: the ledger is what the wattmeter counted" within \
-        "$(joules "$(of charged_uj <<< "$totals")")" "$(joules "$watt")" 0.1
+        "$(joules "$LEDGER_CHARGED_UJ")" "$true" 0.1
     [ $# -gt 3 ] || return 0
-    rest=$(($(of unallocated_uj <<< "$totals") + $(of system_uj <<< "$totals")))
     note <<< "$1: jobs $4 J by sacct, unallocated\
- $(joules "$(of unallocated_uj <<< "$totals")") J, system\
- $(joules "$(of system_uj <<< "$totals")") J, wattmeter $(joules "$watt") J"
+ $(joules "$(of unallocated_uj <<< "$LEDGER_TOTALS")") J, system\
+ $(joules "$(of system_uj <<< "$LEDGER_TOTALS")") J, wattmeter $true J"
     check "$1: sacct's jobs and the ledger's rest are the wattmeter" within \
-        "$(joules $(($4 * 1000000 + rest)))" "$(joules "$watt")" 0.1
+        "$(joules $(($4 * 1000000 + LEDGER_REST_UJ)))" "$true" 0.1
 }

@@ -5,4 +5,4 @@ dist_check_SCRIPTS += \
 	tests/system/test_cpufreq_kill.sh \
 	tests/system/test_cpuset.sh \
 	tests/system/test_sweep.sh
-EXTRA_DIST += tests/system/cpufreq.sh
+EXTRA_DIST += tests/system/cpufreq.sh tests/system/sweep.sh

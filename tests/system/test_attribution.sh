@@ -16,41 +16,6 @@
 
 PERCENT=2
 declare -A SUM=() # J of all jobs of a cluster, by sacct
-JOBS=()           # of the last call of run_jobs
-
-# submit CLUSTER CPUS INTENSITY LOAD [OPTION...] - a job that is held; prints its
-# number.  LOAD is an option of stamp with its value.
-submit() {
-    local name=$1 cpus=$2 intensity=$3 load=$4 job
-    shift 4
-    job=$(cluster user "$name" sbatch --hold --parsable -c "$cpus" \
-        -o /dev/null "$@" --wrap "exec $STAMP $load /dev/null") || return 1
-    cluster sim "$name" node1 "intensity $job $intensity" > /dev/null
-    echo "$job"
-}
-
-# run_jobs CLUSTER "START CPUS INTENSITY LOAD-OPTION LOAD [OPTION]"... - in the
-# order of their starts (seconds), until the last one is accounted for
-run_jobs() {
-    local name=$1 spec start cpus intensity option load more at=0 i=0
-    shift
-    JOBS=()
-    for spec; do
-        read -r start cpus intensity option load more <<< "$spec"
-        # shellcheck disable=SC2086
-        JOBS+=("$(submit "$name" "$cpus" "$intensity" "$option $load" $more)")
-    done
-    for spec; do
-        read -r start _ <<< "$spec"
-        sleep $((start - at))
-        at=$start
-        cluster run "$name" scontrol release "${JOBS[i]}"
-        i=$((i + 1))
-    done
-    for i in "${JOBS[@]}"; do
-        wait_for 90 step_ended "$name" "$i"
-    done
-}
 
 # check_jobs NAME CLUSTER HOW [WHAT...] - the jobs of run_jobs against the truth;
 # WHAT of it: policy (default), physical

@@ -7,11 +7,8 @@
 # joule_rapl, read with sacct.  A step is some milliseconds longer than its task,
 # and on a busy machine many: that is allowed for.
 #
-# The node draws FLOOR watts, a busy CPU BUSY more at the highest frequency and
-# by the cube of it below.  Work of which the fraction M waits for memory takes
-# T = (1 - M) / r + M seconds, at r of the highest frequency, and FLOOR x T +
-# BUSY x r^3 x T joules.  Work that is all CPU takes least at
-# r = (FLOOR / 2 BUSY)^(1/3) = 0.635, 1.9 GHz: 2.0 GHz is the nearest one here.
+# Work that is all CPU takes least at r = (FLOOR / 2 BUSY)^(1/3) = 0.635, 1.9 GHz:
+# 2.0 GHz is the nearest one here.
 #
 # shellcheck disable=SC2317  # functions are called through check
 set -u
@@ -19,68 +16,30 @@ set -u
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=cpufreq.sh
 . "$LIB/cpufreq.sh"
+# shellcheck source-path=SCRIPTDIR source=sweep.sh
+. "$LIB/sweep.sh"
 
 FREQ=r-sweep
-FREQLOAD=$JOULE_BUILD/tests/sim/freqload
 KHZ="1200000 1500000 2000000 2600000 3000000"
 HIGHEST=3000000
-FLOOR=100 BUSY=195.3125 # 100 W at nodesim's 2.4 GHz
+FLOOR=100 BUSY=195.3125
 WORK=2                  # seconds at the highest frequency
-
-# one_row MEMORY KHZ - kHz, mean kHz, CPU seconds, elapsed s, sacct J, true J
-one_row() {
-    measure_step $FREQ run -n1 --cpu-freq="$2" -- sh -c \
-        "'$FREQLOAD' --ref-khz $HIGHEST $WORK $1 > '$SCRATCH/load'" || return 1
-    awk -v khz="$2" -v ns=$((STEP_END_NS - STEP_START_NS)) -v j="$STEP_J" \
-        -v true_j="$STEP_TRUE_J" '
-        { printf "%d %d %.3f %.3f %s %s\n", khz, $2, $1, ns / 1e9, j, true_j }' \
-        "$SCRATCH/load"
-}
-
-# table MEMORY < ROWS - with what the model says; a line of a row whose columns
-# do not follow it begins with "off".  A machine with other things to do keeps
-# the work waiting, at the floor: that part is told from the rest.
-table() {
-    awk -v memory="$1" -v floor=$FLOOR -v busy=$BUSY -v work=$WORK \
-        -v highest=$HIGHEST '
-        function far(a, b, by, least) {
-            by *= b
-            if (by < least) by = least
-            return a > b + by || a < b - by
-        }
-        BEGIN { print "kHz mean_kHz CPU_s elapsed_s sacct_J true_J " \
-            "working_J model_s model_J" }
-        { r = $1 / highest; time = work * ((1 - memory) / r + memory)
-          model = time * (floor + busy * r ^ 3)
-          working = $5 - floor * ($4 - $3)
-          bad = NF != 6 || $2 != $1 || far($3, time, 0.02) ||
-              far($5, $6, 0.02, floor / 20) || far(working, model, 0.02, floor / 20) ||
-              (NR > 1 && $3 >= before)
-          before = $3
-          printf "%s%s %s %s %s %s %s %.1f %.3f %.1f\n", bad ? "off " : "",
-              $1, $2, $3, $4, $5, $6, working, time, model }'
-}
 
 follows_model() { # TABLE
     [ "$(wc -l < "$1")" = 6 ] && ! grep -q ^off "$1"
-}
-
-least() { # COLUMN TABLE - the frequency where it is least
-    sed 's/^off //' "$2" | sort -g -k "$1,$1" |
-        awk '$1 ~ /^[0-9]+$/ { print $1; exit }'
 }
 
 # sweep NAME MEMORY KHZ-OF-THE-MINIMUM
 sweep() {
     local name=$1 memory=$2 wanted=$3 khz out=$SCRATCH/table
     for khz in $KHZ; do
-        one_row "$memory" "$khz" || echo "$khz"
+        sweep_row $FREQ "$memory" "$khz" || echo "$khz"
     done > "$SCRATCH/rows"
-    table "$memory" < "$SCRATCH/rows" > "$out"
+    sweep_table "$memory" < "$SCRATCH/rows" > "$out"
     note < "$out"
     check "$name: time falls, and both follow the model" follows_model "$out"
-    check "$name: the model's minimum" test "$(least 9 "$out")" = "$wanted"
-    check "$name: sacct's minimum" test "$(least 7 "$out")" = "$wanted"
+    check "$name: the model's minimum" test "$(sweep_least 9 "$out")" = "$wanted"
+    check "$name: sacct's minimum" test "$(sweep_least 7 "$out")" = "$wanted"
     check "$name: everything is as before" freq_clean
 }
 
@@ -132,12 +91,11 @@ achieved() {
     note < "$out"
 }
 
-up $FREQ --profile=acct_gather_profile/joule_hdf5 --sim "--load const:$FLOOR --busy 100 --freq-ref 2.4 --cgroup %c" \
-    --cpufreq "--governor ondemand --load 30 --table ${KHZ// /,}" || exit 1
-if [ ! -e "$(cluster dir $FREQ)/cgroups" ]; then
+sweep_up $FREQ --profile=acct_gather_profile/joule_hdf5 || exit 1
+sweep_possible $FREQ || {
     skip "the sweep" "there are no v1 cgroups to measure CPU time"
     finish
-fi
+}
 check "slurmd with the plugin" freq_options ""
 FREQ_BOOT=$(freq_dump)
 sweep "work of the CPU" 0 2000000
