@@ -16,6 +16,7 @@ PACKAGES="
     openipmi libopenipmi-dev
     freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
     qemu-system-x86 busybox-static acpica-tools
+    gnuplot-nox
     build-essential debhelper lintian rpm rpmlint util-linux-extra"
 
 # Keeps daemons from being started as their packages are installed; removed by

@@ -14,6 +14,9 @@
 # at the node's floor: the frequency of least energy is found without that part
 # (working_j).
 #
+# The node is nodesim's usual one, a server whose DRAM counts in steps of 15.3 uJ;
+# Slurm's plugin takes them for those of the packages, 61 uJ.
+#
 # The floor is so that work of the CPU takes least at 2/3 of the highest
 # frequency; with its memory's part the other takes least at 8/15 of it.
 #

@@ -35,7 +35,7 @@ row() {
             exit 2
         value += 0
         pass = goal ~ /^>=/ ? value >= limit : goal ~ /^<=/ ? value <= limit :
-               goal ~ /^</ ? value < limit : sprintf("%.6f", value) == limit
+               goal ~ /^</ ? value < limit : sprintf("%.6f", value) + 0 == limit
         printf "%s,%s,%.5g,%s,%s,%s,%s\n", name, unit, ours,
             peer == "" ? "" : sprintf("%.5g", peer),
             ratio == "" ? "" : sprintf("%.3f", ratio), goal,

@@ -60,6 +60,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
+	tests/system/test_plot.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
 	tests/system/test_sampling.sh \

@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: idle
+#
+# tests/bench/plot on small tables that are made up: every drawing is there, whole
+# and well-formed; columns are found by their names; and what is wrong with a table
+# is one sentence about that one, while the others are drawn.
+#
+# shellcheck disable=SC2317  # functions are called through check
+set -u
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+PLOT=$TOP/tests/bench/plot
+CSV=$SCRATCH/csv OUT=$SCRATCH/svg
+DRAWINGS="attribution files overhead precision soak tradeoff"
+
+# Lines of stdin as a table; "#" stands before what it is.
+table() {
+    { echo "# made up for a test"; cat; } > "$CSV/$1.csv"
+}
+
+tables() {
+    rm -rf "$CSV" && mkdir "$CSV"
+    table overhead << 'END'
+mode,load,source,process,cpu_ms_per_s,start_cpu_ms,rss_kib
+NO_JOBACCT,linpack,none,slurmd,0.05,1,9000
+NO_JOBACCT,linpack,none,slurmstepd,0.1,1,9000
+RAPL_1s,linpack,joule,slurmd,0.3,1,9100
+RAPL_1s,linpack,joule,slurmstepd,0.2,1,9100
+RAPL_1s,linpack,slurm,slurmd,0.6,1,9100
+RAPL_1s,linpack,slurm,slurmstepd,0.7,1,9100
+END
+    table precision << 'END'
+class,frequency_ghz,source,bmc_settle_s,seconds,true_j,measured_j,error_pct,paper_error_pct
+long,2.301,ipmi,70,2640,1000,1003,0.3,0.35
+long,2.301,fused,70,2640,1000,1000.2,0.02,0.35
+long,2.301,rapl,,2640,1000,1000,0.001,0.35
+long,2.3,ipmi,70,2640,1000,998,-0.2,0.13
+long,2.3,fused,70,2640,1000,1000.1,0.01,0.13
+long,2.3,rapl,,2640,1000,1000,0,0.13
+short,2.3,ipmi,70,120,100,92,-8,12.49
+short,2.3,ipmi,23,120,100,96,-4,12.49
+short,2.3,fused,70,120,100,99.8,-0.2,12.49
+short,1.2,rapl,,120,100,100,0.01,6.02
+END
+    table tradeoff << 'END'
+load,khz,elapsed_s,sacct_j,true_j,model_s,model_j,source
+cpu,1200000,2.51,278,277.9,2.5,277,joule
+cpu,1200000,2.51,279,277.9,2.5,277,slurm
+cpu,3000000,1.01,270,269.8,1,268.8,joule
+cpu,3000000,1.01,271,269.8,1,268.8,slurm
+memory,1200000,1.68,187,186.9,1.675,185.6,joule
+memory,3000000,1.01,270,269.8,1,268.8,joule
+END
+    table attribution << 'END'
+jobs,job,source,cpus,true_j,measured_j,error_pct
+1,1,joule,8,1000,1001,0.1
+1,1,slurm,8,1000,1000,0
+2,1,joule,4,500,498,-0.4
+2,2,joule,4,300,301,0.333
+2,1,slurm,4,500,800,60
+2,2,slurm,4,300,800,166.667
+END
+    table files-growth << 'END'
+series,x,x_unit,y,y_unit,source
+file,10,samples,4000,bytes,joule
+file,1000,samples,13000,bytes,joule
+file,10,samples,4000,bytes,slurm
+file,1000,samples,67000,bytes,slurm
+END
+    table soak << 'END'
+second,slurmctld_rss_kib,slurmd_node1_rss_kib,slurmd_node1_fds,slurmd_node2_rss_kib
+0,14000,9000,16,9100
+60,14100,9010,16,9110
+120,14100,9010,16,9110
+END
+}
+
+# plot STATUS LINES-ON-STDERR - the exit status, and how many sentences there are
+plot() {
+    local status
+    rm -rf "$OUT"
+    "$PLOT" "$CSV" "$OUT" > "$SCRATCH/stdout" 2> "$SCRATCH/stderr"
+    status=$?
+    cat "$SCRATCH/stdout" "$SCRATCH/stderr"
+    [ $status = "$1" ] && [ "$(wc -l < "$SCRATCH/stderr")" = "$2" ]
+}
+
+# drawn NAME... - these, and no others
+drawn() {
+    [ "$(cd "$OUT" && echo *.svg)" = "$(printf '%s.svg ' "$@" | sed 's/ $//')" ] ||
+        { ls "$OUT"; return 1; }
+}
+
+# well_formed NAME TEXT... - a drawing of the size of all, with these words in it
+well_formed() {
+    python3 - "$OUT/$1.svg" "${@:2}" << 'END'
+import sys
+import xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+assert root.tag == "{http://www.w3.org/2000/svg}svg", root.tag
+assert root.get("viewBox") == "0 0 720 450", root.get("viewBox")
+texts = ["".join(e.itertext()).strip() for e in root.iter("{http://www.w3.org/2000/svg}text")]
+for text in sys.argv[2:]:
+    assert text in texts, (text, texts)
+END
+}
+
+# spoilt NAME DRAWING 'WHAT PLOT SAYS' - of a table that the caller has spoilt
+spoilt() {
+    local name=$1 drawing=$2 says=$3 rest
+    rest=$(tr ' ' '\n' <<< "$DRAWINGS" | grep -vx "$drawing")
+    check "$name: one sentence" plot 1 1
+    check "$name: which" grep -qF "plot: $drawing.svg is not drawn: $says" \
+        "$SCRATCH/stderr"
+    # shellcheck disable=SC2086  # a list
+    check "$name: the others are drawn" drawn $rest
+    tables
+}
+
+command -v gnuplot > /dev/null || {
+    skip "plot" "gnuplot is not installed"
+    finish
+}
+tables
+check "all tables are drawn, without a word" plot 0 0
+# shellcheck disable=SC2086  # a list
+check "six drawings" drawn $DRAWINGS
+check "overhead" well_formed overhead "CPU time of slurmd and slurmstepd (ms per second)" \
+    RAPL_1s NO_JOBACCT slurm-joule "Slurm's own"
+check "precision" well_formed precision long short "error of a job's energy (%)" \
+    "frequency (GHz), turbo last" published joule_ipmi joule_fused
+check "tradeoff" well_formed tradeoff "energy (J)" "cpu: slurm-joule" \
+    "memory: slurm-joule" 1.2 3.0
+check "attribution" well_formed attribution "error of a job's energy (%)" \
+    "jobs at the same time on a node" "joule_rapl, worst" "Slurm's rapl, worst"
+check "files" well_formed files samples bytes "file: joule" "file: slurm"
+check "soak" well_formed soak "resident memory (MiB)" "time (min)" slurmctld slurmd
+
+mv "$OUT/attribution.svg" "$SCRATCH/before.svg"
+awk -F, -v OFS=, '
+    /^#/ { print; next }
+    { print $7, $3, $1, $2, lines++ ? 1 : "more" }' "$CSV/attribution.csv" \
+    > "$SCRATCH/turned"
+mv "$SCRATCH/turned" "$CSV/attribution.csv"
+check "columns in another order, and one more" plot 0 0
+check "are the same drawing" cmp "$SCRATCH/before.svg" "$OUT/attribution.svg"
+tables
+
+rm "$CSV/overhead.csv"
+spoilt "a table is missing" overhead "there is no $CSV/overhead.csv"
+: > "$CSV/soak.csv"
+spoilt "an empty table" soak "$CSV/soak.csv is empty"
+sed -i 3,\$d "$CSV/tradeoff.csv"
+spoilt "a head alone" tradeoff "$CSV/tradeoff.csv has no line but its head"
+sed -i s/frequency_ghz/frequency/ "$CSV/precision.csv"
+spoilt "a column is missing" precision "$CSV/precision.csv has no column frequency_ghz"
+sed -i s/_rss_kib/_rss/g "$CSV/soak.csv"
+spoilt "no column of memory" soak "$CSV/soak.csv has no column whose name ends in _rss_kib"
+echo "2,3,joule" >> "$CSV/attribution.csv"
+spoilt "a line that was cut off" attribution \
+    "$CSV/attribution.csv: line 9 has not as many fields as the head"
+sed -i '3,$s/bytes/-/; 3,$s/,[0-9]*,-/,unknown,-/' "$CSV/files-growth.csv"
+spoilt "no numbers" files "$CSV/files-growth.csv has no line with numbers above 0"
+
+# exits STATUS COMMAND...
+exits() {
+    local wanted=$1 status
+    shift
+    "$@" > "$SCRATCH/stdout" 2> "$SCRATCH/stderr"
+    status=$?
+    cat "$SCRATCH/stdout" "$SCRATCH/stderr"
+    [ $status = "$wanted" ]
+}
+
+check "one directory is a wrong call" exits 2 "$PLOT" "$CSV"
+check "no directory with tables" exits 2 "$PLOT" "$SCRATCH/nowhere" "$OUT"
+check "without gnuplot" exits 2 env PATH=/nonexistent "$PLOT" "$CSV" "$OUT"
+check "it is told" grep -qx \
+    "plot: gnuplot is not installed (Debian: gnuplot-nox)" "$SCRATCH/stderr"
+finish
