@@ -127,10 +127,10 @@ tables
 check "all tables are drawn, without a word" plot 0 0
 # shellcheck disable=SC2086  # a list
 check "six drawings" drawn $DRAWINGS
-check "overhead" well_formed overhead "CPU time of slurmd and slurmstepd (ms per second)" \
+check "overhead" well_formed overhead "CPU time of the daemons (ms per second)" \
     RAPL_1s NO_JOBACCT slurm-joule "Slurm's own"
 check "precision" well_formed precision long short "error of a job's energy (%)" \
-    "frequency (GHz), turbo last" published joule_ipmi joule_fused
+    "frequency (GHz), turbo last" published "joule_fused, BMC of 70 s"
 check "tradeoff" well_formed tradeoff "energy (J)" "cpu: slurm-joule" \
     "memory: slurm-joule" 1.2 3.0
 check "attribution" well_formed attribution "error of a job's energy (%)" \
@@ -156,6 +156,8 @@ sed -i 3,\$d "$CSV/tradeoff.csv"
 spoilt "a head alone" tradeoff "$CSV/tradeoff.csv has no line but its head"
 sed -i s/frequency_ghz/frequency/ "$CSV/precision.csv"
 spoilt "a column is missing" precision "$CSV/precision.csv has no column frequency_ghz"
+sed -i s/source/from/ "$CSV/overhead.csv"
+spoilt "a column by neither name" overhead "$CSV/overhead.csv has no column source or plugins"
 sed -i s/_rss_kib/_rss/g "$CSV/soak.csv"
 spoilt "no column of memory" soak "$CSV/soak.csv has no column whose name ends in _rss_kib"
 echo "2,3,joule" >> "$CSV/attribution.csv"
