@@ -131,8 +131,8 @@ check "overhead" well_formed overhead "CPU time of the daemons (ms per second)" 
     RAPL_1s NO_JOBACCT slurm-joule "Slurm's own"
 check "precision" well_formed precision long short "error of a job's energy (%)" \
     "frequency (GHz), turbo last" published "joule_fused, BMC of 70 s"
-check "tradeoff" well_formed tradeoff "energy (J)" "cpu: slurm-joule" \
-    "memory: slurm-joule" 1.2 3.0
+check "tradeoff" well_formed tradeoff "energy (J)" "cpu, joule" \
+    "memory, joule" 1.2 3.0
 check "attribution" well_formed attribution "error of a job's energy (%)" \
     "jobs at the same time on a node" "joule_rapl, worst" "Slurm's rapl, worst"
 check "files" well_formed files samples bytes "file: joule" "file: slurm"
