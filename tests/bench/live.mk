@@ -4,4 +4,5 @@ EXTRA_DIST += \
 	tests/bench/bench_attribution.sh \
 	tests/bench/bench_tradeoff.sh \
 	tests/bench/plot \
+	tests/bench/publish \
 	tests/bench/rows.sh

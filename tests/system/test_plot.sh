@@ -4,7 +4,8 @@
 #
 # tests/bench/plot on small tables that are made up: every drawing is there, whole
 # and well-formed; columns are found by their names; and what is wrong with a table
-# is one sentence about that one, while the others are drawn.
+# is one sentence about that one, while the others are drawn.  Then the page that
+# tests/bench/publish makes of them.
 #
 # shellcheck disable=SC2317  # functions are called through check
 set -u
@@ -84,7 +85,7 @@ plot() {
     "$PLOT" "$CSV" "$OUT" > "$SCRATCH/stdout" 2> "$SCRATCH/stderr"
     status=$?
     cat "$SCRATCH/stdout" "$SCRATCH/stderr"
-    [ $status = "$1" ] && [ "$(wc -l < "$SCRATCH/stderr")" = "$2" ]
+    [ "$status" = "$1" ] && [ "$(wc -l < "$SCRATCH/stderr")" = "$2" ]
 }
 
 # drawn NAME... - these, and no others
@@ -173,7 +174,7 @@ exits() {
     "$@" > "$SCRATCH/stdout" 2> "$SCRATCH/stderr"
     status=$?
     cat "$SCRATCH/stdout" "$SCRATCH/stderr"
-    [ $status = "$wanted" ]
+    [ "$status" = "$wanted" ]
 }
 
 check "one directory is a wrong call" exits 2 "$PLOT" "$CSV"
@@ -181,4 +182,62 @@ check "no directory with tables" exits 2 "$PLOT" "$SCRATCH/nowhere" "$OUT"
 check "without gnuplot" exits 2 env PATH=/nonexistent "$PLOT" "$CSV" "$OUT"
 check "it is told" grep -qx \
     "plot: gnuplot is not installed (Debian: gnuplot-nox)" "$SCRATCH/stderr"
+
+# ---- the page ----
+
+PUBLISH=$TOP/tests/bench/publish
+PAGE=$SCRATCH/doc/measurements.md
+mkdir "$SCRATCH/doc"
+cat > "$PAGE" << 'END'
+Before.
+<!-- table: missed -->
+old
+<!-- end -->
+Between.
+<!-- table: rows-fast -->
+<!-- end -->
+<!-- table: rows-none -->
+kept
+<!-- end -->
+END
+cat > "$CSV/rows-fast.csv" << 'END'
+name,unit,ours,peer,ratio,goal,verdict
+one call,us,1.5,3,0.500,<=1x,pass
+another,us,9,,,<5,miss
+END
+check "a table of the page is missing" exits 1 "$PUBLISH" "$CSV" "$SCRATCH/doc"
+check "it is told" grep -qx "tests/bench/publish: there is no rows-none.csv" \
+    "$SCRATCH/stderr"
+cat > "$SCRATCH/wanted" << 'END'
+Before.
+<!-- table: missed -->
+| benchmark | name | unit | ours | peer | ratio | goal | verdict |
+|---|--:|--:|--:|--:|--:|--:|--:|
+| fast | another | us | 9 |  |  | <5 | miss |
+<!-- end -->
+Between.
+<!-- table: rows-fast -->
+| name | unit | ours | peer | ratio | goal | verdict |
+|---|--:|--:|--:|--:|--:|--:|
+| one call | us | 1.5 | 3 | 0.500 | <=1x | pass |
+| another | us | 9 |  |  | <5 | miss |
+<!-- end -->
+<!-- table: rows-none -->
+kept
+<!-- end -->
+END
+check "its other tables are new" diff "$SCRATCH/wanted" "$PAGE"
+check "the tables lie beside the drawings" \
+    [ -s "$SCRATCH/doc/measurements/rows-fast.csv" -a \
+    -s "$SCRATCH/doc/measurements/tradeoff.svg" ]
+sed -i s/miss/pass/ "$CSV/rows-fast.csv"
+echo "name,unit" > "$CSV/rows-none.csv"
+check "everything is there" exits 0 "$PUBLISH" "$CSV" "$SCRATCH/doc"
+check "no goal is missed" grep -qx "None." "$PAGE"
+check "an old table is gone" eval "! grep -qx kept '$PAGE'"
+sed -i '$d' "$PAGE"
+cp "$PAGE" "$SCRATCH/before"
+check "a table without an end" exits 2 "$PUBLISH" "$CSV" "$SCRATCH/doc"
+check "leaves the page as it was" cmp "$SCRATCH/before" "$PAGE"
+check "no directory with rows" exits 2 "$PUBLISH" "$CSV/nowhere" "$SCRATCH/doc"
 finish
