@@ -43,12 +43,18 @@ specs() {
     done
 }
 
+# The extern step, whose energy it is, may be accounted for after the job.
+energy_known() { # CLUSTER JOB
+    [ -n "$(sacct_field "$1" "$2" ConsumedEnergyRaw)" ]
+}
+
 # job_row SOURCE I CPUS TRUTH - a line of the table
 job_row() {
     local source=$1 i=$2 job=${JOBS[$2]} joule true
     [ "$(sacct_field "$source" "$job" State)" = COMPLETED ] ||
         fail "job $job of $source: $(sacct_field "$source" "$job" State)"
-    joule=$(step_energy "$source" "$job")
+    wait_for 15 energy_known "$source" "$job"
+    joule=$(sacct_field "$source" "$job" ConsumedEnergyRaw)
     [[ $joule =~ ^[0-9]+$ ]] ||
         fail "job $job of $source: sacct knows no energy of it"
     true=$(grep "^$job " "$4" | of physical_uj)
