@@ -21,7 +21,14 @@ tests_bench_bench_ipmi_LDADD = libjoule.la $(IPMIMONITORING_LIBS) -lm
 # Takes no time that could be measured: a test as well.
 check_PROGRAMS += tests/bench/bench_replay
 TESTS += tests/bench/bench_replay
+replay_sources = tests/bench/replay.c tests/bench/replay.h \
+	tests/bench/georgiou.c tests/bench/georgiou.h \
+	tests/bench/handed.c tests/bench/handed.h \
+	tests/bench/bench.c tests/bench/bench.h \
+	tests/unit/fake.h tests/unit/tree.c tests/unit/tree.h
+replay_libs = tests/sim/bmcsim/libbmc.la libjoule.la -lm
 tests_bench_bench_replay_SOURCES = tests/bench/bench_replay.c \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_bench_replay_LDADD = tests/sim/bmcsim/libbmc.la libjoule.la -lm
+	$(replay_sources)
+tests_bench_bench_replay_CFLAGS = $(AM_CFLAGS)
+tests_bench_bench_replay_LDADD = $(replay_libs)
 EXTRA_DIST += tests/fixtures/georgiou2014-precision.csv

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/dice.h"
-
-#define STEP_S 0.1 /* of the simulation */
 #define PAST   (sizeof(((struct fused_node *)0)->past_w) / sizeof(double))
 
 const int fused_lengths[FUSED_LENGTHS] = { 10, 30, 120, 900, 2640 };
@@ -17,31 +14,15 @@ const struct joule_domain fused_domains[2] = {
     { JOULE_DOMAIN_PACKAGE, 1, 0, 1, { 15625, 10 }, 32, true, "package-1" },
 };
 
-/* In [0, most). */
-static double uniform(struct fused_node *n, double most)
-{
-    return (double)(dice64(&n->seed) >> 11) * 0x1p-53 * most;
-}
-
-static double normal(struct fused_node *n)
-{
-    double sum = -6;
-
-    for (int i = 0; i < 12; i++)
-        sum += uniform(n, 1);
-    return sum;
-}
-
 void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
                      uint64_t seed)
 {
     memset(n, 0, sizeof(*n));
     n->bmc = *bmc;
-    n->seed = seed;
+    node_load_init(&n->load, seed);
     joule_fused_start(&n->state, fused_domains, 2);
     n->noise_w = 1;
     n->length = -1;
-    n->job_w = 60;
     n->job_end_s = 60;
 }
 
@@ -61,56 +42,28 @@ static void count_job(struct fused_node *n)
 static void next_job(struct fused_node *n)
 {
     static const double up_to[FUSED_LENGTHS] = { 0.3, 0.6, 0.85, 0.97, 1 };
+    struct node_load *l = &n->load;
     bool ran = n->length >= 0;
     double kind;
 
     if (ran)
         count_job(n);
-    n->wave_w = n->accelerator_job_w = 0;
     n->length = -1;
-    if (ran && uniform(n, 1) < 0.5) { /* idle for a while */
-        n->job_w = 60 + uniform(n, 10);
-        n->job_end_s = n->s + 1 + uniform(n, 60);
+    if (ran && node_load_uniform(l, 1) < 0.5) { /* idle for a while */
+        node_load_rest(l, 60 + node_load_uniform(l, 10));
+        n->job_end_s = l->s + 1 + node_load_uniform(l, 60);
         return;
     }
-    kind = uniform(n, 1);
+    kind = node_load_uniform(l, 1);
     for (n->length = 0; kind >= up_to[n->length]; n->length++)
         ;
-    n->job_w = 80 + uniform(n, 250);
-    if (uniform(n, 1) < 0.4) {
-        n->wave_w = uniform(n, 60);
-        n->wave_s = 5 + uniform(n, 60);
-        n->phase_s = uniform(n, n->wave_s);
-    }
-    if (uniform(n, 1) < 0.7)
-        n->accelerator_job_w = uniform(n, n->accelerator_w);
-    n->begun_s = n->s;
-    n->job_end_s = n->s + fused_lengths[n->length];
+    node_load_vary(l);
+    n->begun_s = l->s;
+    n->job_end_s = l->s + fused_lengths[n->length];
     n->begun_j[0] = n->node_j;
     n->begun_j[1] = n->fused_j;
     n->begun_j[2] = n->bmc_j;
     n->begun_j[3] = n->rapl_j;
-}
-
-static void draw(struct fused_node *n)
-{
-    double load, part, w = n->job_w + normal(n);
-
-    if (n->wave_w > 0)
-        w += fmod(n->s + n->phase_s, n->wave_s) < n->wave_s / 2 ?
-                 n->wave_w / 2 : -n->wave_w / 2;
-    n->sockets_w = w > 40 ? w : 40;
-    if (n->s >= n->fan_s) {
-        n->fan_w = uniform(n, 25);
-        n->fan_s = n->s + 60 + uniform(n, 900);
-    }
-    n->accelerator_now_w +=
-        (n->accelerator_job_w - n->accelerator_now_w) * STEP_S / 1.5;
-    load = 1.06 * n->sockets_w + 70 + n->fan_w + 8 * sin(n->s / 3000) +
-           n->accelerator_now_w;
-    part = load / 800;
-    n->node_w = load / (0.93 - 0.10 * (part - 0.5) * (part - 0.5) -
-                        0.002 / (part + 0.05));
 }
 
 /* Mean of [count] steps that ended [age] steps ago, as far back as is known. */
@@ -130,22 +83,25 @@ static double past_mean(const struct fused_node *n, uint64_t count, uint64_t age
 /* What the BMC has to show. */
 static double image(struct fused_node *n)
 {
-    uint64_t age = (uint64_t)lround(n->bmc.delay_s / STEP_S);
+    uint64_t age = (uint64_t)lround(n->bmc.delay_s / NODE_LOAD_STEP_S);
+    uint64_t width = (uint64_t)lround(n->bmc.seconds / NODE_LOAD_STEP_S);
 
-    n->past_w[n->past++ % PAST] = n->node_w;
+    n->past_w[n->past++ % PAST] = n->load.node_w;
     switch (n->bmc.lag) {
     case FUSED_FIRST:
         if (n->past == 1)
-            n->lagged_w = n->node_w;
+            n->lagged_w = n->load.node_w;
         n->lagged_w +=
-            (n->node_w - n->lagged_w) * (1 - exp(-STEP_S / n->bmc.seconds));
+            (n->load.node_w - n->lagged_w) *
+            (1 - exp(-NODE_LOAD_STEP_S / n->bmc.seconds));
         return n->lagged_w;
     case FUSED_BOXCAR:
-        return past_mean(n, (uint64_t)lround(n->bmc.seconds / STEP_S), age);
+        return past_mean(n, width, age);
     case FUSED_HOLD:
-        if (n->s >= n->next_held_s) {
-            n->held_w = past_mean(n, 1, age) + n->noise_w * normal(n);
-            n->next_held_s = n->s + n->bmc.seconds;
+        if (n->load.s >= n->next_held_s) {
+            n->held_w = past_mean(n, 1, age) +
+                        n->noise_w * node_load_normal(&n->load);
+            n->next_held_s = n->load.s + n->bmc.seconds;
         }
         return n->held_w;
     case FUSED_NONE:
@@ -156,7 +112,7 @@ static double image(struct fused_node *n)
 
 int64_t fused_node_ns(const struct fused_node *n)
 {
-    return FUSED_BEGIN_NS + llround(n->s * 1e9);
+    return FUSED_BEGIN_NS + llround(n->load.s * 1e9);
 }
 
 struct joule_reading fused_node_counter(const struct fused_node *n, int i)
@@ -185,10 +141,10 @@ static void read_rapl(struct fused_node *n)
 
 static void read_bmc(struct fused_node *n, double shown_w)
 {
-    if (n->bmc_away || uniform(n, 1) < n->lost)
+    if (n->bmc_away || node_load_uniform(&n->load, 1) < n->lost)
         return;
     if (n->bmc.lag != FUSED_HOLD) /* that has its own already */
-        shown_w += n->noise_w * normal(n);
+        shown_w += n->noise_w * node_load_normal(&n->load);
     n->read_w = n->bmc.scale * shown_w;
     if (n->step_w > 0)
         n->read_w = round(n->read_w / n->step_w) * n->step_w;
@@ -201,28 +157,29 @@ static void read_bmc(struct fused_node *n, double shown_w)
 
 void fused_node_run(struct fused_node *n, double seconds)
 {
-    double end_s = n->s + seconds;
+    struct node_load *l = &n->load;
+    double end_s = l->s + seconds;
 
-    while (n->s < end_s) {
+    while (l->s < end_s) {
         double shown_w;
 
-        if (n->s >= n->job_end_s) {
+        if (l->s >= n->job_end_s) {
             read_rapl(n); /* a step's end is exact */
             next_job(n);
         }
-        draw(n);
+        node_load_draw(l);
         shown_w = image(n);
-        n->node_j += n->node_w * STEP_S;
-        n->rapl_j += n->sockets_w * STEP_S;
-        n->bmc_j += n->read_w * STEP_S;
-        n->s += STEP_S;
-        if (n->s >= n->next_bmc_s) {
+        n->node_j += l->node_w * NODE_LOAD_STEP_S;
+        n->rapl_j += l->sockets_w * NODE_LOAD_STEP_S;
+        n->bmc_j += n->read_w * NODE_LOAD_STEP_S;
+        l->s += NODE_LOAD_STEP_S;
+        if (l->s >= n->next_bmc_s) {
             read_bmc(n, shown_w);
-            n->next_bmc_s = n->s + 0.85 + uniform(n, 0.3);
+            n->next_bmc_s = l->s + 0.85 + node_load_uniform(l, 0.3);
         }
-        if (n->s >= n->next_tick_s) {
+        if (l->s >= n->next_tick_s) {
             read_rapl(n);
-            n->next_tick_s = n->s + 0.95 + uniform(n, 0.1);
+            n->next_tick_s = l->s + 0.95 + node_load_uniform(l, 0.1);
         }
     }
 }
@@ -231,9 +188,8 @@ void fused_node_rest(struct fused_node *n, double seconds)
 {
     read_rapl(n);
     n->length = -1;
-    n->wave_w = n->accelerator_job_w = 0;
-    n->job_w = 60;
-    n->job_end_s = n->s + seconds;
+    node_load_rest(&n->load, 60);
+    n->job_end_s = n->load.s + seconds;
     fused_node_run(n, seconds);
 }
 

@@ -4,11 +4,9 @@
  * with a clock of its own, and the energy of each job by each of them; the
  * fused figure is that of common/meter/fused.h.
  *
- * The node: sockets that jobs load, steadily or in waves; memory, fans that
- * step, a drift of the losses, perhaps an accelerator that RAPL does not see;
- * a power supply whose efficiency bends with its load.  RAPL is two counters of
- * 32 bits, read about once a second and when a job begins or ends; the BMC is
- * read about once a second, at other times.
+ * What the node draws is that of nodeload.h.  RAPL is two counters of 32 bits,
+ * read about once a second and when a job begins or ends; the BMC is read about
+ * once a second, at other times.
  */
 #ifndef JOULE_TESTS_FUSEDNODE_H
 #define JOULE_TESTS_FUSEDNODE_H
@@ -17,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/meter/fused.h"
+#include "tests/unit/nodeload.h"
 
 enum fused_lag { FUSED_NONE, FUSED_FIRST, FUSED_BOXCAR, FUSED_HOLD };
 
@@ -41,11 +40,10 @@ struct fused_node {
     struct fused_bmc bmc;
     double step_w;        /* of the BMC's reading */
     double noise_w;       /* of it, standard deviation */
-    double accelerator_w; /* most that one draws */
     double lost;          /* part of the readings that never come */
     bool bmc_away;        /* none comes */
     int rapl_error;       /* that the first counter answers with; 0: none */
-    uint64_t seed;
+    struct node_load load; /* of it the accelerator */
 
     /* the state of it */
     struct joule_fused_state state;
@@ -53,13 +51,11 @@ struct fused_node {
     struct joule_power power;             /* that has not been used yet */
     bool has_power;
     double next_bmc_s;
-    double s, node_w, sockets_w, accelerator_now_w;
     double node_j, fused_j, bmc_j, rapl_j;
     double bmc_w, read_w, next_tick_s;
     double past_w[1 << 11], lagged_w, held_w, next_held_s;
     uint64_t past;
-    double job_w, wave_w, wave_s, phase_s, job_end_s, begun_s, fan_w, fan_s;
-    double accelerator_job_w, begun_j[4];
+    double job_end_s, begun_s, begun_j[4];
     int length; /* of the job that runs; -1: none */
 
     double checked_from_s; /* jobs that begin earlier are not counted */

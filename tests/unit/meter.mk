@@ -22,12 +22,14 @@ tests_unit_test_counter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_counter_LDADD = libjoule.la $(CHECK_LIBS)
 
 tests_unit_test_fuse_SOURCES = tests/unit/test_fuse.c tests/unit/dice.h \
-	tests/unit/fusednode.c tests/unit/fusednode.h
+	tests/unit/fusednode.c tests/unit/fusednode.h \
+	tests/unit/nodeload.c tests/unit/nodeload.h
 tests_unit_test_fuse_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_fuse_LDADD = libjoule.la $(CHECK_LIBS) -lm
 
 tests_unit_test_fused_SOURCES = tests/unit/test_fused.c tests/unit/dice.h \
-	tests/unit/fusednode.c tests/unit/fusednode.h
+	tests/unit/fusednode.c tests/unit/fusednode.h \
+	tests/unit/nodeload.c tests/unit/nodeload.h
 tests_unit_test_fused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_fused_LDADD = libjoule.la $(CHECK_LIBS) -lm
 

@@ -61,7 +61,7 @@ static void show(struct fused_node *n, struct fused_summary fused[FUSED_LENGTHS]
                  struct fused_summary bmc[FUSED_LENGTHS])
 {
     printf("%-26s %2.0f W, accelerator %3.0f W: lag %s\n", n->bmc.name, n->step_w,
-           n->accelerator_w, joule_fuse_words(&n->state.fuse));
+           n->load.accelerator_w, joule_fuse_words(&n->state.fuse));
     for (int i = 0; i < FUSED_LENGTHS; i++) {
         struct fused_errors *e = &n->errors[i];
         struct fused_summary rapl = fused_summary(e->rapl, e->count);
@@ -83,8 +83,8 @@ static void check_no_worse(struct fused_node *n,
         ck_assert_msg(n->errors[i].count < 20 ||
                       fused[i].mean <= bmc[i].mean + 0.2,
                       "%s, accelerator %.0f W, %.0f W steps, %d s: %.2f %%, "
-                      "BMC %.2f %%", n->bmc.name, n->accelerator_w, n->step_w,
-                      fused_lengths[i], fused[i].mean, bmc[i].mean);
+                      "BMC %.2f %%", n->bmc.name, n->load.accelerator_w,
+                      n->step_w, fused_lengths[i], fused[i].mean, bmc[i].mean);
 }
 
 START_TEST(test_jobs)
@@ -94,13 +94,13 @@ START_TEST(test_jobs)
     struct fused_node *n = new_node(&bmcs[_i / 9]);
     struct fused_summary fused[FUSED_LENGTHS], bmc[FUSED_LENGTHS];
 
-    n->accelerator_w = accelerators_w[_i / 3 % 3];
+    n->load.accelerator_w = accelerators_w[_i / 3 % 3];
     n->step_w = steps_w[_i % 3];
     fused_node_run(n, hours * HOUR);
     show(n, fused, bmc);
     check_no_worse(n, fused, bmc);
     /* The lag that BMCs have been seen with. */
-    if (n->bmc.seconds == 23 && n->accelerator_w == 0 && n->step_w <= 4) {
+    if (n->bmc.seconds == 23 && n->load.accelerator_w == 0 && n->step_w <= 4) {
         ck_assert_double_le(fused[2].mean, 1);
         ck_assert_double_le(fused[2].p95, 2);
         ck_assert_double_le(fused[3].mean, 0.3);
@@ -209,18 +209,19 @@ START_TEST(test_firmware)
     fused_node_run(n, 2 * HOUR);
     before = joule_fuse_words(&n->state.fuse);
     n->bmc.seconds = 5;
-    since_s = n->s;
-    while (joule_fuse_words(&n->state.fuse) == before && n->s < since_s + 4 * HOUR)
+    since_s = n->load.s;
+    while (joule_fuse_words(&n->state.fuse) == before &&
+           n->load.s < since_s + 4 * HOUR)
         fused_node_run(n, 10);
     printf("from 23 s to 5 s: '%s' after %.0f s\n", joule_fuse_words(&n->state.fuse),
-           n->s - since_s);
-    ck_assert_double_le(n->s - since_s, 1.5 * HOUR);
+           n->load.s - since_s);
+    ck_assert_double_le(n->load.s - since_s, 1.5 * HOUR);
     while (strcmp(joule_fuse_words(&n->state.fuse), "first order, 5 s") != 0 &&
-           n->s < since_s + 4 * HOUR)
+           n->load.s < since_s + 4 * HOUR)
         fused_node_run(n, 10);
     printf("'%s' after %.0f s\n", joule_fuse_words(&n->state.fuse),
-           n->s - since_s);
-    ck_assert_double_le(n->s - since_s, 3 * HOUR);
+           n->load.s - since_s);
+    ck_assert_double_le(n->load.s - since_s, 3 * HOUR);
 
     /* The BMC's word is taken for the node's total, wrong or not. */
     n->bmc.scale = 1.1;

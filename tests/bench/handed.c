@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/bench/handed.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int read_power(struct joule_source *source, struct joule_power *out,
+                      struct joule_error *err)
+{
+    struct handed *h = (struct handed *)source;
+    bool is_given;
+
+    (void)err;
+    pthread_mutex_lock(&h->lock);
+    h->waiting = true;
+    pthread_cond_broadcast(&h->changed);
+    while (!h->full && !h->interrupted)
+        pthread_cond_wait(&h->changed, &h->lock);
+    is_given = h->full;
+    h->waiting = h->full = false;
+    *out = h->power;
+    pthread_mutex_unlock(&h->lock);
+    if (is_given)
+        return 0;
+    errno = ECANCELED;
+    return -1;
+}
+
+static void interrupt(struct joule_source *source)
+{
+    struct handed *h = (struct handed *)source;
+
+    pthread_mutex_lock(&h->lock);
+    h->interrupted = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static void destroy(struct joule_source *source)
+{
+    struct handed *h = (struct handed *)source;
+
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
+}
+
+static const struct joule_source_ops ops = {
+    .type = "handed",
+    .read_power = read_power,
+    .interrupt = interrupt,
+    .destroy = destroy,
+};
+
+void handed_init(struct handed *h)
+{
+    memset(h, 0, sizeof(*h));
+    h->domain = (struct joule_domain){
+        JOULE_DOMAIN_POWER, 0, 0, 0, {1, 0}, 64, true, "Node"};
+    h->source = (struct joule_source){&ops, &h->domain, 1, 0};
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->changed, NULL);
+}
+
+void handed_give(struct handed *h, const struct joule_power *power)
+{
+    pthread_mutex_lock(&h->lock);
+    h->power = *power;
+    h->full = true;
+    pthread_cond_broadcast(&h->changed);
+    while (h->full || !h->waiting)
+        pthread_cond_wait(&h->changed, &h->lock);
+    pthread_mutex_unlock(&h->lock);
+}
