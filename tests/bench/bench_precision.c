@@ -5,6 +5,7 @@
  * within a moment (replay.h).
  *
  *   bench_precision TABLE.csv OUT.csv
+ *   bench_precision TABLE.csv --job CLASS GHZ SETTLE_S [SECONDS]
  *
  * The power of a job is the table's (georgiou.h), of one of its 16 nodes; on
  * top of it come what fans, losses and the power supply do (nodeload.h), and a
@@ -15,6 +16,10 @@
  *
  * Rows: the worst or mean error over the frequencies, `peer` the paper's.
  * OUT.csv has all jobs.
+ *
+ * --job prints what to make of a job of the table where time passes: its seconds
+ * (or SECONDS), the watts of the node and of one at rest, what the BMC's lag and
+ * its reading may cost in %, and the error in the paper.
  */
 #include <math.h>
 #include <stdio.h>
@@ -250,6 +255,39 @@ static bool print_class(const struct georgiou_class *class, int settle,
     return good;
 }
 
+static double number(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end || !(value >= 0))
+        bench_die(text, "is not a number");
+    return value;
+}
+
+static void print_job(const struct georgiou_class *classes, const char *name,
+                      double ghz, double settle, const char *seconds_text)
+{
+    for (size_t c = 0; c < GEORGIOU_CLASSES; c++) {
+        for (size_t f = 0; f < GEORGIOU_FREQUENCIES; f++) {
+            const struct georgiou_job *job = &classes[c].job[f];
+            double seconds = seconds_text ? number(seconds_text) : job->seconds;
+
+            if (strcmp(classes[c].name, name) != 0 || fabs(job->ghz - ghz) > 1e-6)
+                continue;
+            printf("%.1f %.3f %.3f %.4f %.2f\n", seconds, job->node_w,
+                   GEORGIOU_IDLE_W,
+                   georgiou_lag_pct(job->node_w, GEORGIOU_IDLE_W, seconds,
+                                    settle) +
+                       georgiou_sampling_pct(job->node_w, GEORGIOU_IDLE_W,
+                                             seconds),
+                   job->error_pct);
+            return;
+        }
+    }
+    bench_die(name, "is not in the table with that frequency");
+}
+
 int main(int argc, char **argv)
 {
     static outcomes all[COUNT(settle_s)];
@@ -257,8 +295,14 @@ int main(int argc, char **argv)
     bool good = true;
     FILE *out;
 
+    if ((argc == 6 || argc == 7) && strcmp(argv[2], "--job") == 0) {
+        print_job(georgiou_load(argv[1]), argv[3], number(argv[4]),
+                  number(argv[5]), argv[6]);
+        return 0;
+    }
     if (argc != 3)
-        bench_die("usage", "bench_precision TABLE.csv OUT.csv");
+        bench_die("usage", "bench_precision TABLE.csv OUT.csv | "
+                           "--job CLASS GHZ SETTLE_S [SECONDS]");
     classes = georgiou_load(argv[1]);
     out = fopen(argv[2], "w");
     if (!out)

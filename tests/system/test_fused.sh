@@ -29,20 +29,6 @@ up_fused() {
 EnergyIPMIPowerSensors=Node=3" "$@"
 }
 
-# has_watched CLUSTER NODE... - as if its slurmd had watched jobs for a quarter of
-# an hour
-has_watched() {
-    local name=$1 node
-    shift
-    for node; do
-        cluster slurmd "$name" "$node" stop || return 1
-        cluster at "$name" "$node" \
-            "$JOULE_BUILD/tests/system/fusedboard" "$node" $PART $LAG | note
-        cluster slurmd "$name" "$node" start || return 1
-        wait_for 20 is_measured "$name" "$node" || return 1
-    done
-}
-
 # short NAME CLUSTER SECONDS PERCENT [SRUN-OPTION...]
 short() {
     local name=$1 cluster=$2 seconds=$3 percent=$4
@@ -71,7 +57,7 @@ EnergyIPMIPowerSensors=Node=3" || return
 
 test_four() {
     up_fused fused4 square:100:300:50 --nodes 4 || { not_ok "four nodes"; return; }
-    check "four nodes are watched" has_watched fused4 node1 node2 node3 node4
+    check "four nodes are watched" has_watched fused4 $PART $LAG node1 node2 node3 node4
     short "four nodes" fused4 30 2 -N4
     short "four nodes" fused4 120 2 -N4
     cluster down fused4
@@ -84,7 +70,7 @@ test_share() {
     up_fused fusedshare square:100:300:50 --contain --gather "$BMC_CONF
 EnergyIPMIPowerSensors=Node=3
 JouleAttribution=alloc" || { not_ok "a cluster with a ledger"; return; }
-    check "the node is watched" has_watched fusedshare node1
+    check "the node is watched" has_watched fusedshare $PART $LAG node1
     measure_step fusedshare user --exclusive -- --sleep 30 ||
         not_ok "a step of 30 s"
     joule=$(step_energy fusedshare "$STEP_JOB.extern")
@@ -97,7 +83,7 @@ test_series() {
     local file column
     up_fused fusedseries square:100:300:10 --profile=$PROFILE ||
         { not_ok "a cluster with profiles"; return; }
-    check "the node is watched" has_watched fusedseries node1
+    check "the node is watched" has_watched fusedseries $PART $LAG node1
     step fusedseries --profile=energy --acctg-freq=energy=1 sleep 12
     file=$(profile_dir fusedseries)/${JOB}_0_node1.h5
     wait_for 10 [ -e "$file" ]
@@ -131,7 +117,7 @@ CLUSTERS+=(bmc-alone fused4 fusedshare fusedseries)
 
 # ---- one node ----
 
-check "the node is watched" has_watched fused node1
+check "the node is watched" has_watched fused $PART $LAG node1
 check "slurmd says of what its power is" \
     bash -c '"$0" log fused node1 | grep -q "joule_fused: power of Node, BMC, package-0"' "$LIB/cluster"
 short "one node" fused 20 2
