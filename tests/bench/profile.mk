@@ -4,15 +4,18 @@ if HAVE_HDF5
 check_PROGRAMS += tests/bench/bench_profile
 endif
 endif
+profilehost_sources = tests/bench/profilehost.c tests/bench/profilehost.h \
+	tests/bench/longseries.c tests/bench/longseries.h \
+	tests/bench/bench.c tests/bench/bench.h
 tests_bench_bench_profile_SOURCES = tests/bench/bench_profile.c \
-	tests/bench/bench.c tests/bench/bench.h \
+	$(profilehost_sources) \
 	tests/bench/series.c tests/bench/series.h
 tests_bench_bench_profile_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 tests_bench_bench_profile_LDFLAGS = -rdynamic
 tests_bench_bench_profile_LDADD = libjoulestore.la libjoule.la -ldl -lm
 
 EXTRA_DIST += tests/bench/bench_profile_read.sh tests/bench/bench_merge \
-	tests/bench/bench_extract tests/bench/rows.sh
+	tests/bench/bench_extract tests/bench/rows.sh tests/bench/h5tools.sh
 
 # Built by who asks for it.  -rpath: to be a shared object although it is never
 # installed.
