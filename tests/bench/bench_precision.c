@@ -17,9 +17,9 @@
  * Rows: the worst or mean error over the frequencies, `peer` the paper's.
  * OUT.csv has all jobs.
  *
- * --job prints what to make of a job of the table where time passes: its seconds
- * (or SECONDS), the watts of the node and of one at rest, what the BMC's lag and
- * its reading may cost in %, and the error in the paper.
+ * --job prints what to make of a job of the table where time passes: its
+ * seconds (or SECONDS), the watts of the node and of one at rest, what the
+ * BMC's lag and its reading may cost in %, and the error in the paper.
  */
 #include <math.h>
 #include <stdio.h>
@@ -273,7 +273,8 @@ static void print_job(const struct georgiou_class *classes, const char *name,
             const struct georgiou_job *job = &classes[c].job[f];
             double seconds = seconds_text ? number(seconds_text) : job->seconds;
 
-            if (strcmp(classes[c].name, name) != 0 || fabs(job->ghz - ghz) > 1e-6)
+            if (strcmp(classes[c].name, name) != 0 ||
+                fabs(job->ghz - ghz) > 1e-6)
                 continue;
             printf("%.1f %.3f %.3f %.4f %.2f\n", seconds, job->node_w,
                    GEORGIOU_IDLE_W,
