@@ -117,14 +117,26 @@ slurm_can() {
     return 1
 }
 
-# slurm_takes COMMAND SIZE KEY RUN... - time it, twice if that is soon done
+# sh5util_us ARGUMENT... - Slurm's, as the user; prints the microseconds it took,
+# without those to get there
+sh5util_us() {
+    # shellcheck disable=SC2016  # it is the other shell's
+    "$CLUSTER" user --timeout 0 "$NAME" bash -c 'cd "$0" || exit 1
+        start=${EPOCHREALTIME/./}
+        sh5util "$@" > log 2>&1 || { cat log >&2; exit 1; }
+        echo $((${EPOCHREALTIME/./} - start))' "$DIR/alice" "$@"
+}
+
+# slurm_takes COMMAND SIZE ARGUMENT... - time it, twice if that is soon done
 slurm_takes() {
-    local command=$1 size=$2 key=$3 us
-    shift 3
-    timed "$key" "$@"
-    [ "${BEST[$key]}" -gt 3000000 ] || timed "$key" "$@"
-    us=$(elapsed_us "$key")
-    [ "$us" -gt 0 ] || us=1 # the way there took longer
+    local command=$1 size=$2 us again
+    shift 2
+    sync -f "$DIR"
+    us=$(sh5util_us "$@") || fail "Slurm's sh5util failed"
+    if [ "$us" -lt 3000000 ]; then
+        again=$(sh5util_us "$@") || fail "Slurm's sh5util failed"
+        [ "$again" -ge "$us" ] || us=$again
+    fi
     [ -z "${SLURM_US[$command]:-}" ] ||
         SLURM_K[$command]=$(awk -v a="$us" -v b="${SLURM_US[$command]}" -v m="$size" \
             -v n="${SLURM_SIZE[$command]}" 'BEGIN {
@@ -140,10 +152,6 @@ merge_theirs() {
 
 extract_ours() {
     ours -i "$DIR/merged.h5" "${SERIES[@]}" -o "$DIR/e.csv"
-}
-
-extract_theirs() {
-    theirs -j 7 -i merged.h5 "${SERIES[@]}" -o e.csv
 }
 
 # Whether both extract the same from Slurm's merged file.
@@ -162,16 +170,15 @@ merge_point() {
     bytes=$(bytes_of "$dir/ours") slurm_bytes=$(bytes_of "$dir/slurm")
     BEST=()
     for ((i = 0; i < RUNS; i++)); do
-        timed nothing nothing
         timed merge fresh "$dir/ours"
         timed extract extract_ours
         timed cp copy "$dir/ours/root"
     done
     if slurm_can "merge-$axis" "$size"; then
-        slurm_takes "merge-$axis" "$size" slurm-merge merge_theirs "$dir/slurm"
+        slurm_takes "merge-$axis" "$size" -j 7 -S -p "$dir/slurm" -o merged.h5
         s=$(seconds "${SLURM_US["merge-$axis"]}")
         if slurm_can "extract-$axis" "$size"; then
-            slurm_takes "extract-$axis" "$size" slurm-extract extract_theirs
+            slurm_takes "extract-$axis" "$size" -j 7 -i merged.h5 "${SERIES[@]}" -o e.csv
             e=$(seconds "${SLURM_US["extract-$axis"]}")
             is_same || fail "the rows of $dir are not the same"
         fi
