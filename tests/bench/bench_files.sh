@@ -7,8 +7,9 @@
 # and 64 node files of ten minutes at 1, 10 and 100 Hz and of an hour at 100 Hz.
 #
 # Rows as tests/bench/run prints them: the exponent k of what grows as samples^k
-# or files^k, by least squares of the logarithms, and the figures at the largest
-# point.  All points are in files-growth.csv in $JOULE_BENCH_OUT (default: bench
+# or files^k, by least squares of the logarithms of all points and, for times, of
+# the three largest, where starting a program counts for least; and the figures at
+# the largest point.  All points are in files-growth.csv in $JOULE_BENCH_OUT (default: bench
 # in the build directory).  Points at which Slurm's sh5util would take longer
 # than SLURM_LIMIT_S are left out of its columns, and that is said.
 # BENCH_SMALL=1 measures the smaller points alone.
@@ -241,6 +242,16 @@ growth() {
         "<=$6"
 }
 
+# late_growth NAME WHAT AXIS X Y GOAL - Slurm's at the same points, if it has them
+late_growth() {
+    local k peer
+    k=$(select_points "$2" "$3" "$4" "$5" | sort -n | tail -n 3 | exponent)
+    [ -n "$k" ] || fail "$1: too few points"
+    peer=$(join <(select_points "$2" "$3" "$4" "$5" | sort -n | tail -n 3 | sort) \
+        <(select_points "$2" "$3" "$4" "slurm_$5" | sort) | cut -d ' ' -f 1,3 | exponent)
+    row "$1" exponent "$k" "$peer" "<=$6"
+}
+
 # largest NAME UNIT WHAT AXIS Y GOAL [HZ] - at the largest point that both have
 largest() {
     local ours peer samples
@@ -263,8 +274,10 @@ print_rows() {
     done
     for axis in files samples; do
         growth "merge: time ~ $axis^k" merge $axis $axis seconds 1.1
+        late_growth "merge: time ~ $axis^k for many" merge $axis $axis seconds 1.1
         growth "merge: memory ~ $axis^k" merge $axis $axis memory_kib 0.2
         growth "extract: time ~ $axis^k" extract $axis $axis seconds 1.1
+        late_growth "extract: time ~ $axis^k for many" extract $axis $axis seconds 1.1
         largest "merge, more $axis:" "us/sample" merge $axis us_per_sample "<=0.34x"
         largest "extract, more $axis:" "us/sample" extract $axis us_per_sample "<=0.125x"
     done
