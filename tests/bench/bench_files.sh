@@ -15,13 +15,12 @@
 # BENCH_SMALL=1 measures the smaller points alone.
 set -u
 HERE=$(dirname "$(readlink -f "$0")")
-# shellcheck source-path=SCRIPTDIR source=rows.sh
-. "$HERE/rows.sh"
 # shellcheck source-path=SCRIPTDIR source=h5tools.sh
 . "$HERE/h5tools.sh"
-OUT=${JOULE_BENCH_OUT:-$JOULE_BUILD/bench}
+# shellcheck source-path=SCRIPTDIR source=rows.sh
+. "$HERE/rows.sh"
 SLURM_DIR=${SLURM_PLUGIN_DIR:-/usr/lib/$(gcc -dumpmachine 2> /dev/null)/slurm-wlm}
-CSV=$OUT/files-growth.csv
+CSV=$BENCH_OUT/files-growth.csv
 RUNS=${BENCH_RUNS:-3}
 SLURM_LIMIT_S=30
 FILES=(1 4 16 64 256 1024 4096) WIDE_ROWS=600
@@ -288,12 +287,12 @@ for file in "$JOULE_BUILD/tests/bench/bench_append" \
     [ -e "$file" ] || fail "there is no $file"
 done
 h5tools_begin bench-files
-mkdir -p "$OUT" || fail "cannot make $OUT"
-write_head > "$CSV" || fail "cannot write to $OUT"
+mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
+write_head > "$CSV" || fail "cannot write to $BENCH_OUT"
 say "series of up to $APPEND_MOST samples"
 append_points
 wide_points
 deep_points
-rows_head
+row_head
 print_rows
 exit $STATUS

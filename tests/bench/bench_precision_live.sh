@@ -19,7 +19,6 @@ HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source-path=SCRIPTDIR source=rows.sh
 . "$HERE/rows.sh"
 CLASS=${1:-stream} GHZ=${2:-2.3}
-OUT=${JOULE_BENCH_OUT:-$JOULE_BUILD/bench}
 TABLE=$TOP/tests/fixtures/georgiou2014-precision.csv
 SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
 SETTLE=(0 70) # s, of the BMC of node1 and node2
@@ -30,11 +29,6 @@ RECORD=3 # the sensor "Node"
 # What a step may be off by, in % (with the lag: what that must cost), or in J
 # where that is more: it is some tens of ms longer than its job.
 RAPL_PERCENT=0.1 IPMI_PERCENT=0.5 FUSED_PERCENT=1 LEAST_J=20
-
-fail() {
-    echo "bench_precision_live: $*" >&2
-    exit 2
-}
 
 say() {
     echo "bench_precision_live: $*" >&2
@@ -213,8 +207,8 @@ say "five clusters"
 start_all
 say "$CLASS at $GHZ GHz: $SECONDS_LONG s, $NODE_W W"
 run_steps
-mkdir -p "$OUT" || fail "cannot make $OUT"
-write_csv > "$OUT/precision-live.csv" || fail "cannot write to $OUT"
-rows_head
+mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
+write_csv > "$BENCH_OUT/precision-live.csv" || fail "cannot write to $BENCH_OUT"
+row_head
 print_rows
 exit $STATUS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # h5tools.sh - sh5util, Slurm's sh5util and cp, to be measured on the same
-# node-step files: source it after rows.sh, call h5tools_begin.
+# node-step files: source it before rows.sh, then call h5tools_begin.
 #
 # Slurm's sh5util wants a configuration and a user: it runs in a cluster of
 # tests/system/cluster.
@@ -15,11 +15,6 @@ NOSYNC=$JOULE_BUILD/tests/bench/.libs/shim_nosync.so
 DIR=
 NAME=
 declare -A BEST # microseconds
-
-fail() {
-    echo "${0##*/}: $*" >&2
-    exit 2
-}
 
 # shellcheck disable=SC2317  # called by a trap
 h5tools_cleanup() {

@@ -15,7 +15,7 @@ tests_bench_bench_profile_LDFLAGS = -rdynamic
 tests_bench_bench_profile_LDADD = libjoulestore.la libjoule.la -ldl -lm
 
 EXTRA_DIST += tests/bench/bench_profile_read.sh tests/bench/bench_merge \
-	tests/bench/bench_extract tests/bench/rows.sh tests/bench/h5tools.sh
+	tests/bench/bench_extract tests/bench/h5tools.sh
 
 # Built by who asks for it.  -rpath: to be a shared object although it is never
 # installed.
