@@ -10,6 +10,7 @@
 # CPUs than the machine: without task/affinity nobody minds.
 SHARE_CPUS=8 SHARE_PACKAGES=1 SHARE_FLOOR=80 SHARE_BUSY=100
 SHARE_TASK=task/none
+SHARE_SIM='' # more of its options
 LEDGERDUMP=$JOULE_BUILD/tests/system/ledgerdump
 
 # share_up NAME LINES-OF-ACCT_GATHER.CONF [OPTION...]
@@ -18,7 +19,7 @@ share_up() {
     shift 2
     up "$name" --cpus $SHARE_CPUS --cgroup --gather "$gather" \
         --conf "TaskPlugin=$SHARE_TASK" --sim "--no-dram \
-        --packages $SHARE_PACKAGES --cpus $SHARE_CPUS --idle $SHARE_FLOOR --busy $SHARE_BUSY --jobs %c" "$@"
+        --packages $SHARE_PACKAGES --cpus $SHARE_CPUS --idle $SHARE_FLOOR --busy $SHARE_BUSY --jobs %c${SHARE_SIM:+ $SHARE_SIM}" "$@"
 }
 
 # cgroups_or_end NAME - without them a job cannot be told from another
