@@ -5,12 +5,12 @@
 # Files, in this order: accepted (soak-load), faults (soak_faults.sh), ledgers
 # (soak-watch), and what sacct says, "JobIDRaw|JobID|JobName|State|Start|End|
 # NodeList|ConsumedEnergyRaw" with times in seconds since the epoch.  Variables:
-# until_s, the time until which jobs and steps count; table, a file to which a line
-# for each job is added.
+# until_s, when those that were left were cancelled; table, a file to which a line for
+# each job is added.
 #
 # Prints KEY=VALUE ...:
 #
-#     jobs, steps   that were over by until_s
+#     jobs, steps   that were over by until_s, and when the last of them was: over_s
 #     lost          jobs that were accepted and are not in sacct
 #     running       jobs that have no end
 #     silent        jobs of which tasks ran and that have no energy, although nothing
@@ -108,7 +108,11 @@ END {
     for (job in is_job) {
         over = end[job] ~ /^[0-9]+$/
         running += !over
-        jobs += over && end[job] <= until_s
+        if (over && end[job] <= until_s) {
+            jobs++
+            if (end[job] > over_s)
+                over_s = end[job]
+        }
         touch = was_touched(job)
         touched += touch
         what = job in cut ? "extern" : job in hit ? "step" : touch ? "slurmd" : "-"
@@ -133,7 +137,7 @@ END {
                start[job], over ? end[job] : "", nodes[job], numbered[job],
                sacct_j[job], ledger_uj[job] / 1e6, what >> table
     }
-    printf "jobs=%d steps=%d lost=%d running=%d silent=%d touched=%d " \
-           "touched_silent=%d cut=%d sacct_j=%.3f cut_j=%.3f\n", jobs, steps, lost,
-           running, silent, touched, touched_silent, cuts, sum_j, cut_j
+    printf "jobs=%d steps=%d over_s=%d lost=%d running=%d silent=%d touched=%d " \
+           "touched_silent=%d cut=%d sacct_j=%.3f cut_j=%.3f\n", jobs, steps,
+           over_s, lost, running, silent, touched, touched_silent, cuts, sum_j, cut_j
 }
