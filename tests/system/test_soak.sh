@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: alone
 #
-# A soak (tests/bench/bench_soak.sh) of a minute and a half: jobs on four nodes, of
+# A soak (tests/bench/bench_soak.sh) of 75 seconds: jobs on four nodes, of
 # which something is killed all the time; nothing is lost, nothing grows and nothing
 # is left behind.  JOULE_SOAK_S and JOULE_SOAK_SEED are for longer ones, and those
 # that are to be seen once more.
@@ -19,7 +19,7 @@ if [ ! -e /sys/fs/cgroup/cpuacct/cpuacct.usage_percpu ]; then
     skip "a soak" "no cgroup v1 with cpuacct"
     finish
 fi
-JOULE_SOAK_S=${JOULE_SOAK_S:-90} JOULE_BENCH_OUT=$SCRATCH \
+JOULE_SOAK_S=${JOULE_SOAK_S:-75} JOULE_BENCH_OUT=$SCRATCH \
     "$TOP/tests/bench/bench_soak.sh" > "$SCRATCH/rows" 2> "$SCRATCH/said"
 STATUS=$?
 note < "$SCRATCH/said"
