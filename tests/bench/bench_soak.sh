@@ -129,8 +129,8 @@ end_helpers() {
     local pid
     for pid in "${HELPERS[@]}"; do
         pkill -P "$pid"
-        kill "$pid" 2> /dev/null
-    done
+        kill "$pid" && wait "$pid"
+    done 2> /dev/null
     HELPERS=()
 }
 

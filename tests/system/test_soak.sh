@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: alone
 #
-# A soak (tests/bench/bench_soak.sh) of 75 seconds: jobs on four nodes, of
-# which something is killed all the time; nothing is lost, nothing grows and nothing
-# is left behind.  JOULE_SOAK_S and JOULE_SOAK_SEED are for longer ones, and those
-# that are to be seen once more.
+# A soak (tests/bench/bench_soak.sh) of a minute: jobs on four nodes, of which
+# something is killed all the time; nothing is lost, nothing grows and nothing is left
+# behind.  JOULE_SOAK_S and JOULE_SOAK_SEED are for longer ones, and those that are to
+# be seen once more.
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
@@ -19,7 +19,7 @@ if [ ! -e /sys/fs/cgroup/cpuacct/cpuacct.usage_percpu ]; then
     skip "a soak" "no cgroup v1 with cpuacct"
     finish
 fi
-JOULE_SOAK_S=${JOULE_SOAK_S:-75} JOULE_BENCH_OUT=$SCRATCH \
+JOULE_SOAK_S=${JOULE_SOAK_S:-60} JOULE_BENCH_OUT=$SCRATCH \
     "$TOP/tests/bench/bench_soak.sh" > "$SCRATCH/rows" 2> "$SCRATCH/said"
 STATUS=$?
 note < "$SCRATCH/said"
