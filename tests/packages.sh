@@ -12,7 +12,7 @@ PACKAGES="
     hdf5-tools python3-h5py clang libclang-rt-dev
     fuse3 iproute2 mariadb-server munge
     slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin
-    slurm-wlm-mysql-plugin slurmctld slurmd slurmdbd
+    slurm-wlm-mysql-plugin slurm-wlm-ipmi-plugins slurmctld slurmd slurmdbd
     openipmi libopenipmi-dev
     freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
     qemu-system-x86 busybox-static acpica-tools

@@ -66,17 +66,6 @@ periods() {
         }'
 }
 
-# real_time CLUSTER - kernels with CONFIG_RT_GROUP_SCHED have none for processes
-# in cgroups that were not given a share; gone with the cluster
-real_time() {
-    local slurmd dir
-    slurmd=$(process_of "$(cluster dir "$1")" '^slurmd -N node1')
-    dir=/sys/fs/cgroup/cpu$(sed -n 's/^[0-9]*:cpu:\(\/.*\)/\1/p' "/proc/$slurmd/cgroup")
-    [ -e "$dir/cpu.rt_runtime_us" ] || return 0
-    echo 200000 > "${dir%/*}/cpu.rt_runtime_us" &&
-        echo 150000 > "$dir/cpu.rt_runtime_us"
-}
-
 # Sets JOB.
 fast_runs() {
     JOB=$(cluster run fast squeue -h -n fast -t R -o %A)

@@ -1,0 +1,242 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# bench_overhead.sh - what monitoring costs a node: the seven modes of table 1
+# of Georgiou et al. 2014, ours and Slurm's own plugins by turns, with tasks that
+# compute and tasks that wait for each other.
+#
+# Prints CSV as tests/bench/run, and writes overhead.csv into $JOULE_BENCH_OUT
+# (default: bench in the build directory).
+#
+#   BENCH_SECONDS  that are looked at of each step (15)
+#   BENCH_RUNS     of all modes; medians count (1)
+#   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
+#   BENCH_SMALL=1  4 seconds, to see that it works
+#
+# What is one-off and what goes on is told apart, so that the cost of 44 minutes
+# can be reckoned: see overhead.awk.  The counters are simulated: a reading is a
+# call to FUSE, for both.  The BMC is asked over the network by both, Slurm's
+# plugin by means of shim_lan.
+set -u
+set -o pipefail
+HERE=$(dirname "$(readlink -f "$0")")
+# shellcheck source-path=SCRIPTDIR source=../system/lib.sh
+. "$HERE/../system/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
+. "$LIB/ipmi.sh"
+NAME=bench-overhead
+OUT=${JOULE_BENCH_OUT:-$JOULE_BUILD/bench}
+RANKS=$JOULE_BUILD/tests/bench/ranks
+USAGE=$JOULE_BUILD/tests/bench/usage
+SHIM=$JOULE_BUILD/tests/bench/.libs/shim_lan.so
+LOADS="compute exchange"
+WATTS=200
+# The tasks begin: slurmstepd is busy with that for a moment; their end.
+SETTLE_S=2
+SPARE_S=1
+SECONDS_SEEN=${BENCH_SECONDS:-15}
+[ -z "${BENCH_SMALL:-}" ] || SECONDS_SEEN=4
+
+# Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
+# JOBACCT is not of the paper: what Slurm's gathering costs without energy.
+TABLE="
+NO_JOBACCT none task=0 - - none
+JOBACCT none task=1 - - none
+JOBACCT_0_RAPL rapl task=0 - - ours,slurm
+JOBACCT_RAPL rapl task=1 - - ours,slurm
+JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours
+JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
+JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
+JOBACCT_IPMI ipmi task=1 - - ours,slurm
+JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
+NO_JOBACCT none task=0 - - none"
+
+fail() {
+    echo "bench_overhead: $*" >&2
+    exit 2
+}
+
+command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
+# shellcheck source-path=SCRIPTDIR source=../system/profile.sh
+. "$LIB/profile.sh"
+
+# gather_lines ENERGY WHOSE HZ - for acct_gather.conf
+gather_lines() {
+    case $2-$1 in
+    # The rule that is the default outside of tests.
+    ours-*) echo "JouleAttribution=cputime" ;;&
+    ours-ipmi) printf '%s\n' "$BMC_CONF" ;;&
+    slurm-ipmi) cat <<END_OF_LINES ;;&
+EnergyIPMIUsername=admin
+EnergyIPMIPassword=secret
+EnergyIPMIProtocolVersion=1
+EnergyIPMICipherSuiteId=3
+EnergyIPMIWorkaroundFlags=16
+END_OF_LINES
+    *-ipmi) printf '%s\n' EnergyIPMIFrequency=1 EnergyIPMIPowerSensors=Node=3 ;;
+    esac
+    case $3 in
+    10) echo "JouleProfilePeriod=100ms" ;;
+    100) echo "JouleProfilePeriod=10ms" ;;
+    esac
+}
+
+# start MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a cluster of one node; sets GROUP
+start() {
+    local energy=$2 profile=$4 hz=$5 whose=$6 ours='' options=()
+    local conf="SlurmdDebug=info
+SlurmdTimeout=0
+AcctGatherNodeFreq=0
+JobAcctGatherFrequency=$3"
+    [ "$whose" != ours ] || ours=joule_
+    [ "$1" != NO_JOBACCT ] || conf+="
+JobAcctGatherType=jobacct_gather/none"
+    [ "$energy" = none ] || energy=acct_gather_energy/$ours$energy
+    [ "$profile" = - ] || options+=("--profile=acct_gather_profile/${ours}hdf5")
+    [[ $energy != *ipmi ]] || options+=(--bmc '')
+    up $NAME --cgroup --energy "$energy" --sim "--load const:$WATTS" \
+        --conf "$conf" --gather "$(gather_lines "$2" "$whose" "$hz")" \
+        "${options[@]}" >&2 || fail "no cluster"
+    GROUP=$(grep /cpuacct/ "$(cluster dir $NAME)/cgroups" | head -n 1)/node1
+    [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
+    if [ "$whose-$2" = slurm-ipmi ]; then
+        cluster slurmd $NAME node1 stop || fail "slurmd does not end"
+        LD_PRELOAD=$SHIM JOULE_BENCH_BMC=bmc-node1 JOULE_BENCH_CACHE=$SCRATCH \
+            cluster slurmd $NAME node1 start || fail "slurmd does not start"
+    fi
+    [ "$hz" != 10 ] && [ "$hz" != 100 ] || real_time $NAME ||
+        echo "bench_overhead: the node has no share of real time" >&2
+}
+
+# snapshot WHAT
+snapshot() {
+    "$USAGE" "$GROUP" > "$DIR/$1" || fail "the processes cannot be seen"
+}
+
+stepd_gone() {
+    ! "$USAGE" "$GROUP" | grep -q '^process .* slurmstepd$'
+}
+
+# What the daemons use in SECONDS, as perf counts it, if the machine does.
+watch() {
+    if [ -z "$COUNTED" ]; then
+        sleep "$SECONDS_SEEN"
+        return
+    fi
+    perf stat -x, -e instructions -o "$DIR/perf" -p "$(awk '
+        $1 == "process" && $NF != "ranks" { p = p sep $2; sep = "," }
+        END { print p }' "$DIR/begun")" sleep "$SECONDS_SEEN" ||
+        fail "perf cannot count"
+}
+
+# load WHAT PROFILE HZ ENERGY - a step; leaves snapshots and more in DIR
+load() {
+    local what=$1 profile=$2 hz=$3 energy=$4 options=() seconds srun job n
+    local ranks=$DIR/ranks
+    seconds=$((SETTLE_S + SECONDS_SEEN + SPARE_S))
+    mkdir -m 1777 "$ranks" || fail "no directory"
+    [ "$profile" = - ] || options+=(--profile="$profile")
+    snapshot before
+    cluster user --timeout $((seconds + 120)) $NAME srun -n2 "${options[@]}" \
+        "$RANKS" "$what" "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
+    srun=$!
+    wait_for 60 test -e "$ranks/began.0" -a -e "$ranks/began.1" ||
+        { cat "$DIR/srun.log" >&2; fail "the step does not begin"; }
+    sleep $SETTLE_S
+    snapshot begun
+    watch
+    snapshot seen
+    wait $srun || { cat "$DIR/srun.log" >&2; fail "the step failed"; }
+    wait_for 30 stepd_gone || fail "slurmstepd does not end"
+    # slurmd hears of it, and tells the controller.
+    sleep 1
+    snapshot after
+    cat "$ranks"/ended.* > "$DIR/ended" || fail "the tasks did not end"
+    ENERGY_J=
+    : > "$DIR/rows"
+    if [ "$energy" != none ]; then
+        job=$(last_job $NAME) || fail "there is no job"
+        ENERGY_J=$(step_energy $NAME "$job.0")
+    fi
+    echo "$ENERGY_J" > "$DIR/joules"
+    if [ "$profile" != - ]; then
+        n=$(rows "$(profile_dir $NAME)/${job}_0_node1.h5" /node1/Energy | wc -l)
+        echo "$n" > "$DIR/rows"
+        # The first and the last second may be short of one.
+        [ "$n" -ge $((seconds * hz * 8 / 10 - 2)) ] ||
+            fail "$n rows of a profile of $seconds s at $hz Hz"
+    fi
+}
+
+# measure RUN MODE ENERGY FREQUENCY PROFILE HZ WHOSE - lines for overhead.csv
+measure() {
+    local run=$1 mode=$2 energy=$3 frequency=$4 profile=$5 hz=$6 whose=$7 top what
+    echo "bench_overhead: run $run: $mode, $whose" >&2
+    top=$SCRATCH/mode
+    DIR=$top
+    mkdir -m 755 "$top" || fail "no directory"
+    start "${@:2}"
+    # The controller sees whether the node answers; the BMC's first readings.
+    sleep 4
+    for what in $LOADS; do
+        DIR=$top/$what
+        mkdir "$DIR" || fail "no directory"
+        load "$what" "$profile" "$hz" "$energy"
+        # With task=0 Slurm's does not ask, and has none.
+        [ "$energy" = none ] || [ "$ENERGY_J" -gt 0 ] 2> /dev/null ||
+            [ "$whose-$frequency" = slurm-task=0 ] ||
+            fail "$mode, $whose: the energy of the step is '$ENERGY_J'"
+    done
+    DIR=$top
+    snapshot idle
+    sleep 4
+    snapshot idled
+    for what in $LOADS; do
+        (cd "$DIR/$what" && mv ../idle* . && awk -v run="$run" -v kind="$what" \
+            -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
+            -v rows="$(cat rows)" -v energy="$(cat joules)" \
+            -f "$HERE/overhead.awk" ended idle idled before begun seen after &&
+            mv idle* ..) >> "$CSV" || fail "no figures of $mode, $whose"
+    done
+    cluster down $NAME
+    rm -rf "$top"
+}
+
+wanted() { # MODE
+    [[ $1 = *JOBACCT ]] || [ -z "${BENCH_MODES:-}" ] ||
+        [[ " $BENCH_MODES " == *" $1 "* ]]
+}
+
+[ "$(id -u)" = 0 ] || fail "needs root"
+for file in "$RANKS" "$USAGE" "$SHIM" "$BMC_READER"; do
+    [ -x "$file" ] || fail "there is no $file"
+done
+CPUS=$(nproc --all)
+[ "$CPUS" -ge 2 ] || fail "the load needs two CPUs"
+# As many as the cluster gives to Slurm.
+CPUS=2
+COUNTED=
+if command -v perf > /dev/null &&
+    perf stat -x, -e instructions true 2>&1 | grep -q '^[0-9]'; then
+    COUNTED=yes
+else
+    echo "bench_overhead: this machine counts no instructions" >&2
+fi
+mkdir -p "$OUT" || fail "cannot make $OUT"
+CSV=$SCRATCH/overhead.csv
+awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
+    -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
+for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
+    while read -r mode rest; do
+        if [ -z "$mode" ] || ! wanted "$mode"; then continue; fi
+        read -r energy frequency profile hz who <<< "$rest"
+        for whose in ${who//,/ }; do
+            measure $run "$mode" "$energy" "$frequency" "$profile" "$hz" \
+                "$whose" < /dev/null
+        done
+    done <<< "$TABLE"
+done
+install -m 644 "$CSV" "$OUT/overhead.csv" || fail "cannot write to $OUT"
+echo "bench_overhead: $OUT/overhead.csv" >&2
+awk -F, -f "$HERE/overhead_rows.awk" "$CSV"

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# overhead_rows.awk - the rows of bench_overhead.sh from overhead.csv: medians of
+# all runs, beside the goals.  Exits 1 if one is missed.  -F,
+
+function median(list,    value, n, i, j, t) {
+    n = split(list, value, " ")
+    for (i = 2; i <= n; i++)
+        for (j = i; j > 1 && value[j] + 0 < value[j - 1] + 0; j--) {
+            t = value[j]; value[j] = value[j - 1]; value[j - 1] = t
+        }
+    return n % 2 ? value[(n + 1) / 2] + 0 : (value[n / 2] + value[n / 2 + 1]) / 2
+}
+
+# row NAME UNIT OURS PEER GOAL LIMIT - PEER "": none; GOAL as in the last column
+function row(name, unit, ours, peer, goal, limit,    pass) {
+    pass = goal == "x" ? ours <= limit * peer : goal == "<" ? ours < limit \
+                                                            : ours <= limit
+    printf "%s,%s,%.5g,", name, unit, ours
+    if (peer == "")
+        printf ",,"
+    else
+        printf "%.5g,%s,", peer, peer ? sprintf("%.3f", ours / peer) : ""
+    printf "%s%g%s,%s\n", goal == "<" ? "<" : "<=", limit, goal == "x" ? "x" : "",
+        pass ? "pass" : "miss"
+    if (!pass) missed = 1
+}
+
+# The cost of a mode beyond that of no accounting.
+function extra(mode, plugins, kind) {
+    return median(cpu[mode, plugins, kind]) - median(cpu["NO_JOBACCT", "none", kind])
+}
+
+function extra_rate(mode, kind,    none) {
+    none = median(rate["NO_JOBACCT", "none", kind])
+    return median(rate[mode, "ours", kind]) - none
+}
+
+function extra_rss(mode, plugins) {
+    return median(rss[mode, plugins]) - median(rss["NO_JOBACCT", "none"])
+}
+
+/^#/ { next }
+!column["mode"] { for (i = 1; i <= NF; i++) column[$i] = i; next }
+{
+    mode = $column["mode"]
+    plugins = $column["plugins"]
+    kind = $column["load"]
+}
+$column["thread"] != "" { next }
+$column["process"] == "node" {
+    if (!((mode, plugins) in seen)) {
+        seen[mode, plugins] = 1
+        if (plugins == "ours") modes[++count] = mode
+    }
+    if (!(kind in loads)) { loads[kind] = 1; order[++kinds] = kind }
+    cpu[mode, plugins, kind] = cpu[mode, plugins, kind] " " $column["cpu_44min_s"]
+    rate[mode, plugins, kind] = rate[mode, plugins, kind] " " \
+        $column["cpu_us_per_s"]
+    stolen[mode, plugins] = stolen[mode, plugins] " " $column["stolen_pct"]
+}
+$column["process"] == "slurmstepd" {
+    rss[mode, plugins] = rss[mode, plugins] " " $column["rss_kib"]
+    most_kib = plugins == "ours" && $column["hwm_kib"] > most_kib ? \
+        $column["hwm_kib"] : most_kib
+}
+
+END {
+    if (!count) {
+        print "bench_overhead: there is nothing to compare" > "/dev/stderr"
+        exit 2
+    }
+    print "name,unit,ours,peer,ratio,goal,verdict"
+    for (i = 1; i <= count; i++)
+        for (j = 1; j <= kinds; j++) cpu_rows(modes[i], order[j])
+    for (i = 1; i <= count; i++) {
+        peer = (modes[i], "slurm") in seen ? extra_rss(modes[i], "slurm") : ""
+        row("memory " modes[i] ": slurmstepd beyond NO_JOBACCT", "KiB",
+            extra_rss(modes[i], "ours"), peer, "<=", 2048)
+    }
+    worst()
+    exit missed
+}
+
+function cpu_rows(mode, kind,    peer) {
+    if (mode ~ /_100HZ$/) {
+        row("CPU " mode " (" kind "): beyond NO_JOBACCT", "% of a core",
+            extra_rate(mode, kind) / 1e4, "", "<", 0.2)
+        return
+    }
+    peer = mode
+    sub(/_10HZ$/, "", peer)
+    if (!((peer, "slurm") in seen)) return
+    row("CPU " mode " (" kind "): 44 min beyond NO_JOBACCT" \
+        (peer == mode ? "" : "; peer: at 1 Hz"), "s",
+        extra(mode, "ours", kind), extra(peer, "slurm", kind), "x",
+        peer == mode ? 0.5 : 2)
+}
+
+# The paper's modes, without ours of more than 1 Hz; its figures are the worst
+# of its modes, too.
+function worst(    i, j, s, long, share) {
+    for (i = 1; i <= count; i++) {
+        if (modes[i] ~ /HZ$/) continue
+        for (j = 1; j <= kinds; j++) {
+            s = median(cpu[modes[i], "ours", order[j]])
+            if (s > long) long = s
+        }
+        s = median(stolen[modes[i], "ours"])
+        if (s > share) share = s
+    }
+    row("CPU of the worst mode in 44 min; peer: Georgiou et al. 2014", "s", long,
+        3.5, "<=", 3.5)
+    row("slurmstepd of the worst mode at its most; peer: Georgiou et al. 2014",
+        "MB", most_kib * 1024 / 1e6, 34, "<=", 34)
+    row("CPU of the worst mode; peer: time lost in Georgiou et al. 2014",
+        "% of the node", share, 0.15, "<=", 0.15)
+}
