@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests/bench/run builds and runs these; those below, too.
-check_PROGRAMS += tests/bench/ranks tests/bench/usage
+check_PROGRAMS += tests/bench/ranks tests/bench/usage tests/bench/reading
 tests_bench_ranks_SOURCES = tests/bench/ranks.c \
 	tests/bench/bench.c tests/bench/bench.h
 tests_bench_ranks_LDADD = -lm
 tests_bench_usage_SOURCES = tests/bench/usage.c \
 	tests/bench/bench.c tests/bench/bench.h
 tests_bench_usage_LDADD = -lm
+tests_bench_reading_SOURCES = tests/bench/reading.c \
+	tests/bench/bench.c tests/bench/bench.h
+tests_bench_reading_LDADD = -lm
 
 # FreeIPMI's headers are there where its plugin is to be measured.
 EXTRA_LTLIBRARIES += tests/bench/shim_lan.la

@@ -61,8 +61,8 @@ $column["process"] == "node" {
 }
 $column["process"] == "slurmstepd" {
     rss[mode, plugins] = rss[mode, plugins] " " $column["rss_kib"]
-    most_kib = plugins == "ours" && $column["hwm_kib"] > most_kib ? \
-        $column["hwm_kib"] : most_kib
+    if (plugins == "ours" && mode !~ /HZ$/ && $column["hwm_kib"] > most_kib)
+        most_kib = $column["hwm_kib"]
 }
 
 END {

@@ -30,7 +30,7 @@
 #include "tests/bench/bench.h"
 
 #define RANKS     2
-#define PATIENCE  20    /* s, for the other rank */
+#define PATIENCE  60    /* s, for the other rank */
 #define UNIT      50000 /* turns of the loop: some 100 us */
 #define LONG_PART 3     /* units of the one that the other one waits for */
 
