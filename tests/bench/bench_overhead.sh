@@ -17,7 +17,7 @@
 # What is one-off and what goes on is told apart, so that the cost of 44 minutes
 # can be reckoned: see overhead.awk.  The counters are simulated: a reading is a
 # call to FUSE, for both.  The BMC is asked over the network by both, Slurm's
-# plugin by means of shim_lan.
+# plugin by means of shim_bmc.
 set -u
 set -o pipefail
 HERE=$(dirname "$(readlink -f "$0")")
@@ -25,12 +25,13 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../system/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
 . "$LIB/ipmi.sh"
+# shellcheck source-path=SCRIPTDIR source=rows.sh
+. "$HERE/rows.sh"
 NAME=bench-overhead
-OUT=${JOULE_BENCH_OUT:-$JOULE_BUILD/bench}
 RANKS=$JOULE_BUILD/tests/bench/ranks
 USAGE=$JOULE_BUILD/tests/bench/usage
 READING=$JOULE_BUILD/tests/bench/reading
-SHIM=$JOULE_BUILD/tests/bench/.libs/shim_lan.so
+SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
 LOADS="compute exchange"
 WATTS=200
 # The tasks begin: slurmstepd is busy with that for a moment; their end.
@@ -53,11 +54,6 @@ JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
 JOBACCT_IPMI ipmi task=1 - - ours,slurm
 JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
 NO_JOBACCT none task=0 - - none"
-
-fail() {
-    echo "bench_overhead: $*" >&2
-    exit 2
-}
 
 command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
 # shellcheck source-path=SCRIPTDIR source=../system/profile.sh
@@ -104,7 +100,7 @@ JobAcctGatherType=jobacct_gather/none"
     [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
     if [ "$whose-$2" = slurm-ipmi ]; then
         cluster slurmd $NAME node1 stop || fail "slurmd does not end"
-        LD_PRELOAD=$SHIM JOULE_BENCH_BMC=bmc-node1 JOULE_BENCH_CACHE=$SCRATCH \
+        LD_PRELOAD=$SHIM JOULE_SHIM_BMC=bmc-node1 JOULE_SHIM_CACHE=$SCRATCH \
             cluster slurmd $NAME node1 start || fail "slurmd does not start"
     fi
     [ "$hz" != 10 ] && [ "$hz" != 100 ] || real_time $NAME ||
@@ -239,7 +235,7 @@ if command -v perf > /dev/null &&
 else
     echo "bench_overhead: this machine counts no instructions" >&2
 fi
-mkdir -p "$OUT" || fail "cannot make $OUT"
+mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
 CSV=$SCRATCH/overhead.csv
 awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
     -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
@@ -253,6 +249,6 @@ for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
         done
     done <<< "$TABLE"
 done
-install -m 644 "$CSV" "$OUT/overhead.csv" || fail "cannot write to $OUT"
-echo "bench_overhead: $OUT/overhead.csv" >&2
+install -m 644 "$CSV" "$BENCH_OUT/overhead.csv" || fail "cannot write to $BENCH_OUT"
+echo "bench_overhead: $BENCH_OUT/overhead.csv" >&2
 awk -F, -f "$HERE/overhead_rows.awk" "$CSV"

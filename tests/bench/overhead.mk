@@ -11,13 +11,6 @@ tests_bench_reading_SOURCES = tests/bench/reading.c \
 	tests/bench/bench.c tests/bench/bench.h
 tests_bench_reading_LDADD = -lm
 
-# FreeIPMI's headers are there where its plugin is to be measured.
-EXTRA_LTLIBRARIES += tests/bench/shim_lan.la
-tests_bench_shim_lan_la_SOURCES = tests/bench/shim_lan.c
-tests_bench_shim_lan_la_CFLAGS = $(AM_CFLAGS) $(IPMIMONITORING_CFLAGS)
-tests_bench_shim_lan_la_LDFLAGS = -module -avoid-version -shared \
-	-rpath /nowhere
-tests_bench_shim_lan_la_LIBADD = -ldl
 EXTRA_DIST += tests/bench/bench_overhead.sh tests/bench/overhead.awk \
 	tests/bench/overhead_rows.awk \
 	tests/fixtures/georgiou2014-overhead.csv
