@@ -9,7 +9,8 @@
 #
 # Rows as tests/bench/run prints them; the steps are in precision-live.csv in
 # $JOULE_BENCH_OUT (default: bench in the build directory).  Environment:
-# JOULE_BENCH_SECONDS, the length of the job.
+# JOULE_BENCH_SECONDS, the length of the job; goals are for the paper's, and what
+# a shorter one may be off by is as many joules.
 set -u
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source-path=SCRIPTDIR source=../system/lib.sh
@@ -34,11 +35,16 @@ say() {
     echo "bench_precision_live: $*" >&2
 }
 
-# job_of SETTLE_S - seconds, watts of the node and at rest, what the BMC may cost
-# in %, the paper's error
+# job_of SETTLE_S [SECONDS] - seconds, watts of the node and at rest, what the BMC
+# may cost in %, the paper's error
 job_of() {
-    "$JOULE_BUILD/tests/bench/bench_precision" "$TABLE" --job "$CLASS" "$GHZ" \
-        "$1" ${JOULE_BENCH_SECONDS:+"$JOULE_BENCH_SECONDS"}
+    "$JOULE_BUILD/tests/bench/bench_precision" "$TABLE" --job "$CLASS" "$GHZ" "$@"
+}
+
+# shorter PERCENT - of the paper's job, in that of this one
+shorter() {
+    awk -v p="$1" -v full="$FULL_SECONDS" -v s="$SECONDS_LONG" 'BEGIN {
+        printf "%.4g\n", s < full ? p * full / s : p }'
 }
 
 # time_constant SETTLE_S
@@ -184,15 +190,15 @@ most() {
 print_rows() {
     local what="$CLASS of $SECONDS_LONG s, live" node settle limit bmc
     row "$what: joule_rapl_of_part" "% error" "$(error joule-rapl.node1 $PART)" \
-        "$(error rapl.node1 $PART)" "$(most $RAPL_PERCENT joule-rapl.node1)"
+        "$(error rapl.node1 $PART)" "$(most "$(shorter $RAPL_PERCENT)" joule-rapl.node1)"
     for node in 1 2; do
         settle=${SETTLE[node - 1]} bmc="the BMC settles in ${SETTLE[node - 1]} s"
-        limit=$IPMI_PERCENT
-        [ "$settle" = 0 ] || read -r _ _ _ limit _ < <(job_of "$settle")
+        limit=$(shorter $IPMI_PERCENT)
+        [ "$settle" = 0 ] || read -r _ _ _ limit _ < <(job_of "$settle" "$SECONDS_LONG")
         row "$what: joule_ipmi; $bmc" "% error" "$(error joule-ipmi.node$node)" \
             "$(error ipmi.node$node)" "$(most "$limit" joule-ipmi.node$node)"
         row "$what: joule_fused; $bmc" "% error" "$(error joule-fused.node$node)" \
-            "$(error ipmi.node$node)" "$(most $FUSED_PERCENT joule-fused.node$node)"
+            "$(error ipmi.node$node)" "$(most "$(shorter $FUSED_PERCENT)" joule-fused.node$node)"
     done
 }
 
@@ -201,8 +207,10 @@ for file in "$JOULE_BUILD/tests/bench/bench_precision" "$SHIM" \
     "$JOULE_BUILD/tests/system/fusedboard" "$STAMP"; do
     [ -x "$file" ] || fail "there is no $file"
 done
-read -r SECONDS_LONG NODE_W IDLE_W _ PAPER < <(job_of 0)
+read -r FULL_SECONDS NODE_W IDLE_W _ PAPER < <(job_of 0)
 [ -n "${PAPER:-}" ] || fail "no such job"
+SECONDS_LONG=${JOULE_BENCH_SECONDS:-$FULL_SECONDS}
+[[ $SECONDS_LONG =~ ^[1-9][0-9]*(\.[0-9]+)?$ ]] || fail "not a number of seconds: $SECONDS_LONG"
 say "five clusters"
 start_all
 say "$CLASS at $GHZ GHz: $SECONDS_LONG s, $NODE_W W"
