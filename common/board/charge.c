@@ -225,14 +225,15 @@ static void use(struct joule_charge *c, size_t i,
 }
 
 /* The CPU time of a step that has ended: its own word, where nobody was there
- * to read it while it could be read. */
+ * to read it while it could be read.  A slurmd that comes back then, and finds
+ * slurmstepd without its tasks and their group, reads 0. */
 static const struct joule_charge_usage *
 last_word(struct joule_charge *c, size_t i, const struct joule_charge_usage *u,
           struct joule_charge_usage *own)
 {
     const struct joule_row *row = &c->row[i];
 
-    if (row->ended_ns == 0 || (u && u->state == JOULE_USAGE_KNOWN))
+    if (row->ended_ns == 0)
         return u;
     *own = (struct joule_charge_usage){
         .owner = row->owner,
@@ -240,6 +241,8 @@ last_word(struct joule_charge *c, size_t i, const struct joule_charge_usage *u,
         .cpu_ns =
             joule_ledger_reported_cpu(c->ledger, (unsigned)i, row->owner)};
     if (own->cpu_ns == JOULE_CPU_UNKNOWN || own->cpu_ns < row->cpu_ns)
+        return u;
+    if (u && u->state == JOULE_USAGE_KNOWN && u->cpu_ns >= row->cpu_ns)
         return u;
     return own;
 }

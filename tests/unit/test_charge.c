@@ -302,9 +302,11 @@ START_TEST(test_cpu_time_that_cannot_be_read)
 }
 END_TEST
 
-/* slurmd is away for six seconds, and the step for the last five of them.
- * Returns what its job is charged then beside the floor. */
-static uint64_t end_unseen(uint64_t reported_ns)
+/* slurmd is away for six seconds, and the step for the last five of them; its
+ * slurmstepd too, or what is read of it then is [left_ns].  Returns what its job
+ * is charged then beside the floor. */
+static uint64_t end_unseen_and_leave(uint64_t reported_ns, bool leaves,
+                                     uint64_t left_ns)
 {
     unsigned a, b;
     uint64_t owner;
@@ -318,12 +320,21 @@ static uint64_t end_unseen(uint64_t reported_ns)
     owner = usage[b].owner;
     joule_ledger_report_cpu(stepd, b, owner, reported_ns);
     joule_ledger_end(stepd, b, owner, sample.mono_ns + S);
-    joule_ledger_release(stepd, b, owner);
-    usage[b].owner = 0;
+    usage[b].cpu_ns = left_ns;
+    if (leaves) {
+        joule_ledger_release(stepd, b, owner);
+        usage[b].owner = 0;
+    }
     sample.mono_ns += 5 * S;
-    second(240 * J + 240 * J, 24 * (uint64_t)S);
+    ck_assert_uint_eq(
+        second(240 * J + 240 * J, 24 * (uint64_t)S)->backwards, 0);
     ck_assert_uint_eq(row(a).state, JOULE_ROW_RUNNING);
     return row(a).job_uj - 10 * J - 60 * J;
+}
+
+static uint64_t end_unseen(uint64_t reported_ns)
+{
+    return end_unseen_and_leave(reported_ns, true, 0);
 }
 
 /* What it can have used in the first one. */
@@ -337,6 +348,20 @@ END_TEST
 START_TEST(test_a_step_that_left_word)
 {
     ck_assert_uint_eq(end_unseen(S / 4 + 7), 5 * J / 2);
+}
+END_TEST
+
+/* slurmd finds neither its tasks nor their group, and reads nothing of them. */
+START_TEST(test_a_step_that_left_word_and_stays)
+{
+    ck_assert_uint_eq(end_unseen_and_leave(S / 4 + 7, false, 0), 5 * J / 2);
+}
+END_TEST
+
+/* It finds their group. */
+START_TEST(test_a_step_that_can_be_read)
+{
+    ck_assert_uint_eq(end_unseen_and_leave(7, false, S / 4 + 7), 5 * J / 2);
 }
 END_TEST
 
@@ -462,6 +487,8 @@ int main(void)
     tcase_add_test(tc, test_cpu_time_that_cannot_be_read);
     tcase_add_test(tc, test_a_step_that_ended_unseen);
     tcase_add_test(tc, test_a_step_that_left_word);
+    tcase_add_test(tc, test_a_step_that_left_word_and_stays);
+    tcase_add_test(tc, test_a_step_that_can_be_read);
     tcase_add_test(tc, test_a_step_that_left_an_old_word);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);
