@@ -6,6 +6,8 @@
 # something is killed all the time; nothing is lost, nothing grows and nothing is left
 # behind.  JOULE_SOAK_S and JOULE_SOAK_SEED are for longer ones, and those that are to
 # be seen once more.
+#
+# shellcheck disable=SC2317  # functions are called through check
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
