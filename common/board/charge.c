@@ -242,7 +242,8 @@ last_word(struct joule_charge *c, size_t i, const struct joule_charge_usage *u,
             joule_ledger_reported_cpu(c->ledger, (unsigned)i, row->owner)};
     if (own->cpu_ns == JOULE_CPU_UNKNOWN || own->cpu_ns < row->cpu_ns)
         return u;
-    if (u && u->state == JOULE_USAGE_KNOWN && u->cpu_ns >= row->cpu_ns)
+    if (u && u->state == JOULE_USAGE_KNOWN && u->cpu_ns > 0 &&
+        u->cpu_ns >= row->cpu_ns)
         return u;
     return own;
 }

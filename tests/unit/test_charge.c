@@ -365,6 +365,23 @@ START_TEST(test_a_step_that_can_be_read)
 }
 END_TEST
 
+/* slurmd has seen none of it, and finds nothing of it but its slurmstepd. */
+START_TEST(test_a_step_that_began_and_ended_unseen)
+{
+    unsigned a, b;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_EXTERN, 0x1, 1);
+    second(40 * J, 0);
+    b = add(1, JOULE_STEP_NUMBERED, 0x1, 1);
+    joule_ledger_report_cpu(stepd, b, usage[b].owner, S / 4);
+    joule_ledger_end(stepd, b, usage[b].owner, sample.mono_ns + S);
+    sample.mono_ns += 5 * S;
+    second(240 * J + 240 * J, 24 * (uint64_t)S);
+    ck_assert_uint_eq(row(a).job_uj, 10 * J + 60 * J + 5 * J / 2);
+}
+END_TEST
+
 /* Less than had been read already is no word. */
 START_TEST(test_a_step_that_left_an_old_word)
 {
@@ -489,6 +506,7 @@ int main(void)
     tcase_add_test(tc, test_a_step_that_left_word);
     tcase_add_test(tc, test_a_step_that_left_word_and_stays);
     tcase_add_test(tc, test_a_step_that_can_be_read);
+    tcase_add_test(tc, test_a_step_that_began_and_ended_unseen);
     tcase_add_test(tc, test_a_step_that_left_an_old_word);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);
