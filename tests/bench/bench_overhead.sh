@@ -31,6 +31,7 @@ NAME=bench-overhead
 RANKS=$JOULE_BUILD/tests/bench/ranks
 USAGE=$JOULE_BUILD/tests/bench/usage
 READING=$JOULE_BUILD/tests/bench/reading
+COUNTERS=$JOULE_BUILD/tests/bench/counters
 SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
 LOADS="compute exchange"
 WATTS=200
@@ -41,7 +42,8 @@ SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-15}
 
 # Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
-# JOBACCT is not of the paper: what Slurm's gathering costs without energy.
+# JOBACCT is not of the paper: what Slurm's gathering costs without energy.  FILES:
+# the counters are plain files; a processor's take longer, those of FUSE more so.
 TABLE="
 NO_JOBACCT none task=0 - - none
 JOBACCT none task=1 - - none
@@ -50,6 +52,7 @@ JOBACCT_RAPL rapl task=1 - - ours,slurm
 JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
 JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours
 JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
+JOBACCT_RAPL_PROFILE_100HZ_FILES rapl task=1,energy=1 energy,task 100 ours
 JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
 JOBACCT_IPMI ipmi task=1 - - ours,slurm
 JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
@@ -80,6 +83,18 @@ END_OF_LINES
     esac
 }
 
+# Plain files in place of the simulator's devices, for the next slurmd.
+counters_as_files() {
+    local dir
+    dir=$(cluster dir $NAME)
+    mkdir "$dir/cpu" || fail "no directory"
+    cluster run --timeout 0 $NAME "$COUNTERS" "$dir/sim/node1/dev/cpu" "$dir/cpu" \
+        > "$SCRATCH/counters.log" 2>&1 &
+    wait_for 10 test -e "$dir/cpu/ready" || fail "$(cat "$SCRATCH/counters.log")"
+    cluster run $NAME mount -n --bind "$dir/cpu" "$dir/sim/node1/dev/cpu" ||
+        fail "the files cannot be mounted"
+}
+
 # start MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a cluster of one node; sets GROUP
 start() {
     local energy=$2 profile=$4 hz=$5 whose=$6 ours='' options=()
@@ -98,13 +113,20 @@ JobAcctGatherType=jobacct_gather/none"
         "${options[@]}" >&2 || fail "no cluster"
     GROUP=$(grep /cpuacct/ "$(cluster dir $NAME)/cgroups" | head -n 1)/node1
     [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
-    if [ "$whose-$2" = slurm-ipmi ]; then
+    real_time $NAME ||
+        echo "bench_overhead: the node has no share of real time" >&2
+    # The simulator stands for hardware, which does not wait for a CPU.
+    chrt -a -f -p 2 "$(process_of "$(cluster dir $NAME)" 'nodesim .*/sim/node1$')" ||
+        echo "bench_overhead: the simulator cannot be hurried" >&2
+    if [[ $1 = *_FILES ]]; then
+        cluster slurmd $NAME node1 stop || fail "slurmd does not end"
+        counters_as_files
+        cluster slurmd $NAME node1 start || fail "slurmd does not start"
+    elif [ "$whose-$2" = slurm-ipmi ]; then
         cluster slurmd $NAME node1 stop || fail "slurmd does not end"
         LD_PRELOAD=$SHIM JOULE_SHIM_BMC=bmc-node1 JOULE_SHIM_CACHE=$SCRATCH \
             cluster slurmd $NAME node1 start || fail "slurmd does not start"
     fi
-    [ "$hz" != 10 ] && [ "$hz" != 100 ] || real_time $NAME ||
-        echo "bench_overhead: the node has no share of real time" >&2
 }
 
 # snapshot WHAT
@@ -221,7 +243,7 @@ wanted() { # MODE
 }
 
 [ "$(id -u)" = 0 ] || fail "needs root"
-for file in "$RANKS" "$USAGE" "$READING" "$SHIM" "$BMC_READER"; do
+for file in "$RANKS" "$USAGE" "$READING" "$COUNTERS" "$SHIM" "$BMC_READER"; do
     [ -x "$file" ] || fail "there is no $file"
 done
 CPUS=$(nproc --all)

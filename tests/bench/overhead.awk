@@ -41,7 +41,8 @@ BEGIN {
             " the CPUs; threads: main, or by name."
         print "# The counters are simulated (FUSE), the BMC is asked over the" \
             " network by both."
-        print "# reading_us: CPU time of one reading of a counter, there."
+        print "# reading_us: CPU time of one reading of a counter, there;" \
+            " _FILES: they are plain files."
         print "# Blank: not to be told, or not counted by this machine" \
             " (instructions)."
         print "run,mode,plugins,load,process,thread,idle_us_per_s,cpu_us_per_s," \

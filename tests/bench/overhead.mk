@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # tests/bench/run builds and runs these; those below, too.
-check_PROGRAMS += tests/bench/ranks tests/bench/usage tests/bench/reading
+check_PROGRAMS += tests/bench/ranks tests/bench/usage tests/bench/reading \
+	tests/bench/counters
 tests_bench_ranks_SOURCES = tests/bench/ranks.c \
 	tests/bench/bench.c tests/bench/bench.h
 tests_bench_ranks_LDADD = -lm
@@ -10,6 +11,9 @@ tests_bench_usage_LDADD = -lm
 tests_bench_reading_SOURCES = tests/bench/reading.c \
 	tests/bench/bench.c tests/bench/bench.h
 tests_bench_reading_LDADD = -lm
+tests_bench_counters_SOURCES = tests/bench/counters.c \
+	tests/bench/bench.c tests/bench/bench.h
+tests_bench_counters_LDADD = -lm
 
 EXTRA_DIST += tests/bench/bench_overhead.sh tests/bench/overhead.awk \
 	tests/bench/overhead_rows.awk \

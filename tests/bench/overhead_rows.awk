@@ -20,7 +20,7 @@ function row(name, unit, ours, peer, goal, limit,    pass) {
     if (peer == "")
         printf ",,"
     else
-        printf "%.5g,%s,", peer, peer ? sprintf("%.3f", ours / peer) : ""
+        printf "%.5g,%s,", peer, (peer > 0 ? sprintf("%.3f", ours / peer) : "")
     printf "%s%g%s,%s\n", goal == "<" ? "<" : "<=", limit, goal == "x" ? "x" : "",
         pass ? "pass" : "miss"
     if (!pass) missed = 1
@@ -61,7 +61,7 @@ $column["process"] == "node" {
 }
 $column["process"] == "slurmstepd" {
     rss[mode, plugins] = rss[mode, plugins] " " $column["rss_kib"]
-    if (plugins == "ours" && mode !~ /HZ$/ && $column["hwm_kib"] > most_kib)
+    if (plugins == "ours" && mode !~ /HZ/ && $column["hwm_kib"] > most_kib)
         most_kib = $column["hwm_kib"]
 }
 
@@ -83,7 +83,7 @@ END {
 }
 
 function cpu_rows(mode, kind,    peer) {
-    if (mode ~ /_100HZ$/) {
+    if (mode ~ /_100HZ/) {
         row("CPU " mode " (" kind "): beyond NO_JOBACCT", "% of a core",
             extra_rate(mode, kind) / 1e4, "", "<", 0.2)
         return
@@ -101,7 +101,7 @@ function cpu_rows(mode, kind,    peer) {
 # of its modes, too.
 function worst(    i, j, s, long, share) {
     for (i = 1; i <= count; i++) {
-        if (modes[i] ~ /HZ$/) continue
+        if (modes[i] ~ /HZ/) continue
         for (j = 1; j <= kinds; j++) {
             s = median(cpu[modes[i], "ours", order[j]])
             if (s > long) long = s
@@ -109,6 +109,7 @@ function worst(    i, j, s, long, share) {
         s = median(stolen[modes[i], "ours"])
         if (s > share) share = s
     }
+    if (!long) return
     row("CPU of the worst mode in 44 min; peer: Georgiou et al. 2014", "s", long,
         3.5, "<=", 3.5)
     row("slurmstepd of the worst mode at its most; peer: Georgiou et al. 2014",
