@@ -38,7 +38,8 @@ exit status is 1 if one was missed, 2 if there is nothing to be said.
 Environment: JOULE_SOAK_S, seconds of it (1800), jobs and steps in proportion;
 JOULE_SOAK_SEED, for the same jobs and faults once more (default: any; it is
 printed); JOULE_SOAK_FAULTS=0: nothing is killed; JOULE_BUILD; JOULE_BENCH_OUT, where the tables are written: soak.csv, the
-daemons in the course of time, soak-jobs.csv, each job, and soak-faults.csv.
+daemons in the course of time, soak-jobs.csv, each job, soak-nodes.csv and
+soak-faults.csv.
 END
 }
 
@@ -233,26 +234,42 @@ accounting_is_final() {
 # Sets WATT_J, CHARGED_J, LEDGER_JOBS_J, REST_J: of all nodes, while it lasted; and
 # BROKEN, the number of ledgers that do not add up.
 sum_ledgers() {
-    local i from to
-    local -A sum=()
+    local i from to key line
+    local -A sum=() part
     BROKEN=0
+    table_open soak-nodes "the nodes of a soak of $SOAK_S s, seed $SEED: what the \
+wattmeter counted, and what the ledger says of it" \
+        node,wattmeter_j,charged_j,jobs_j,unallocated_j,system_j
     for ((i = 1; i <= NODES; i++)); do
         from=$(sed -n 's/^totals //p' "$SCRATCH/begin.node$i")
         to=$(sed -n 's/^totals //p' "$SCRATCH/end.node$i")
-        for key in charged jobs unallocated system; do
-            sum[$key]=$((${sum[$key]:-0} + $(of ${key}_uj <<< "$to") -
+        part[watt]=$(cluster energy $C "$(of mono_ns <<< "$from")" \
+            "$(of mono_ns <<< "$to")" "node$i")
+        line=node$i
+        for key in watt charged jobs unallocated system; do
+            [ $key = watt ] || part[$key]=$(($(of ${key}_uj <<< "$to") -
                 $(of ${key}_uj <<< "$from")))
+            sum[$key]=$((${sum[$key]:-0} + part[$key]))
+            line+=,$(joules "${part[$key]}")
         done
-        sum[watt]=$((${sum[watt]:-0} + $(cluster energy $C "$(of mono_ns <<< "$from")" \
-            "$(of mono_ns <<< "$to")" "node$i")))
+        echo "$line" >> "$TABLE"
+        say "$line; $to"
         [ "$(of identity <<< "$to") $(of faults <<< "$to")" = "yes 0" ] ||
             BROKEN=$((BROKEN + 1))
-        say "node$i: $to"
     done
     WATT_J=$(joules "${sum[watt]}")
     CHARGED_J=$(joules "${sum[charged]}")
     LEDGER_JOBS_J=$(joules "${sum[jobs]}")
     REST_J=$(joules $((sum[unallocated] + sum[system])))
+}
+
+# How long nothing was written that is written every $PERIOD seconds: the machine
+# had no time for it, and none for the simulators either.
+longest_pause() {
+    awk -F, -v period=$PERIOD '
+        { if (NR > 1 && $1 - last > most) most = $1 - last; last = $1 }
+        END { printf "%.1f\n", (most > period ? most - period : 0) }' \
+        "$SCRATCH/soak/daemons"
 }
 
 # percent PART WHOLE - without its sign
@@ -331,7 +348,7 @@ planned() {
 
 report() {
     local summary jobs=$((SOAK_S * 2000 / 1800)) steps=$((SOAK_S * 5000 / 1800)) what
-    local lost_j sum_j
+    local lost_j sum_j allowed
     table_open soak-jobs "the jobs of a soak of $SOAK_S s, seed $SEED; \
 energy_j by sacct, ledger_j when the ledgers were last looked at; killed: what of it \
 was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
@@ -346,6 +363,7 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
     # Slurm takes half a minute to end a job once more whose slurmd was away.
     row "soak: until the last job is over" s \
         $(($(of over_s <<< "$summary") - SOAK_FROM_S)) "" "<=$((SOAK_S + 60))"
+    row "soak: longest pause of the machine" s "$(longest_pause)" "" "<=10"
     for what in slurmd slurmstepd 'bmc|hang'; do
         row "soak: kills of ${what/bmc|hang/the BMC}" count "$(killed "$what")" "" \
             ">=$(planned "$what")"
@@ -363,14 +381,17 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
         'BEGIN { printf "%.3f\n", a + b }')")
     say "wattmeters $WATT_J J, nodes $CHARGED_J J, rest $REST_J J, jobs by the" \
         "ledgers $LEDGER_JOBS_J J, by sacct and of the killed $sum_j J"
-    # Half a per cent, either way: a BMC that measures in steps of 2 W, and for a
-    # while not at all (0.1 to 0.2 %); whole joules of each job (0.01 %); what the
-    # job of a killed extern step used since its ledger was looked at last; and what
-    # is told of jobs that end while slurmd is away, at their last power.
+    # Either way.  A BMC that measures in steps of 2 W, and for a while not at all:
+    # 0.1 %; whole joules of each job: 0.01 %; what the job of a killed extern step
+    # used since its ledger was looked at last, and what is told of jobs that end
+    # while slurmd is away, at their last power: some tens of joules each time, of 420
+    # that the nodes use in a second.  In minutes each weighs more.
+    allowed=$((SOAK_S < 600 ? 10 : 5))
+    allowed=$((allowed / 10)).$((allowed % 10))
     row "soak: energy lost: jobs and rest against the wattmeters" % \
-        "$(percent "$lost_j" "$WATT_J")" "" "<=0.5"
+        "$(percent "$lost_j" "$WATT_J")" "" "<=$allowed"
     row "soak: nodes against the wattmeters" % \
-        "$(percent "$(difference "$CHARGED_J" "$WATT_J")" "$WATT_J")" "" "<=0.5"
+        "$(percent "$(difference "$CHARGED_J" "$WATT_J")" "$WATT_J")" "" "<=$allowed"
     row "soak: jobs by sacct against the ledgers" % \
         "$(percent "$(difference "$sum_j" "$LEDGER_JOBS_J")" "$LEDGER_JOBS_J")" "" "<=2"
     row "soak: ledgers that do not add up" count $BROKEN "" "<=0"
