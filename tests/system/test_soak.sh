@@ -4,8 +4,7 @@
 #
 # A soak (tests/bench/bench_soak.sh) of a minute: jobs on four nodes, of which
 # something is killed all the time; nothing is lost, nothing grows and nothing is left
-# behind.  JOULE_SOAK_S and JOULE_SOAK_SEED are for longer ones, and those that are to
-# be seen once more.
+# behind.  JOULE_SOAK_S and JOULE_SOAK_SEED are for longer ones, and others.
 #
 # shellcheck disable=SC2317  # functions are called through check
 set -u
@@ -21,7 +20,8 @@ if [ ! -e /sys/fs/cgroup/cpuacct/cpuacct.usage_percpu ]; then
     skip "a soak" "no cgroup v1 with cpuacct"
     finish
 fi
-JOULE_SOAK_S=${JOULE_SOAK_S:-60} JOULE_BENCH_OUT=$SCRATCH \
+JOULE_SOAK_S=${JOULE_SOAK_S:-60} JOULE_SOAK_SEED=${JOULE_SOAK_SEED:-1} \
+    JOULE_BENCH_OUT=$SCRATCH \
     "$TOP/tests/bench/bench_soak.sh" > "$SCRATCH/rows" 2> "$SCRATCH/said"
 STATUS=$?
 note < "$SCRATCH/said"
