@@ -35,10 +35,14 @@ packages_missing() {
 }
 
 # packages_install RUNNER PACKAGE... - install them without their daemons
-# being started; RUNNER runs a command (so that it can be interrupted).
+# being started; RUNNER runs a command (so that it can be interrupted).  One at a
+# time: what else may be installing (tests/release beside tests/run) has its own
+# lists to fetch, for which apt-get does not wait, and its own file below.
 packages_install() {
     local runner=$1 status
     shift
+    exec 8< /var/lib/dpkg
+    "$runner" flock 8
     if [ ! -e $PACKAGES_POLICY ]; then
         PACKAGES_POLICY_MADE=yes
         printf '#!/bin/sh\nexit 101\n' > $PACKAGES_POLICY &&
@@ -52,6 +56,7 @@ packages_install() {
                 --no-install-recommends "$@"' sh "$@" > /dev/null
     status=$?
     packages_policy_remove
+    exec 8<&-
     return "$status"
 }
 
