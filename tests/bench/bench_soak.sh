@@ -37,9 +37,9 @@ exit status is 1 if one was missed, 2 if there is nothing to be said.
 
 Environment: JOULE_SOAK_S, seconds of it (1800), jobs and steps in proportion;
 JOULE_SOAK_SEED, for the same jobs and faults once more (default: any; it is
-printed); JOULE_SOAK_FAULTS=0: nothing is killed; JOULE_BUILD; JOULE_BENCH_OUT, where the tables are written: soak.csv, the
-daemons in the course of time, soak-jobs.csv, each job, soak-nodes.csv and
-soak-faults.csv.
+printed); JOULE_SOAK_FAULTS=0: nothing is killed; JOULE_BUILD; JOULE_BENCH_OUT,
+where the tables are written: soak.csv, the daemons in the course of time,
+soak-jobs.csv, each job, soak-nodes.csv and soak-faults.csv.
 END
 }
 

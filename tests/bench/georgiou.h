@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * georgiou.h - what Georgiou et al. 2014 measured of three classes of jobs on
- * 16 nodes at 13 frequencies, by wattmeters and by Slurm from BMCs
- * (tests/fixtures/ georgiou2014-precision.csv), and what the lag of a BMC costs
- * such a job.
+ * 16 nodes at 13 frequencies, by wattmeters and by Slurm from BMCs (the table is
+ * in tests/fixtures), and what the lag of a BMC costs such a job.
  *
  * A failure of these functions ends the program with exit code 2.
  */

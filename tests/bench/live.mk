@@ -3,6 +3,7 @@
 EXTRA_DIST += \
 	tests/bench/bench_attribution.sh \
 	tests/bench/bench_tradeoff.sh \
+	tests/bench/measurements.md \
 	tests/bench/plot \
 	tests/bench/publish \
 	tests/bench/rows.sh

@@ -8,8 +8,8 @@
  *
  *     at NS                                     CLOCK_MONOTONIC_RAW
  *     group CPU_NS                              of all there ever were in it
- *     process PID CPU_NS RSS HWM PSS NAME       memory in KiB; PSS "-": not
- * told thread PID TID CPU_NS VOLUNTARY INVOLUNTARY NAME   of each, as it lives
+ *     process PID CPU_NS RSS HWM PSS NAME       in KiB; PSS "-": not told
+ *     thread PID TID CPU_NS VOLUNTARY INVOLUNTARY NAME
  *
  * The CPU time of a process is by the scheduler's clock, to the nanosecond, and
  * has that of its threads that are gone.  Context switches are those of each
@@ -116,7 +116,7 @@ static void print_process(const char *pid)
     if (pss >= 0)
         snprintf(pss_text, sizeof(pss_text), "%lld", pss);
     if (status && read_name(pid, pid, name) == 0 &&
-        clock_getcpuclockid(atoi(pid), &clock) == 0 &&
+        clock_getcpuclockid((pid_t)strtol(pid, NULL, 10), &clock) == 0 &&
         clock_gettime(clock, &t) == 0 && field(status, "VmRSS") > 0) {
         printf("process %s %lld %lld %lld %s %s\n", pid,
                t.tv_sec * 1000000000LL + t.tv_nsec, field(status, "VmRSS"),

@@ -19,7 +19,8 @@ share_up() {
     shift 2
     up "$name" --cpus $SHARE_CPUS --cgroup --gather "$gather" \
         --conf "TaskPlugin=$SHARE_TASK" --sim "--no-dram \
-        --packages $SHARE_PACKAGES --cpus $SHARE_CPUS --idle $SHARE_FLOOR --busy $SHARE_BUSY --jobs %c${SHARE_SIM:+ $SHARE_SIM}" "$@"
+        --packages $SHARE_PACKAGES --cpus $SHARE_CPUS --idle $SHARE_FLOOR \
+        --busy $SHARE_BUSY --jobs %c${SHARE_SIM:+ $SHARE_SIM}" "$@"
 }
 
 # cgroups_or_end NAME - without them a job cannot be told from another

@@ -41,20 +41,6 @@ is_measured() {
     [[ $(node_field "$1" "$2" CurrentWatts) =~ ^[1-9][0-9]*$ ]]
 }
 
-# has_watched CLUSTER PART LAG NODE... - as if its slurmd had watched jobs for a
-# quarter of an hour: RAPL sees PART of the power, the BMC has a LAG in seconds
-has_watched() {
-    local name=$1 part=$2 lag=$3 node
-    shift 3
-    for node; do
-        cluster slurmd "$name" "$node" stop || return 1
-        cluster at "$name" "$node" \
-            "$JOULE_BUILD/tests/system/fusedboard" "$node" "$part" "$lag" | note
-        cluster slurmd "$name" "$node" start || return 1
-        wait_for 20 is_measured "$name" "$node" || return 1
-    done
-}
-
 # The lines of slurmd about the BMC.
 bmc_log() { # CLUSTER [NODE]
     cluster log "$1" "${2:-node1}" | grep joule_ipmi
