@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# tests/bench/run builds and runs these; those below, too.
-check_PROGRAMS += tests/bench/ranks tests/bench/usage tests/bench/reading \
+# Built by tests/bench/run, which runs them.
+EXTRA_PROGRAMS += tests/bench/ranks tests/bench/usage tests/bench/reading \
 	tests/bench/counters
 tests_bench_ranks_SOURCES = tests/bench/ranks.c \
 	tests/bench/bench.c tests/bench/bench.h

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-check_PROGRAMS += tests/bench/bench_precision
+EXTRA_PROGRAMS += tests/bench/bench_precision
 tests_bench_bench_precision_SOURCES = tests/bench/bench_precision.c \
 	$(replay_sources) tests/unit/dice.h \
 	tests/unit/nodeload.c tests/unit/nodeload.h
