@@ -50,6 +50,17 @@ static void become_caller(void)
     setfsuid(context->uid ? context->uid : NOBODY);
 }
 
+/* For the thread: those of root again, whomever it worked for before.  The
+ * attributes of a file are told to anybody: the kernel has looked at the rights
+ * on the way to it (default_permissions). */
+static void become_root(void)
+{
+    if (!squash)
+        return;
+    setfsuid(0);
+    setfsgid(0);
+}
+
 /* To whoever asked. */
 static void give(const char *path)
 {
@@ -64,6 +75,7 @@ static int stuck_getattr(const char *path, struct stat *st,
                          struct fuse_file_info *info)
 {
     (void)info;
+    become_root();
     return result(fstatat(root_fd, below(path), st, AT_SYMLINK_NOFOLLOW));
 }
 
