@@ -13,8 +13,8 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=profile.sh
 . "$LIB/profile.sh"
 
-# right NAME SRUN-OPTION... - a step of 5 s; sets STEP_JOB.  It is some ms longer
-# than its task, and without a poll it would be off by 500 J.
+# right NAME SRUN-OPTION... - a step of 5 s; sets STEP_JOB.  Without a poll it would
+# be off by 500 J; how exact it is, is not the question here.
 right() {
     local name=$1
     shift
@@ -23,7 +23,7 @@ right() {
         return
     fi
     check "$name: $STEP_J J, wattmeter $STEP_TRUE_J J" \
-        within "$STEP_J" "$STEP_TRUE_J" 0.5 6
+        near_truth
 }
 
 # A table's rows, or nothing.
