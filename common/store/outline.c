@@ -11,9 +11,9 @@
 #include "common/store/plaintype.h"
 
 #define DEPTH_MAX   16
-#define OBJECTS_MAX 4096
-#define NODES_MAX   65536 /* of all trees of names */
-#define KEPT_MAX    ((size_t)16 << 20)
+#define OBJECTS_MAX 262144
+#define NODES_MAX   262144 /* of all trees of names */
+#define KEPT_MAX    ((size_t)128 << 20)
 
 /* Of a superblock of version 0: what lies where. */
 #define SUPER_FLAGS 20
@@ -33,9 +33,17 @@ struct joule_outline_block {
     unsigned char bytes[];
 };
 
+/* Where objects are that have been seen: a hash table, 0 is a free place. */
+struct seen {
+    uint64_t *header;
+    size_t size; /* a power of two, or none */
+    size_t used;
+};
+
 struct outliner {
     struct joule_outline *outline;
     struct joule_windows *windows;
+    struct seen seen;
     unsigned depth;
     unsigned nodes;
 };
@@ -77,12 +85,44 @@ const unsigned char *joule_outline_keep(struct joule_outline *o,
 
 static int read_object(struct outliner *x, uint64_t at, const char *name);
 
-/* Two names of one object would be visited twice. */
-static bool is_new(const struct joule_outline *o, uint64_t header)
+static uint64_t *place_of(const struct seen *seen, uint64_t header)
 {
-    for (size_t i = 0; i < o->objects; i++)
-        if (o->object[i].header == header)
-            return false;
+    size_t i = (size_t)((header >> 3) * 0x9E3779B97F4A7C15 >> 32);
+
+    for (i &= seen->size - 1; seen->header[i] && seen->header[i] != header;)
+        i = (i + 1) & (seen->size - 1);
+    return &seen->header[i];
+}
+
+static int grow(struct seen *seen)
+{
+    struct seen larger = {.size = seen->size ? seen->size * 2 : 64,
+                          .used = seen->used};
+
+    larger.header = calloc(larger.size, sizeof(*larger.header));
+    if (!larger.header)
+        return -1;
+    for (size_t i = 0; i < seen->size; i++)
+        if (seen->header[i])
+            *place_of(&larger, seen->header[i]) = seen->header[i];
+    free(seen->header);
+    *seen = larger;
+    return 0;
+}
+
+/* Two names of one object would be visited twice. */
+static bool is_new(struct seen *seen, uint64_t header)
+{
+    uint64_t *place;
+
+    /* The superblock is at 0. */
+    if (header == 0 || (seen->used >= seen->size / 2 && grow(seen) < 0))
+        return false;
+    place = place_of(seen, header);
+    if (*place)
+        return false;
+    *place = header;
+    seen->used++;
     return true;
 }
 
@@ -97,8 +137,7 @@ static int read_entry(struct outliner *x, const struct names *names,
     offset = joule_little_get(entry, 8);
     header = joule_little_get(entry + 8, 8);
     /* What is kept ends with a NUL. */
-    if (offset >= names->size || !joule_store_is_name(names->text + offset) ||
-        !is_new(x->outline, header))
+    if (offset >= names->size || !joule_store_is_name(names->text + offset))
         return odd();
     return read_object(x, header, names->text + offset);
 }
@@ -168,7 +207,8 @@ static int read_object(struct outliner *x, uint64_t at, const char *name)
     struct joule_header_group group;
     int rc;
 
-    if (x->depth > DEPTH_MAX || x->outline->objects == OBJECTS_MAX)
+    if (x->depth > DEPTH_MAX || x->outline->objects == OBJECTS_MAX ||
+        !is_new(&x->seen, at))
         return odd();
     if (joule_headers_read(x->outline, x->windows, at, name, x->depth, &group) <
         0)
@@ -201,6 +241,7 @@ struct joule_outline *joule_outline_read(struct joule_windows *windows)
 {
     struct outliner x = {.windows = windows};
     uint64_t root;
+    int rc;
 
     if (!is_plain(windows, &root)) {
         odd();
@@ -209,7 +250,9 @@ struct joule_outline *joule_outline_read(struct joule_windows *windows)
     x.outline = calloc(1, sizeof(*x.outline));
     if (!x.outline)
         return NULL;
-    if (read_object(&x, root, "") == 0 && !x.outline->object[0].is_table)
+    rc = read_object(&x, root, "");
+    free(x.seen.header);
+    if (rc == 0 && !x.outline->object[0].is_table)
         return x.outline;
     joule_outline_destroy(x.outline);
     odd();

@@ -203,7 +203,8 @@ static void work_in_child(const struct joule_work *work, int task_fd,
             m.errnum = errno ? errno : EIO;
         memcpy(m.text, err.text, sizeof(m.text));
         joule_sandbox_watch(0);
-        close(fd);
+        if (!work->keeps_fd)
+            close(fd);
         if (send_slot(out, &m) < 0)
             break;
     }

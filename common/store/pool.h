@@ -15,6 +15,7 @@
 #ifndef JOULE_STORE_POOL_H
 #define JOULE_STORE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/error.h"
@@ -51,6 +52,9 @@ struct joule_work {
                  struct joule_error *err);
     /* Optional: called about ten times a second. */
     void (*tick)(void *arg);
+    /* Whether run() takes over the descriptor, for tasks after this one: their
+     * worker may be the same. */
+    bool keeps_fd;
     void *arg;
     unsigned cpu_s;  /* a task that computes so long without any output, and */
     unsigned wall_s; /* one that is silent for so long, is ended */

@@ -6,8 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WINDOWS     4
+#define WINDOWS     8
 #define WINDOW_SIZE (2 * JOULE_WINDOW_MAX)
+
+/* A place that is read out of order, with what stands about it. */
+#define SPOT_ALIGN ((size_t)16 << 10)
+#define SPOT_SIZE  (2 * SPOT_ALIGN)
 
 struct window {
     unsigned char *data; /* NULL: not yet */
@@ -84,30 +88,49 @@ static int holds(const struct window *w, uint64_t at, size_t size)
            size <= w->length - (at - w->start);
 }
 
-/* The one that holds it, else the one that was used longest ago, filled. */
+/* Whether [at] is where a reader comes to that goes on from the window. */
+static int goes_on(const struct window *w, uint64_t at)
+{
+    return w->length && at >= w->start && at - w->start <= w->length + SPOT_ALIGN;
+}
+
+static int fill(const struct joule_windows *all, struct window *w,
+                uint64_t start, size_t length)
+{
+    if (length > all->size - start)
+        length = (size_t)(all->size - start);
+    if (!w->data)
+        w->data = malloc(WINDOW_SIZE);
+    w->length = 0;
+    if (!w->data || read_exactly(all->fd, w->data, length, start) < 0)
+        return -1;
+    w->start = start;
+    w->length = length;
+    return 0;
+}
+
+/* The one that holds it, else the one that was used longest ago, filled.  Headers
+ * are read backwards, and from object to object all over a large file: much
+ * more is only read where a reader goes on. */
 static struct window *find(struct joule_windows *all, uint64_t at, size_t size)
 {
     struct window *oldest = &all->window[0];
-    size_t length = WINDOW_SIZE;
+    uint64_t start = at - at % SPOT_ALIGN;
+    size_t length = SPOT_SIZE;
 
     for (int i = 0; i < WINDOWS; i++) {
         struct window *w = &all->window[i];
 
         if (holds(w, at, size))
             return w;
+        if (goes_on(w, at))
+            length = WINDOW_SIZE;
         if (w->used < oldest->used)
             oldest = w;
     }
-    if (length > all->size - at)
-        length = (size_t)(all->size - at);
-    if (!oldest->data)
-        oldest->data = malloc(WINDOW_SIZE);
-    oldest->length = 0;
-    if (!oldest->data || read_exactly(all->fd, oldest->data, length, at) < 0)
-        return NULL;
-    oldest->start = at;
-    oldest->length = length;
-    return oldest;
+    if (length < at - start + size)
+        length = (size_t)(at - start) + size;
+    return fill(all, oldest, start, length) < 0 ? NULL : oldest;
 }
 
 const unsigned char *joule_windows_look(struct joule_windows *all, uint64_t at,

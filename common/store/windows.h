@@ -4,8 +4,8 @@
  *
  * The tables of Slurm's plugin are made of pieces of a few hundred bytes, with
  * their index in between: a system call for each would cost more than all
- * else.  Four stretches of 256 KB are in memory; the one that was not used for
- * the longest time makes room.
+ * else.  Eight stretches are in memory, of 32 KB, or of 256 KB where a reader
+ * goes on from one; the one that was not used for the longest time makes room.
  *
  * One thread at a time.
  */
@@ -28,7 +28,7 @@ void joule_windows_destroy(struct joule_windows *w);
 uint64_t joule_windows_size(const struct joule_windows *w);
 
 /* [size] bytes at [at], up to JOULE_WINDOW_MAX of them, good until the next
- * call but three.  NULL with EINVAL (beyond the end), ENOMEM, or errno of
+ * call but seven.  NULL with EINVAL (beyond the end), ENOMEM, or errno of
  * pread (ENODATA: the file has become shorter). */
 const unsigned char *joule_windows_look(struct joule_windows *w, uint64_t at,
                                         size_t size);

@@ -7,6 +7,7 @@ SH5UTIL_TESTS = \
 	tests/unit/test_sh5util \
 	tests/unit/test_store_copy \
 	tests/unit/test_outline \
+	tests/unit/test_windows \
 	tests/unit/test_store_read
 check_PROGRAMS += $(SH5UTIL_TESTS)
 TESTS += $(SH5UTIL_TESTS)
@@ -38,6 +39,11 @@ tests_unit_test_outline_SOURCES = tests/unit/test_outline.c \
 tests_unit_test_outline_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 tests_unit_test_outline_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_outline_LDADD = $(SH5UTIL_TEST_LIBS)
+
+tests_unit_test_windows_SOURCES = tests/unit/test_windows.c
+tests_unit_test_windows_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_test_windows_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_windows_LDADD = $(SH5UTIL_TEST_LIBS)
 
 tests_unit_test_store_read_SOURCES = tests/unit/test_store_read.c \
 	tests/unit/nodefile.c tests/unit/nodefile.h

@@ -365,6 +365,26 @@ START_TEST(what_is_unusual_is_left_alone)
 }
 END_TEST
 
+/* A job of thousands of nodes. */
+START_TEST(many_groups)
+{
+    char name[32];
+    hid_t file;
+
+    write_node(1);
+    file = nodefile_open(path);
+    for (int i = 0; i < 6000; i++) {
+        snprintf(name, sizeof(name), "node%d", i);
+        H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    H5Fclose(file);
+    ck_assert(has_outline());
+    both_tell_the_same("/", JOULE_WALK_DESCRIBE);
+    both_tell_the_same("/node5999", JOULE_WALK_DESCRIBE);
+    neither_has_group("/node6000");
+}
+END_TEST
+
 /* No crash, nothing without end, and what comes of it can be walked. */
 START_TEST(damaged_files)
 {
@@ -409,6 +429,7 @@ int main(void)
     tcase_add_test(tc, tables_by_path);
     tcase_add_test(tc, types_of_attributes);
     tcase_add_test(tc, many_attributes);
+    tcase_add_test(tc, many_groups);
     tcase_add_test(tc, what_is_unusual_is_left_alone);
     tcase_add_loop_test(tc, damaged_files, 0, 3);
     tcase_set_timeout(tc, 120);

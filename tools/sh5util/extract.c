@@ -171,13 +171,12 @@ static int read_table(const struct joule_extraction *x,
 static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
-    const struct joule_extraction *x = arg;
+    struct joule_extraction *x = arg;
     struct joule_reader *reader;
     struct joule_error why = {""};
     uint64_t lost = 0;
 
-    joule_hdf_quiet();
-    reader = joule_reader_open(fd, err);
+    reader = joule_extraction_reader(x, fd, err);
     if (!reader)
         return -1;
     for (size_t i = x->first[task]; i < x->first[task + 1]; i++) {
@@ -196,7 +195,6 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
             joule_error_set(&why, EBADMSG, "step %s, node %s, %s: %s", n->step,
                             n->name, table->series, one.text);
     }
-    joule_reader_close(reader);
     return why.text[0] ? joule_error_set(err, EBADMSG, "%s", why.text) : 0;
 }
 

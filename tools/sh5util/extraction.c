@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/store/hdferror.h"
 #include "tools/sh5util/options.h"
 
 #define CPU_S  5
@@ -26,6 +27,23 @@ void joule_extraction_task(struct joule_extraction *x, size_t i)
 {
     x->first[x->tasks++] = i;
     x->first[x->tasks] = x->selection.tables;
+}
+
+struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
+                                             struct joule_error *err)
+{
+    int saved;
+
+    if (!x->reader) {
+        joule_hdf_quiet();
+        x->reader = joule_reader_open(fd, err);
+        if (x->reader)
+            return x->reader;
+    }
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return x->reader;
 }
 
 static int open_task(void *arg, size_t task, struct joule_error *err)
@@ -85,6 +103,7 @@ static int run(struct joule_extraction *x,
         .run = kind->run,
         .take = take,
         .ended = ended,
+        .keeps_fd = true,
         .arg = x,
         .cpu_s = CPU_S,
         .wall_s = WALL_S,

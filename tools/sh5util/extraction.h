@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "common/store/reader.h"
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/plan.h"
 #include "tools/sh5util/select.h"
@@ -22,6 +23,7 @@ struct joule_extraction {
     size_t *first;
     size_t tasks;
     struct joule_text text;
+    struct joule_reader *reader; /* of a worker */
 };
 
 /* All required; -1 with a sentence. */
@@ -32,8 +34,8 @@ struct joule_extract_kind {
     /* Say on stderr what is done. */
     void (*say)(const struct joule_extraction *x);
     int (*head)(struct joule_extraction *x, struct joule_error *err);
-    /* In a worker, as joule_work's; what it says when it has not failed is
-     * printed. */
+    /* In a worker, as joule_work's, with joule_extraction_reader(); what it
+     * says when it has not failed is printed. */
     int (*run)(void *x, size_t task, int fd, struct joule_out *out,
                struct joule_error *err);
 };
@@ -42,6 +44,12 @@ struct joule_extract_kind {
  * joule_extraction_cut begins, with room for all. */
 int joule_extraction_cut(struct joule_extraction *x, struct joule_error *err);
 void joule_extraction_task(struct joule_extraction *x, size_t i);
+
+/* In a worker: to read the file of a task, whose descriptor it takes over.  It is
+ * the same for all tasks of the worker: to look at what a file of thousands of
+ * nodes has takes longer than a task.  NULL with errno and a sentence. */
+struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
+                                             struct joule_error *err);
 
 /* Do it; the exit status.  [x] has its request, and is freed. */
 int joule_extraction_run(struct joule_extraction *x,

@@ -201,7 +201,7 @@ static uint64_t close_step(struct step *s)
 static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
-    const struct joule_extraction *x = arg;
+    struct joule_extraction *x = arg;
     const struct item *item = arg;
     size_t first = x->first[task];
     const struct joule_plan_table *table = x->selection.table[first];
@@ -216,15 +216,13 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
     uint64_t lost;
     int rc;
 
-    joule_hdf_quiet();
-    reader = joule_reader_open(fd, err);
+    reader = joule_extraction_reader(x, fd, err);
     if (!reader)
         return -1;
     rc = open_step(&s, reader, first, err);
     if (rc == 0)
         rc = walk_step(&s, err);
     lost = close_step(&s);
-    joule_reader_close(reader);
     if (rc < 0)
         return -1;
     if (lost)
