@@ -489,9 +489,12 @@ static void add_to_series(void)
 {
     struct joule_account_reading reading;
     struct joule_stake_reading share;
-    bool known = self.stake &&
-                 joule_stake_read(self.stake, false, &share, NULL) == 0;
+    bool known;
 
+    if (!self.series || !joule_series_wanted(self.series))
+        return;
+    known = self.stake &&
+            joule_stake_read(self.stake, false, &share, NULL) == 0;
     if (self.account && joule_account_update(self.account, &reading) == 0)
         joule_series_add(self.series, &reading, known ? &share : NULL,
                          time(NULL));

@@ -68,7 +68,7 @@ _Static_assert(ACCT_GATHER_PROFILE_NONE == JOULE_PROFILE_NONE &&
 
 /* A data set as Slurm knows it. */
 struct dataset {
-    int table;        /* of the writer; -1: its rows are not wanted */
+    int table;        /* of the writer */
     bool in_group;    /* of a task: its rows come when they come */
     unsigned rows;    /* 0, 1, more */
     int64_t first_ns; /* when the first came */
@@ -405,18 +405,19 @@ static int add_table(const char *name,
 static int add_dataset(const char *name, bool in_group,
                        const acct_gather_profile_dataset_t *fields)
 {
-    bool ours = self.energy && !in_group && strcmp(name, "Energy") == 0;
-    struct dataset *list =
-        realloc(self.datasets, (self.dataset_count + 1) * sizeof(*list));
+    struct dataset *list;
 
+    if (self.energy && !in_group && strcmp(name, "Energy") == 0)
+        return JOULE_PROFILE_FILLED;
+    list = realloc(self.datasets, (self.dataset_count + 1) * sizeof(*list));
     if (!list)
         return SLURM_ERROR;
     self.datasets = list;
     list += self.dataset_count;
     memset(list, 0, sizeof(*list));
     list->in_group = in_group;
-    list->table = ours ? -1 : add_table(name, fields);
-    if (!ours && list->table < 0) {
+    list->table = add_table(name, fields);
+    if (list->table < 0) {
         slurm_error("%s: no table %s: %s", joule_profile_name, name,
                     strerror(errno));
         return SLURM_ERROR;
@@ -465,13 +466,15 @@ int acct_gather_profile_p_add_sample_data(uint32_t dataset_id, void *data,
 
     pthread_mutex_lock(&self.lock);
     /* Without a writer, the step has ended. */
-    if (self.writer && dataset_id >= self.dataset_count) {
+    if (self.writer && dataset_id == JOULE_PROFILE_FILLED) {
+        rc = SLURM_SUCCESS;
+    } else if (self.writer && dataset_id >= self.dataset_count) {
         rc = SLURM_ERROR;
     } else if (self.writer) {
         struct dataset *dataset = &self.datasets[dataset_id];
 
         /* Rows that are dropped are counted, and said by the writer. */
-        if (dataset->table >= 0 && !is_twice(dataset, now_ns))
+        if (!is_twice(dataset, now_ns))
             joule_writer_append(self.writer, dataset->table, data, sample_time,
                                 now_ns);
     }

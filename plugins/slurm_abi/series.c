@@ -64,6 +64,17 @@ static void make_dataset(struct joule_series *series)
                     "series; this step has none");
 }
 
+bool joule_series_wanted(struct joule_series *series)
+{
+    /* Both are in libslurmfull, which every host of a profile links. */
+    if (!acct_gather_profile_g_create_dataset ||
+        !acct_gather_profile_g_add_sample_data)
+        return false;
+    if (!series->tried)
+        make_dataset(series);
+    return series->dataset >= 0 && series->dataset != JOULE_PROFILE_FILLED;
+}
+
 void joule_series_add(struct joule_series *series,
                       const struct joule_account_reading *reading,
                       const struct joule_stake_reading *share,
@@ -71,13 +82,7 @@ void joule_series_add(struct joule_series *series,
 {
     void *row;
 
-    /* Both are in libslurmfull, which every host of a profile links. */
-    if (!acct_gather_profile_g_create_dataset ||
-        !acct_gather_profile_g_add_sample_data)
-        return;
-    if (!series->tried)
-        make_dataset(series);
-    if (series->dataset < 0 ||
+    if (!joule_series_wanted(series) ||
         reading->mono_ns - series->before_ns < INTERVAL_MIN_NS)
         return;
     series->before_ns = reading->mono_ns;

@@ -6,6 +6,7 @@
 #ifndef JOULE_SLURM_SERIES_H
 #define JOULE_SLURM_SERIES_H
 
+#include <stdbool.h>
 #include <time.h>
 
 #include "common/board/account.h"
@@ -17,6 +18,10 @@ struct joule_series;
 struct joule_series *joule_series_create(const struct joule_source *source,
                                          bool shared);
 void joule_series_destroy(struct joule_series *series);
+
+/* Whether a sample is worth taking: not where there is no such series, nor where
+ * joule_hdf5 takes its own. */
+bool joule_series_wanted(struct joule_series *series);
 
 /* Give the sample to the configured profile plugin; [share] as in columns.h. */
 void joule_series_add(struct joule_series *series,

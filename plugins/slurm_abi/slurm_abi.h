@@ -132,6 +132,10 @@ _Static_assert(sizeof(acct_gather_profile_dataset_t) == 16,
 #define JOULE_PROFILE_FIELD_DOUBLE 2
 #define JOULE_PROFILE_NO_PARENT    (-1)
 
+/* The number of a data set that joule_hdf5 fills itself: Slurm hands it on like
+ * any other (from 0 up), and nothing that is added to it is used. */
+#define JOULE_PROFILE_FILLED 0x7fffffff
+
 extern int
 acct_gather_profile_g_create_dataset(const char *name, int64_t parent,
                                      acct_gather_profile_dataset_t *dataset)

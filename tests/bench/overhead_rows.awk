@@ -26,9 +26,9 @@ function row(name, unit, ours, peer, goal, limit,    pass) {
     if (!pass) missed = 1
 }
 
-# The cost of a mode beyond that of no accounting.
-function extra(mode, plugins, kind) {
-    return median(cpu[mode, plugins, kind]) - median(cpu["NO_JOBACCT", "none", kind])
+# The cost of a mode beyond that of no accounting, or of accounting without energy.
+function extra(mode, plugins, kind, base) {
+    return median(cpu[mode, plugins, kind]) - median(cpu[base, "none", kind])
 }
 
 function extra_rate(mode, kind,    none) {
@@ -91,9 +91,15 @@ function cpu_rows(mode, kind,    peer) {
     peer = mode
     sub(/_10HZ$/, "", peer)
     if (!((peer, "slurm") in seen)) return
-    row("CPU " mode " (" kind "): 44 min beyond NO_JOBACCT" \
+    beyond("NO_JOBACCT", mode, kind, peer)
+    # That of task=1 is Slurm's own, with whatever plugin.
+    if (mode !~ /_0_/) beyond("JOBACCT", mode, kind, peer)
+}
+
+function beyond(base, mode, kind, peer) {
+    row("CPU " mode " (" kind "): 44 min beyond " base \
         (peer == mode ? "" : "; peer: at 1 Hz"), "s",
-        extra(mode, "ours", kind), extra(peer, "slurm", kind), "x",
+        extra(mode, "ours", kind, base), extra(peer, "slurm", kind, base), "x",
         peer == mode ? 0.5 : 2)
 }
 
