@@ -138,7 +138,7 @@ int joule_stake_read(struct joule_stake *s, bool fresh,
     bool is_new = !s->ledger, is_extern, away;
     int64_t mono_ns, now_ns, end_ns;
     struct joule_row row;
-    uint64_t uj, mw;
+    uint64_t uj, mw, carried = 0;
 
     if (take_slot(s, err) < 0)
         return -1;
@@ -157,19 +157,24 @@ int joule_stake_read(struct joule_stake *s, bool fresh,
         s->fresh_ns = away ? now_ns : mono_ns;
     end_ns = s->registration.ended_ns ? s->registration.ended_ns : now_ns;
     if (away)
-        uj += carried_uj(&row, mw, mono_ns, end_ns);
+        carried = carried_uj(&row, mw, mono_ns, end_ns);
+    if (!is_extern) {
+        uj += carried;
+        carried = 0;
+    }
     if (uj > s->used_uj)
         s->used_uj = uj;
+    uj = s->used_uj + carried;
     *ret = (struct joule_stake_reading){
         .mono_ns = away ? end_ns : mono_ns,
         .elapsed_ns = (away ? end_ns : mono_ns) - s->registration.began_ns,
-        .used_uj = s->used_uj,
+        .used_uj = uj,
         .mw = mw,
         .average_mw = JOULE_MW_UNKNOWN,
         .carried = away,
     };
     if (ret->elapsed_ns >= AVERAGE_MIN_NS)
-        ret->average_mw = joule_power_mw(s->used_uj, ret->elapsed_ns);
+        ret->average_mw = joule_power_mw(uj, ret->elapsed_ns);
     return 0;
 }
 

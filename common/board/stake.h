@@ -4,7 +4,10 @@
  * what slurmstepd does with the ledger.
  *
  * While slurmd is away the row stands still: what is read then is carried on
- * with the power that the row had, and does not fall when the ledger goes on.
+ * with the power that the row had.  A step's figure does not fall when the ledger
+ * goes on; a job's is what the ledger then says, for its steps may have ended
+ * meanwhile, and its extern step is read again (in 26.05, at each of Slurm's
+ * polls).
  * Where no sampler has made a ledger yet, each reading tries again.
  *
  * Belongs to one thread at a time.  See doc/ledger.md.
@@ -27,7 +30,8 @@ struct joule_stake_reading {
     int64_t mono_ns;     /* up to when is charged, or carried on */
     int64_t elapsed_ns;  /* since the step began */
     uint64_t used_uj;    /* the step's, never falls; of an extern step its
-                            job's, which is what Slurm takes it for */
+                            job's, which is what Slurm takes it for, and which
+                            falls at most by what was carried on */
     uint64_t mw;         /* of the same, now */
     uint64_t average_mw; /* since it began; JOULE_MW_UNKNOWN in the first 5 ms */
     bool carried;        /* slurmd is away */

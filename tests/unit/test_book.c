@@ -227,6 +227,26 @@ START_TEST(test_slurmd_away)
 }
 END_TEST
 
+/* The job's step ends while slurmd is away, and the extern step is asked, as 26.05
+ * does all the time: then the job is charged what the ledger says in the end. */
+START_TEST(test_slurmd_away_from_a_job)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_EXTERN, 0xf, 4);
+    uint64_t away_uj;
+
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read(s, true).used_uj, 160 * J);
+    slurmd_ends();
+    pass(2 * S, 20, 20);
+    away_uj = carried(s).used_uj;
+    ck_assert_uint_gt(away_uj, (160 + 2 * 159) * J);
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    ck_assert_uint_eq(must_read(s, true).used_uj, totals().jobs_uj);
+    ck_assert_uint_lt(totals().jobs_uj, away_uj);
+    joule_stake_destroy(s);
+}
+END_TEST
+
 /* A step that begins before slurmd has ever sampled. */
 START_TEST(test_no_ledger_yet)
 {
@@ -384,6 +404,7 @@ int main(void)
     tcase_add_test(tc, test_a_step_pays_for_its_package);
     tcase_add_test(tc, test_extern_reads_its_jobs_total);
     tcase_add_test(tc, test_slurmd_away);
+    tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_no_ledger_yet);
     tcase_add_test(tc, test_flood);
     tcase_add_test(tc, test_cpu_time);
