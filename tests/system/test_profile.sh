@@ -102,12 +102,15 @@ requeued() {
     sleep 4
     cluster run prof scontrol requeue "$job"
     # Slurm lets requeued jobs wait for two minutes, and says so once more when
-    # the first run has been put away: ask again.
+    # the first run has been put away: ask again.  But a run that begins in the
+    # second in which the first was killed fails: slurmd takes it for that one ("Job
+    # already killed, do not launch batch job").
     for _ in {1..40}; do
         [ ! -e "$dir/${job}_0_node2.r1.h5" ] || break
+        sleep 2
+        ! is_pending "$job" || sleep 2
         ! is_pending "$job" ||
             cluster run prof scontrol update "jobid=$job" StartTime=now
-        sleep 2
     done
     [ -e "$dir/${job}_0_node2.r1.h5" ] ||
         { not_ok "requeue: the second run's file" "$(ls -la "$dir")"; return; }
