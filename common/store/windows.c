@@ -91,7 +91,8 @@ static int holds(const struct window *w, uint64_t at, size_t size)
 /* Whether [at] is where a reader comes to that goes on from the window. */
 static int goes_on(const struct window *w, uint64_t at)
 {
-    return w->length && at >= w->start && at - w->start <= w->length + SPOT_ALIGN;
+    return w->length && at >= w->start &&
+           at - w->start <= w->length + SPOT_ALIGN;
 }
 
 static int fill(const struct joule_windows *all, struct window *w,
@@ -109,9 +110,9 @@ static int fill(const struct joule_windows *all, struct window *w,
     return 0;
 }
 
-/* The one that holds it, else the one that was used longest ago, filled.  Headers
- * are read backwards, and from object to object all over a large file: much
- * more is only read where a reader goes on. */
+/* The one that holds it, else the one that was used longest ago, filled.
+ * Headers are read backwards, and from object to object all over a large file:
+ * much more is only read where a reader goes on. */
 static struct window *find(struct joule_windows *all, uint64_t at, size_t size)
 {
     struct window *oldest = &all->window[0];

@@ -19,8 +19,8 @@ struct joule_series *joule_series_create(const struct joule_source *source,
                                          bool shared);
 void joule_series_destroy(struct joule_series *series);
 
-/* Whether a sample is worth taking: not where there is no such series, nor where
- * joule_hdf5 takes its own. */
+/* Whether a sample is worth taking: not where there is no such series, nor
+ * where joule_hdf5 takes its own. */
 bool joule_series_wanted(struct joule_series *series);
 
 /* Give the sample to the configured profile plugin; [share] as in columns.h. */

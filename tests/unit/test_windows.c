@@ -124,8 +124,8 @@ START_TEST(backwards)
 }
 END_TEST
 
-/* The objects of a node, each before what refers to it, and nodes in the order of
- * their names; the names stand elsewhere. */
+/* The objects of a node, each before what refers to it, and nodes in the order
+ * of their names; the names stand elsewhere. */
 START_TEST(from_object_to_object)
 {
     const size_t nodes = SIZE / 10240;

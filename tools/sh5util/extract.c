@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/hdferror.h"
 #include "common/store/reader.h"
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extraction.h"

@@ -45,9 +45,9 @@ struct joule_extract_kind {
 int joule_extraction_cut(struct joule_extraction *x, struct joule_error *err);
 void joule_extraction_task(struct joule_extraction *x, size_t i);
 
-/* In a worker: to read the file of a task, whose descriptor it takes over.  It is
- * the same for all tasks of the worker: to look at what a file of thousands of
- * nodes has takes longer than a task.  NULL with errno and a sentence. */
+/* In a worker: to read the file of a task, whose descriptor it takes over.  It
+ * is the same for all tasks of the worker: to look at what a file of thousands
+ * of nodes has takes longer than a task.  NULL with errno and a sentence. */
 struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
                                              struct joule_error *err);
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/hdferror.h"
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/cursor.h"
 #include "tools/sh5util/extraction.h"
