@@ -13,7 +13,7 @@
 #define DEPTH_MAX   16
 #define OBJECTS_MAX 262144
 #define NODES_MAX   262144 /* of all trees of names */
-#define KEPT_MAX    ((size_t)128 << 20)
+#define KEPT_MAX    ((size_t)16 << 20)
 
 /* Of a superblock of version 0: what lies where. */
 #define SUPER_FLAGS 20

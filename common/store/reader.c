@@ -152,6 +152,11 @@ void joule_reader_close(struct joule_reader *r)
     free(r);
 }
 
+bool joule_reader_has_outline(const struct joule_reader *r)
+{
+    return r->outline != NULL;
+}
+
 bool joule_reader_is_cut(const struct joule_reader *r)
 {
     return r->driver.is_cut;

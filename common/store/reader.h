@@ -26,6 +26,9 @@ struct joule_reader;
  * EBADMSG (not an HDF5 file, or too damaged), ENOMEM.
  */
 struct joule_reader *joule_reader_open(int fd, struct joule_error *err);
+
+/* Whether libhdf5 is not asked: it keeps more with each object that is read. */
+bool joule_reader_has_outline(const struct joule_reader *reader);
 /* The same with libhdf5 alone, where else what is usual is read without it
  * (outline.h). */
 struct joule_reader *joule_reader_open_slowly(int fd, struct joule_error *err);

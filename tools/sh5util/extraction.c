@@ -34,15 +34,22 @@ struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
 {
     int saved;
 
-    if (!x->reader) {
-        joule_hdf_quiet();
-        x->reader = joule_reader_open(fd, err);
-        if (x->reader)
-            return x->reader;
+    if (x->reader && joule_reader_has_outline(x->reader)) {
+        close(fd);
+        return x->reader;
     }
-    saved = errno;
-    close(fd);
-    errno = saved;
+    if (x->reader) {
+        joule_reader_close(x->reader);
+        close(x->reader_fd);
+    }
+    joule_hdf_quiet();
+    x->reader = joule_reader_open(fd, err);
+    x->reader_fd = fd;
+    if (!x->reader) {
+        saved = errno;
+        close(fd);
+        errno = saved;
+    }
     return x->reader;
 }
 

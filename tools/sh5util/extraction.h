@@ -24,6 +24,7 @@ struct joule_extraction {
     size_t tasks;
     struct joule_text text;
     struct joule_reader *reader; /* of a worker */
+    int reader_fd;
 };
 
 /* All required; -1 with a sentence. */
@@ -47,7 +48,9 @@ void joule_extraction_task(struct joule_extraction *x, size_t i);
 
 /* In a worker: to read the file of a task, whose descriptor it takes over.  It
  * is the same for all tasks of the worker: to look at what a file of thousands
- * of nodes has takes longer than a task.  NULL with errno and a sentence. */
+ * of nodes has takes longer than a task.  But where libhdf5 reads, whose memory
+ * would grow from task to task, each has its own.  NULL with errno and a
+ * sentence. */
 struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
                                              struct joule_error *err);
 
