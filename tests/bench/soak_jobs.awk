@@ -6,13 +6,15 @@
 # (soak-watch), and what sacct says, "JobIDRaw|JobID|JobName|State|Start|End|
 # NodeList|ConsumedEnergyRaw" with times in seconds since the epoch.  Variables:
 # until_s, when those that were left were cancelled; table, a file to which a line for
-# each job is added.
+# each job is added; unbegun, those that were cancelled because they did not begin.
 #
 # Prints KEY=VALUE ...:
 #
 #     jobs, steps   that were over by until_s, and when the last of them was: over_s
 #     lost          jobs that were accepted and are not in sacct
-#     running       jobs that have no end
+#     running       jobs that have no end, and those of unbegun for which no killed
+#                   slurmd accounts
+#     unbegun       the others of unbegun
 #     silent        jobs of which tasks ran and that have no energy, although nothing
 #                   of theirs was killed
 #     touched       jobs on nodes whose slurmd was killed while they were there
@@ -33,14 +35,23 @@ function expand(list,    n, i, part, ends) {
     }
 }
 
-# Whether a slurmd of its was away; what Slurm does then takes it some seconds.
-function was_touched(job,    i) {
+# Whether a slurmd of its was away in this time.
+function was_away(job, from, to,    i) {
     expand(nodes[job])
     for (i = 1; i <= aways; i++)
-        if (away_node[i] in on && start[job] <= away_to[i] + 3 &&
-            end[job] >= away_from[i] - 1)
+        if (away_node[i] in on && from <= away_to[i] && to >= away_from[i])
             return 1
     return 0
+}
+
+# What Slurm does when it is back takes it some seconds.
+function was_touched(job) {
+    return was_away(job, start[job] - 3, end[job] + 1)
+}
+
+# Whether it was to begin when a slurmd of its was killed.
+function is_unbegun(job) {
+    return job in cancelled && was_away(job, start[job] - 1, start[job] + 3)
 }
 
 FILENAME != file {
@@ -100,6 +111,8 @@ which == 3 {
 }
 
 END {
+    for (n = split(unbegun, part, " "); n > 0; n--)
+        cancelled[part[n]] = 1
     for (w in wanted)
         if (!(w in found)) {
             lost++
@@ -107,8 +120,11 @@ END {
         }
     for (job in is_job) {
         over = end[job] ~ /^[0-9]+$/
-        running += !over
-        if (over && end[job] <= until_s) {
+        if (is_unbegun(job)) {
+            unbegun_jobs++
+        } else if (!over || job in cancelled) {
+            running++
+        } else if (end[job] <= until_s) {
             jobs++
             if (end[job] > over_s)
                 over_s = end[job]
@@ -138,6 +154,7 @@ END {
                sacct_j[job], ledger_uj[job] / 1e6, what >> table
     }
     printf "jobs=%d steps=%d over_s=%d lost=%d running=%d silent=%d touched=%d " \
-           "touched_silent=%d cut=%d sacct_j=%.3f cut_j=%.3f\n", jobs, steps,
-           over_s, lost, running, silent, touched, touched_silent, cuts, sum_j, cut_j
+           "touched_silent=%d cut=%d unbegun=%d sacct_j=%.3f cut_j=%.3f\n", jobs, steps,
+           over_s, lost, running, silent, touched, touched_silent, cuts,
+           unbegun_jobs, sum_j, cut_j
 }
