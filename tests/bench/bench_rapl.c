@@ -136,9 +136,35 @@ static void *symbol(void *handle, const char *name)
     return found;
 }
 
+/* acct_gather.conf with JouleAttribution=node: a step counts for itself then, as
+ * with Slurm's plugin.  (What a share of the node costs, bench_ledger says.) */
+static s_p_hashtbl_t *whole_nodes(void *library, void *plugin)
+{
+    void (*conf_options)(s_p_options_t **, int *);
+    s_p_hashtbl_t *(*create)(const s_p_options_t *);
+    int (*parse_pair)(s_p_hashtbl_t *, const char *, const char *);
+    s_p_options_t *options = NULL, *ended;
+    s_p_hashtbl_t *table;
+    int count = 0;
+
+    *(void **)&conf_options =
+        symbol(plugin, "acct_gather_energy_p_conf_options");
+    *(void **)&create = symbol(library, "s_p_hashtbl_create");
+    *(void **)&parse_pair = symbol(library, "s_p_parse_pair");
+    conf_options(&options, &count);
+    ended = calloc((size_t)count + 1, sizeof(*ended));
+    if (!ended)
+        bench_die("calloc", "out of memory");
+    memcpy(ended, options, (size_t)count * sizeof(*ended));
+    table = create(ended);
+    parse_pair(table, "JouleAttribution", "node");
+    return table;
+}
+
 static struct plugin load(const char *path)
 {
     static void *library;
+    s_p_hashtbl_t *table = NULL;
     struct plugin p;
     void *handle;
 
@@ -155,7 +181,9 @@ static struct plugin load(const char *path)
     *(void **)&p.set_data = symbol(handle, "acct_gather_energy_p_set_data");
     if (p.init() != SLURM_SUCCESS)
         bench_die(path, "init failed");
-    p.conf_set(0, NULL);
+    if (path == our_path)
+        table = whole_nodes(library, handle);
+    p.conf_set(0, table);
     return p;
 }
 
