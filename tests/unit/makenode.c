@@ -8,6 +8,7 @@
  *
  * many: DIRECTORY/7_0_nodeN.h5 for each N from FIRST to LAST.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,10 @@ static int many(char **args)
 
 int main(int argc, char **argv)
 {
+    /* libhdf5 gives the top of the heap back and asks for it again with every
+     * third chunk. */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 16 << 20);
     if (argc == 5 && strcmp(argv[1], "damage") == 0)
         return damage(argv[2], argv[3], argv[4]);
     if ((argc == 9 || argc == 10) && strcmp(argv[1], "write") == 0) {

@@ -94,6 +94,30 @@ static unsigned char *make_rows(const struct nodefile *n, size_t size)
     return rows;
 }
 
+/* A whole number of chunks of either layout.  libhdf5 takes notes of each chunk
+ * of a write: of all at once, they would be more than the rows. */
+#define SLICE 40960
+
+static herr_t put_rows(hid_t id, hid_t type, hid_t space,
+                       const unsigned char *data, hsize_t rows)
+{
+    size_t size = H5Tget_size(type);
+    herr_t rc = 0;
+
+    for (hsize_t at = 0; at < rows && rc >= 0; at += SLICE) {
+        hsize_t count = rows - at < SLICE ? rows - at : SLICE;
+        hid_t memory = H5Screate_simple(1, &count, NULL);
+
+        rc = H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &count,
+                                 NULL);
+        if (rc >= 0)
+            rc = H5Dwrite(id, type, memory, space, H5P_DEFAULT,
+                          data + at * size);
+        H5Sclose(memory);
+    }
+    return rc;
+}
+
 static int put_table(hid_t group, const char *name, const struct nodefile *n)
 {
     hid_t type = row_type(n);
@@ -114,8 +138,7 @@ static int put_table(hid_t group, const char *name, const struct nodefile *n)
         H5Pset_fletcher32(list);
     id = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
     if (id >= 0 && data)
-        rc = n->rows ? H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)
-                     : 0;
+        rc = put_rows(id, type, space, data, rows);
     if (id >= 0 && n->ours)
         put_number(id, "Joule Period ns", H5T_STD_U64LE,
                    UINT64_C(1000000000) / n->rate_hz);
