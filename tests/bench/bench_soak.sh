@@ -36,7 +36,8 @@ their energy among 2,000 jobs with 5,000 steps in half an hour; meanwhile slurmd
 and slurmstepd are killed, and the BMCs are killed, hang and come back.  Rows of CSV
 say what was lost, what grew and what was left behind, each beside its goal; the
 exit status is 1 if one was missed, 2 if there is nothing to be said.  Where jobs are
-left or a ledger does not answer, soak-left in JOULE_BENCH_OUT has the logs and stacks.
+left, a node is drained or a ledger does not answer, soak-left in JOULE_BENCH_OUT has the
+logs and stacks.
 
 Environment: JOULE_SOAK_S, seconds of it (1800), jobs and steps in proportion;
 JOULE_SOAK_SEED, for the same jobs and faults once more (default: any; it is
@@ -169,6 +170,8 @@ trap soak_cleanup EXIT
 
 start_cluster() {
     ulimit -c unlimited
+    stuck_program "$SCRATCH/soak/stuck" > "$SCRATCH/stuck" && chmod 755 "$SCRATCH/stuck" ||
+        fail "cannot write to $SCRATCH"
     SHARE_SIM="--dram-share 0.3"
     share_up $C "$BMC_CONF
 EnergyIPMIPowerSensors=Node=3
@@ -177,6 +180,7 @@ JouleIdleWatts=$SHARE_FLOOR" --nodes $NODES --contain \
         --energy acct_gather_energy/joule_fused --bmc "--settle 8s --noise 500" \
         --profile=acct_gather_profile/joule_hdf5 --conf "TaskPlugin=task/none
 MinJobAge=10
+UnkillableStepProgram=$SCRATCH/stuck
 SlurmdDebug=info
 SlurmctldDebug=info" >&2 || fail "the cluster does not come up"
     # Each slurmd is one that was started again, as those at the end are.
@@ -214,6 +218,8 @@ soak() {
     SOAK_FROM_S=${EPOCHREALTIME%.*}
     grep ' fault ' "$SCRATCH/plan-soak" > "$SCRATCH/plan-faults"
     do_faults < "$SCRATCH/plan-faults" &
+    HELPERS+=($!)
+    watch_drains &
     HELPERS+=($!)
     start_load soak "$SOAK_S"
     while sleep 60; do
@@ -401,6 +407,8 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
     # times.
     row "soak: jobs left in their prolog by a killed slurmd" count \
         "$(of unbegun <<< "$summary")" "" "<=$((1 + $(killed slurmd) / 4))"
+    row "soak: nodes drained by a step that does not end" count \
+        "$(wc -l < "$SCRATCH/drained")" "" "<=0"
     row "soak: jobs without energy" count "$(of silent <<< "$summary")" "" "<=0"
     row "soak: jobs without energy beside a killed slurmd" count \
         "$(of touched_silent <<< "$summary")" "" "<=0"
@@ -464,6 +472,7 @@ esac
     fail "the profile plugin is not built (HDF5)"
 [ -e /sys/fs/cgroup/cpuacct/cpuacct.usage_percpu ] || fail "no cgroup v1 with cpuacct"
 : > "$SCRATCH/faults"
+: > "$SCRATCH/drained"
 for dir in warm soak; do
     make_dir "$SCRATCH/$dir" || fail "no directory"
 done

@@ -5,16 +5,39 @@
 # for bench_soak.sh.  $C is the cluster, $NODES the number of its nodes.
 
 # What every thread of a process waits in; with gdb its stack, too.
-STACKS='for pid in $(pgrep "^(slurmd|slurmctld|slurmstepd|joule-ipmi-read|srun)"); do
+# shellcheck disable=SC2016  # expanded where it is run
+STACKS='for pid in $(pgrep "^(slurmd|slurmctld|slurmstepd|joule-ipmi-read)"); do
     echo "== $(tr "\0" " " < /proc/$pid/cmdline) ($pid)"
     if command -v gdb; then
         timeout 20 gdb -q -batch -p $pid -ex "thread apply all bt"
-    else
-        for task in /proc/$pid/task/*; do
-            echo "${task##*/} $(cat $task/wchan) $(cat $task/syscall)"
-        done
     fi
+    for task in /proc/$pid/task/*; do
+        echo "$(cat $task/comm $task/wchan $task/syscall | tr "\n" " ")"
+    done
+    cat /proc/$pid/cgroup
 done 2> /dev/null'
+
+# stuck_program FILE - prints a script for UnkillableStepProgram, which slurmstepd runs
+# when a step does not end that was killed, and before it drains the node: everything
+# that may be seen then is added to FILE.
+stuck_program() {
+    printf '#!/bin/bash\nexec >> %q 2>&1\ndate\nenv | grep SLURM\n%s\n' "$1" "$STACKS"
+}
+
+# Nodes that slurmstepd has drained because a step did not end: told, looked at (the
+# first of them) and taken into use again, as an admin would.  For ever.
+watch_drains() {
+    local node
+    while sleep 20; do
+        for node in $(cluster run --timeout 20 "$C" sinfo -h -N -t drain -o %N \
+            2> /dev/null); do
+            echo "$node" >> "$SCRATCH/drained"
+            [ "$(wc -l < "$SCRATCH/drained")" -gt 1 ] || evidence "$node is drained"
+            cluster run --timeout 20 "$C" scontrol update "nodename=$node" state=resume
+        done
+    done
+}
+
 
 # evidence WHY - the jobs that are left, and the end of the logs, on stderr; all logs,
 # ledgers and stacks in $BENCH_OUT/soak-left.
@@ -27,11 +50,12 @@ evidence() {
         cluster run --timeout 20 "$C" squeue -a -s
         cluster run --timeout 20 "$C" ps -eo pid,ppid,stat,wchan:24,lstart,args
     } > "$dir/jobs" 2>&1
-    cluster run --timeout 300 "$C" bash -c "$STACKS" > "$dir/stacks" 2>&1
+    cp -r "$(cluster dir "$C")/log" "$SCRATCH/faults" "$SCRATCH"/plan-* "$dir"
+    cp "$SCRATCH/soak/stuck" "$dir" 2> /dev/null
+    cluster run --timeout 120 "$C" bash -c "$STACKS" > "$dir/stacks" 2>&1
     for ((i = 1; i <= NODES; i++)); do
         ledger_of "$C" "node$i" > "$dir/ledger-node$i" 2>&1
     done
-    cp -r "$(cluster dir "$C")/log" "$SCRATCH/faults" "$SCRATCH"/plan-* "$dir"
     cat "$dir/jobs" >&2
     for log in "$dir"/ledger-node*; do
         echo "${log##*/}: $(head -c 2000 "$log")" >&2
