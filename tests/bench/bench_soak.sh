@@ -133,9 +133,9 @@ read_ledgers() {
     for ((i = 1; i <= NODES; i++)); do
         ledger_of "$C" "node$i" > "$SCRATCH/$1.node$i" 2>&1 ||
             [ $? = 3 ] || {
-            evidence "no ledger of node$i"
-            fail "no ledger of node$i: $(cat "$SCRATCH/$1.node$i")"
-        }
+                evidence "no ledger of node$i"
+                fail "no ledger of node$i: $(cat "$SCRATCH/$1.node$i")"
+            }
     done
 }
 

@@ -38,12 +38,12 @@ watch_drains() {
     done
 }
 
-
 # evidence WHY - the jobs that are left, and the end of the logs, on stderr; all logs,
-# ledgers and stacks in $BENCH_OUT/soak-left.
+# ledgers and stacks in a new directory in $BENCH_OUT/soak-left.
 evidence() {
-    local dir=$BENCH_OUT/soak-left i log
-    rm -rf "$dir" && mkdir -p "$dir" || return 1
+    local dir i log
+    mkdir -p "$BENCH_OUT/soak-left" &&
+        dir=$(mktemp -d "$BENCH_OUT/soak-left/$(date +%F-%H%M%S).XXXX") || return 1
     say "$1: logs and stacks are in $dir"
     {
         cluster run --timeout 20 "$C" squeue -a -o '%i %j %T %M %r %N'
