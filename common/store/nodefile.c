@@ -30,21 +30,25 @@ struct joule_nodefile {
     bool changed; /* HDF5 has something to flush */
 };
 
-static int put_facts(hid_t group, const struct joule_nodefile_facts *facts)
+void joule_nodefile_date(struct joule_nodefile_facts *facts)
 {
     time_t start = (time_t)(facts->start_wall_ns / 1000000000);
-    char text[32] = "";
     struct tm tm;
 
     /* As ctime(3), without its newline. */
-    if (localtime_r(&start, &tm))
-        strftime(text, sizeof(text), "%a %b %e %T %Y", &tm);
+    if (!localtime_r(&start, &tm) ||
+        !strftime(facts->start, sizeof(facts->start), "%a %b %e %T %Y", &tm))
+        facts->start[0] = '\0';
+}
+
+static int put_facts(hid_t group, const struct joule_nodefile_facts *facts)
+{
     if (joule_attribute_i32(group, "Node Index", (int32_t)facts->node_index) ||
         joule_attribute_text(group, "Node Name", facts->node) ||
         joule_attribute_i32(group, "Number of Tasks", (int32_t)facts->tasks) ||
         joule_attribute_i32(group, "CPUs per Task",
                             (int32_t)facts->cpus_per_task) ||
-        joule_attribute_text(group, "Start Time", text) ||
+        joule_attribute_text(group, "Start Time", facts->start) ||
         joule_attribute_u64(group, "Joule Format", FORMAT) ||
         joule_attribute_text(group, "Joule Writer", facts->writer) ||
         joule_attribute_u64(group, "Joule Start Wall ns",

@@ -25,7 +25,15 @@ struct joule_nodefile_facts {
     uint32_t run; /* N of ".rN" in the file's name, else 0 */
     int64_t start_wall_ns;
     int64_t start_boot_ns;
+    char start[32]; /* "Start Time", by joule_nodefile_date */
 };
+
+/*
+ * Set [start] from [start_wall_ns].  The C library's lock of the time zone is
+ * taken: call it from the thread that forks, where there is one, or a child
+ * may be born with the lock held.
+ */
+void joule_nodefile_date(struct joule_nodefile_facts *facts);
 
 /* What is missing. */
 struct joule_loss {

@@ -184,6 +184,7 @@ static int copy_options(struct joule_writer *w,
     out->facts.node = w->node;
     out->facts.start_wall_ns = w->start_wall_ns;
     out->facts.start_boot_ns = w->start_ns;
+    joule_nodefile_date(&out->facts);
     return 0;
 }
 

@@ -97,3 +97,20 @@ uint64_t rows_attribute(const char *path, const char *object, const char *name)
     H5Fclose(file);
     return value;
 }
+
+void rows_has_text(const char *path, const char *object, const char *name,
+                   const char *text)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t attribute =
+        H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t type = H5Aget_type(attribute);
+    char is[64] = "";
+
+    ck_assert_uint_eq(H5Tget_size(type), strlen(text));
+    ck_assert(H5Aread(attribute, type, is) >= 0);
+    ck_assert_str_eq(is, text);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    H5Fclose(file);
+}

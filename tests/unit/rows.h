@@ -35,4 +35,8 @@ long rows_count(const char *path, const char *name, unsigned table,
  * there. */
 uint64_t rows_attribute(const char *path, const char *object, const char *name);
 
+/* Fails the test unless that attribute is this text, of this size. */
+void rows_has_text(const char *path, const char *object, const char *name,
+                   const char *text);
+
 #endif

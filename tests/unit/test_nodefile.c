@@ -131,8 +131,11 @@ static int must_open(void)
 
 static struct joule_nodefile *must_create(int fd)
 {
-    struct joule_nodefile *file = joule_nodefile_create(fd, &facts, &err);
+    struct joule_nodefile_facts dated = facts;
+    struct joule_nodefile *file;
 
+    joule_nodefile_date(&dated);
+    file = joule_nodefile_create(fd, &dated, &err);
     ck_assert_msg(file != NULL, "%s", err.text);
     return file;
 }
@@ -234,22 +237,6 @@ static void has_member(hid_t type, unsigned i, const char *name, hid_t of)
     H5Tclose(member);
 }
 
-static void has_text(const char *name, const char *text)
-{
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    hid_t attribute =
-        H5Aopen_by_name(file, "/n1", name, H5P_DEFAULT, H5P_DEFAULT);
-    hid_t type = H5Aget_type(attribute);
-    char is[64] = "";
-
-    ck_assert_uint_eq(H5Tget_size(type), strlen(text));
-    ck_assert(H5Aread(attribute, type, is) >= 0);
-    ck_assert_str_eq(is, text);
-    H5Tclose(type);
-    H5Aclose(attribute);
-    H5Fclose(file);
-}
-
 START_TEST(format)
 {
     time_t start = 1700000000;
@@ -288,10 +275,10 @@ START_TEST(format)
     ck_assert_uint_eq(rows_attribute(path, "/n1", "Joule End Wall ns"), 6);
     ck_assert_uint_eq(rows_attribute(path, "/n1/Energy", "Joule Period ns"),
                       10000000);
-    has_text("Node Name", "n1");
+    rows_has_text(path, "/n1", "Node Name", "n1");
     ck_assert_ptr_nonnull(ctime_r(&start, when));
     when[24] = '\0';
-    has_text("Start Time", when);
+    rows_has_text(path, "/n1", "Start Time", when);
     ck_assert_int_eq(count("/n1/Energy", 0), 100);
     ck_assert_int_eq(count("/n1/Tasks/0", 1), 0);
 }

@@ -180,6 +180,9 @@ END_TEST
 START_TEST(rows_arrive)
 {
     int energy = must_start("Energy"), task, i;
+    time_t start =
+        (time_t)(joule_writer_start_wall_ns(writer) / JOULE_NS_PER_S);
+    char when[32];
 
     task =
         joule_writer_add_table(writer, "Tasks/0", rows_fields, ROWS_FIELDS, 0);
@@ -195,6 +198,9 @@ START_TEST(rows_arrive)
     ck_assert_int_eq(rows_count(path, "/n1/Tasks/0", 1, 1), 10);
     ck_assert_uint_eq(rows_attribute(path, "/n1", "Joule Lost Rows"), 0);
     ck_assert_uint_gt(rows_attribute(path, "/n1", "Joule End ns"), 0);
+    ck_assert_ptr_nonnull(ctime_r(&start, when));
+    when[24] = '\0';
+    rows_has_text(path, "/n1", "Start Time", when);
     ck_assert_int_eq(problems, 0);
 }
 END_TEST
