@@ -39,7 +39,7 @@ static void answer(const struct joule_wire_head *request, void *packet,
     head->seq = request->seq;
     head->size = (uint32_t)size;
     if (send(0, packet, size, MSG_NOSIGNAL) != (ssize_t)size)
-        exit(3);
+        _exit(3);
 }
 
 static void answer_error(const struct joule_wire_head *request, int errnum,
@@ -178,9 +178,9 @@ static bool fault(const struct joule_wire_read *request,
     else if (is("crashes"))
         raise(SIGKILL); /* no core file, no handler of a sanitizer */
     else if (is("remembers"))
-        exit(0);
+        _exit(0);
     else if (is("exits"))
-        exit(7);
+        _exit(7);
     else if (is("closes")) {
         close(0);
         sleep(60);
@@ -188,18 +188,18 @@ static bool fault(const struct joule_wire_read *request,
         answer_error(&request->head, EIO, "the BMC dropped the session");
     else if (is("fails-and-goes")) {
         answer_error(&request->head, EIO, "the BMC dropped the session");
-        exit(0);
+        _exit(0);
     } else if (is("fails-mute"))
         answer_error(&request->head, -1, "");
     else if (is("babbles")) {
         if (send(0, "what?", 5, 0) < 0)
-            exit(3);
+            _exit(3);
     } else if (is("old")) {
         reply->head.version = JOULE_WIRE_VERSION + 1;
         reply->head.seq = request->head.seq;
         reply->head.size = sizeof(*reply);
         if (send(0, reply, sizeof(*reply), 0) < 0)
-            exit(3);
+            _exit(3);
     } else if (is("short"))
         answer(&request->head, reply, sizeof(*reply) - 8);
     else if (is("long")) {
@@ -251,7 +251,7 @@ int main(int argc, char *argv[])
         *number = '\0';
     }
     if (is("gone"))
-        return 0;
+        _exit(0);
     while (recv(0, &request, sizeof(request), 0) > 0) {
         if (request.head.type == JOULE_WIRE_OPEN) {
             open_bmc(&request.open);
@@ -266,5 +266,5 @@ int main(int argc, char *argv[])
             answer(&request.head, &reply, sizeof(reply));
         }
     }
-    return 0;
+    _exit(0);
 }

@@ -387,6 +387,16 @@ START_TEST(connects_again)
 }
 END_TEST
 
+/* Until the child has ended; it is still to be reaped. */
+static void await_end(void)
+{
+    siginfo_t info;
+
+    alarm(10);
+    ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+    alarm(0);
+}
+
 /* It went away after it had said that it could not read: no fault of the
  * next connection. */
 START_TEST(started_again)
@@ -397,7 +407,7 @@ START_TEST(started_again)
         must_read(source, 100);
         must_fail(source, EIO, "dropped the session");
         fake.now_ns += S;
-        usleep(20 * 1000);
+        await_end();
     }
     joule_source_destroy(source);
 }
