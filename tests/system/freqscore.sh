@@ -157,7 +157,7 @@ scenario_array() {
         wait_for 30 freq_no_jobs
 }
 scenario_suspended() {
-    score_batch "srun sleep 1" -n1 --cpu-freq=low || return 1
+    score_batch "srun sleep 4" -n1 --cpu-freq=low || return 1
     wait_for 10 freq_not_boot || return 1
     served "$(score_user 1500000)" &&
         cluster run --timeout 10 "$FREQ" scontrol suspend "$SCORE_JOB" || return 1
@@ -188,7 +188,7 @@ scenario_time_limit() {
         freq_step a --jobid "$SCORE_JOB" -n1 --cpu-freq=1500000 &&
         served "$(score_user 1500000)" || return 1
     cluster run --timeout 10 "$FREQ" scontrol update "JobId=$SCORE_JOB" \
-        EndTime=now || return 1
+        EndTime=now+2 || return 1
     wait_for 60 freq_no_jobs
 }
 scenario_no_program() {

@@ -123,13 +123,17 @@ $out}"
     fi
 }
 
-# guest_tests SCRIPT [OPTION...] - the tests of SCRIPT, run in a guest with these
-# options of guest's run; its last line but `finish` prints GUEST_END
+# guest_tests SCRIPT SECONDS [OPTION...] - the tests of SCRIPT, run within this time
+# (longer on a slow machine) in a guest with these options of guest's run; its last
+# line but `finish` prints GUEST_END
 GUEST_END="# end of the guest's tests"
 guest_tests() {
-    local script=$1 status line failed=0 begin=${EPOCHREALTIME/./}
-    shift
-    "$LIB/guest" run "$@" "$LIB/$script" > "$SCRATCH/guest.out" 2>&1
+    local script=$1 seconds=$2 status line failed=0 begin=${EPOCHREALTIME/./}
+    local slower=${JOULE_TEST_PATIENCE:-1}
+    shift 2
+    # It is emulated: five times slower still.
+    JOULE_TEST_PATIENCE=$((slower * 5)) "$LIB/guest" run \
+        --timeout $((seconds * slower)) "$@" "$LIB/$script" > "$SCRATCH/guest.out" 2>&1
     status=$?
     note <<< "the guest took $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
     while IFS= read -r line; do

@@ -19,6 +19,6 @@ fi
 check "the guest's kernel is there" "$LIB/guest" prepare
 # The guest has no disk to keep an empty database: it finds this machine's.
 check "an empty database is there" cluster prepare
-JOULE_TEST_PATIENCE=5 guest_tests guest-cpufreq.sh --timeout 540 --memory 1024 \
+guest_tests guest-cpufreq.sh 540 --memory 1024 \
     --cpufreq 0,1,2,2
 finish

@@ -43,7 +43,7 @@ ORDERS=$!
 trap 'kill $ORDERS 2> /dev/null
     "$BMCSIM" stop "$SCRATCH/bmc" 2> /dev/null; lib_cleanup' EXIT
 
-guest_tests guest-inband.sh --timeout 120 --share "$SCRATCH/share" \
+guest_tests guest-inband.sh 120 --share "$SCRATCH/share" \
     --ipmi "$(cat "$SCRATCH/bmc/vm-port")"
 "$BMCSIM" ask "$SCRATCH/bmc" count > "$SCRATCH/count" 2>&1
 note < "$SCRATCH/count"

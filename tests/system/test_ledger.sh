@@ -48,6 +48,15 @@ steps_run() {
     [ "$(cluster run whose squeue -h -s -t R -o %i | grep -cv extern)" -eq "$1" ]
 }
 
+# Steps that take no CPU time, and as long as this script needs them.
+mkfifo -m 644 "$SCRATCH/first" "$SCRATCH/second" "$SCRATCH/roots" || exit 1
+# shellcheck disable=SC2016  # the other shell's
+HOLD='read x < "$0"'
+let_go() {
+    # shellcheck disable=SC2016
+    timeout 20 sh -c 'echo > "$0"' "$SCRATCH/$1"
+}
+
 up whose --contain --sim '--load const:60' --gather 'JouleAttribution=cputime
 JouleIdleWatts=20' || exit 1
 
@@ -60,10 +69,11 @@ root > "$SCRATCH/none"
 check "root sees a node without steps: exit status 0" test $? -eq 0
 check "and its sums" grep -q '^node .* J  *[56][0-9.]* W *100.0 %' "$SCRATCH/none"
 
-# Two users, one CPU each; alice's second step ends earlier.
-cluster run whose srun -c1 --mem=100 sleep 35 &
+# Two users, one CPU each.
+cluster run whose srun -c1 --mem=100 sh -c "$HOLD" "$SCRATCH/roots" &
 cluster user whose sbatch -c1 --mem=100 -o /dev/null --wrap \
-    'srun sleep 12; srun sleep 14; sleep 1' > /dev/null
+    "srun sh -c '$HOLD' $SCRATCH/first; srun sh -c '$HOLD' $SCRATCH/second; sleep 1" \
+    > /dev/null
 check "two jobs run" wait_for 15 steps_run 3
 JOBS=$(cluster run whose squeue -h -t R -o '%u %A')
 HERS=$(awk '$1 == "alice" { print $2 }' <<< "$JOBS")
@@ -152,6 +162,8 @@ acl = os.getxattr(sys.argv[1], "system.posix_acl_access")
 print(len(acl), acl[12:20].hex())' $RUN/users/$ALICE)" = "44 0200040089130000"
 
 # -- again and again --------------------------------------------------------
+check "her second step begins when the first ends" eval \
+    'let_go first && wait_for 15 cluster run whose sh -c "squeue -h -s | grep -q \"^ *$HERS.1 \""'
 cluster user whose timeout --preserve-status -s INT 5.5 \
     "$JOULE" ledger --watch=0.1 --json > "$SCRATCH/watch.json"
 check "--watch ends well when interrupted" test $? -eq 0
@@ -211,6 +223,8 @@ cluster slurmd whose node1 start
 check "afterwards they go on" wait_for 10 alice
 
 # -- the end ----------------------------------------------------------------
+let_go second
+let_go roots
 wait
 wait_for 30 step_ended whose "$HERS"
 wait_for 30 step_ended whose "$HERS.extern"

@@ -45,14 +45,19 @@ charged() {
 
 # What slurmstepd has open of the counters, while a step runs.
 registers_open() {
-    local job pid
-    cluster user reread srun -J held -n1 sleep 4 > /dev/null 2>&1 &
-    wait_for 10 cluster run reread sh -c 'squeue -h -n held -t R | grep -q .'
-    sleep 1
+    local job
+    rm -f "$SCRATCH/seen"
+    # shellcheck disable=SC2016
+    cluster user reread srun -J held -n1 sh -c \
+        'touch "$0/runs"; until [ -e "$0/seen" ]; do sleep 0.2; done' \
+        "$SCRATCH" > /dev/null 2>&1 &
+    wait_for 10 [ -e "$SCRATCH/runs" ]
     job=$(cluster run reread squeue -h -n held -o %A)
     # shellcheck disable=SC2016  # the other shell's
     cluster run reread sh -c 'for pid in $(pgrep -f "^slurmstepd: \[$0\.0\]"); do
         ls -l "/proc/$pid/fd"; done | grep -c "/msr$"' "$job"
+    rm -f "$SCRATCH/runs"
+    touch "$SCRATCH/seen"
     wait
 }
 

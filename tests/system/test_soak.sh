@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: last
 #
 # A soak (tests/bench/bench_soak.sh) of two minutes: jobs on four nodes, of which
 # something is killed all the time; nothing is lost, nothing grows and nothing is left
@@ -16,10 +16,6 @@ goal_is_met() {
     [[ $1 == *,pass ]] || { echo "$1"; return 1; }
 }
 
-if [ -z "${JOULE_TEST_SLOW:-}" ]; then
-    skip "a soak" "takes three minutes and a half: set JOULE_TEST_SLOW=1"
-    finish
-fi
 if [ ! -e /sys/fs/cgroup/cpuacct/cpuacct.usage_percpu ]; then
     skip "a soak" "no cgroup v1 with cpuacct"
     finish
