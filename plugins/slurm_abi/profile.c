@@ -255,9 +255,11 @@ static struct joule_writer *open_writer(const struct joule_slurm_step *step,
  * the first of four timers in libslurmfull.  It is set after node_step_start;
  * a second later, when the series asks, it is there.
  */
+static const int *slurm_timer;
+
 static int64_t slurm_period_ns(void)
 {
-    const int *seconds = dlsym(RTLD_DEFAULT, "acct_gather_profile_timer");
+    const int *seconds = slurm_timer;
 
     if (!seconds || *seconds <= 0 || *seconds > 7 * 24 * 3600)
         return 0;
@@ -286,6 +288,9 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
     opt.source = joule_meter_source(self.meter);
     opt.account = joule_meter_account(self.meter);
     opt.stake = joule_meter_stake(self.meter);
+    /* Not by the series' thread: the tasks are forked while it runs, and a lock
+     * of the loader that it held would never be released in them. */
+    slurm_timer = dlsym(RTLD_DEFAULT, "acct_gather_profile_timer");
     return joule_energy_series_create(&opt);
 }
 
