@@ -239,10 +239,12 @@ else
             -"$(grep -c ^processor /proc/cpuinfo)" 0
         is "others may read it" "$(stat -c %a "$root/dev/cpu/stat")" 444
     fi
+    read -r _ before_nj _ <<<"$(ask jobs)"
     ask sync >/dev/null
     IFS=, read -r _ _ uj _ <<<"$(tail -n 1 "$tmp/jobs.csv")"
-    read -r _ node_nj _ <<<"$(ask jobs)"
-    between "the wattmeter says the same" $((node_nj / 1000 - uj)) 0 2000000
+    read -r _ after_nj _ <<<"$(ask jobs)"
+    between "the wattmeter says the same" "$uj" $((before_nj / 1000)) \
+        $((after_nj / 1000))
     stop
     groups_remove
     trap cleanup EXIT

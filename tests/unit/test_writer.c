@@ -422,9 +422,11 @@ END_TEST
 /* In a process of its own, which must come to an end all the same. */
 START_TEST(hangs)
 {
-    int status, i, dropped = 0;
+    int status, i, dropped = 0, written[2];
+    char byte = 0;
     pid_t pid;
 
+    ck_assert_int_eq(pipe(written), 0);
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
@@ -432,7 +434,8 @@ START_TEST(hangs)
         int energy = must_start("Energy");
 
         add(energy, 0);
-        sleep_ms(100);
+        if (read(written[0], &byte, 1) != 1)
+            exit(1);
         pthread_mutex_lock(&stuck);
         for (i = 1; i < 5000; i++) {
             then = joule_clock_mono_ns(&joule_clock_system);
@@ -450,9 +453,14 @@ START_TEST(hangs)
             exit(3);
         exit(0);
     }
+    for (i = 0; i < 500 && rows_count(path, "/n1/Energy", 0, 1) != 1; i++)
+        sleep_ms(20);
+    ck_assert_int_eq(write(written[1], &byte, 1), 1);
     alarm(20);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     alarm(0);
+    close(written[0]);
+    close(written[1]);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x",
                   status);
     ck_assert_int_eq(rows_count(path, "/n1/Energy", 0, 1), 1);
@@ -508,7 +516,8 @@ START_TEST(killed)
         }
     }
     close(pipe_fd[1]);
-    sleep_ms(900 + 37 * _i);
+    ck_assert_int_eq(read(pipe_fd[0], &last, sizeof(last)), sizeof(last));
+    sleep_ms(100 + 37 * _i);
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
     while (read(pipe_fd[0], &last, sizeof(last)) == sizeof(last))
