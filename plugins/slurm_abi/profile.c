@@ -328,8 +328,25 @@ int acct_gather_profile_p_node_step_start(void *record)
     return SLURM_SUCCESS;
 }
 
+/*
+ * Slurm's energy thread was told to end a moment ago, which it only hears while it
+ * sleeps.  If it is still taking a sample when acct_gather_profile_fini tells it for
+ * the last time, slurmstepd waits for it for ever: the thread for the signal that it
+ * has missed, or in 22.05 for the lock that the waiting one has.  So this waits for
+ * the sample: for the lock that the thread has meanwhile.  RECONFIG is nothing to any
+ * energy plugin.
+ */
+static void await_energy_thread(void)
+{
+    if (is_profiled(self.running) &&
+        (self.running & ACCT_GATHER_PROFILE_ENERGY) &&
+        acct_gather_energy_g_set_data)
+        acct_gather_energy_g_set_data(ENERGY_DATA_RECONFIG, NULL);
+}
+
 int acct_gather_profile_p_node_step_end(void)
 {
+    await_energy_thread();
     close_profile();
     return SLURM_SUCCESS;
 }

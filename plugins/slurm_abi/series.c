@@ -64,11 +64,19 @@ static void make_dataset(struct joule_series *series)
                     "series; this step has none");
 }
 
+/* slurmstepd of 22.05 ends the profile with a lock for which the functions of a
+ * profile wait from then on, and waits for its energy thread: that must not call
+ * them any more. */
+static bool is_running(void)
+{
+    return !acct_gather_profile_test || acct_gather_profile_test();
+}
+
 bool joule_series_wanted(struct joule_series *series)
 {
     /* Both are in libslurmfull, which every host of a profile links. */
     if (!acct_gather_profile_g_create_dataset ||
-        !acct_gather_profile_g_add_sample_data)
+        !acct_gather_profile_g_add_sample_data || !is_running())
         return false;
     if (!series->tried)
         make_dataset(series);
@@ -87,7 +95,7 @@ void joule_series_add(struct joule_series *series,
         return;
     series->before_ns = reading->mono_ns;
     row = joule_columns_row(series->columns, reading, share);
-    if (row)
+    if (row && is_running())
         acct_gather_profile_g_add_sample_data(series->dataset, row,
                                               sample_time);
 }

@@ -146,6 +146,13 @@ extern int acct_gather_profile_g_add_sample_data(int dataset_id, void *data,
 /* [type]: bits of --profile. */
 extern bool acct_gather_profile_g_is_active(uint32_t type)
     __attribute__((weak));
+/* Whether the step's profile has begun, and not been told to end. */
+extern bool acct_gather_profile_test(void) __attribute__((weak));
+
+/* ---- energy: the same; set_data of each energy plugin, with the lock that the
+ * energy thread has while it samples ---- */
+extern int acct_gather_energy_g_set_data(enum acct_energy_type type, void *data)
+    __attribute__((weak));
 
 /* The entry points and variables that Slurm looks up by name. */
 #define JOULE_SLURM_EXPORT __attribute__((visibility("default")))

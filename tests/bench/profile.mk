@@ -19,7 +19,7 @@ EXTRA_DIST += tests/bench/bench_profile_read.sh tests/bench/bench_merge \
 
 # Built by who asks for it.  -rpath: to be a shared object although it is never
 # installed.
-EXTRA_LTLIBRARIES = tests/bench/shim_nosync.la
+EXTRA_LTLIBRARIES += tests/bench/shim_nosync.la
 tests_bench_shim_nosync_la_SOURCES = tests/bench/shim_nosync.c
 tests_bench_shim_nosync_la_LDFLAGS = -module -avoid-version -shared \
 	-rpath /nowhere
