@@ -329,12 +329,12 @@ int acct_gather_profile_p_node_step_start(void *record)
 }
 
 /*
- * Slurm's energy thread was told to end a moment ago, which it only hears while it
- * sleeps.  If it is still taking a sample when acct_gather_profile_fini tells it for
- * the last time, slurmstepd waits for it for ever: the thread for the signal that it
- * has missed, or in 22.05 for the lock that the waiting one has.  So this waits for
- * the sample: for the lock that the thread has meanwhile.  RECONFIG is nothing to any
- * energy plugin.
+ * Slurm's energy thread was told to end a moment ago, which it only hears while
+ * it sleeps.  If it is still taking a sample when acct_gather_profile_fini
+ * tells it for the last time, slurmstepd waits for it for ever: the thread for
+ * the signal that it has missed, or in 22.05 for the lock that the waiting one
+ * has.  So this waits for the sample: for the lock that the thread has
+ * meanwhile.  RECONFIG is nothing to any energy plugin.
  */
 static void await_energy_thread(void)
 {

@@ -65,8 +65,8 @@ static void make_dataset(struct joule_series *series)
 }
 
 /* slurmstepd of 22.05 ends the profile with a lock for which the functions of a
- * profile wait from then on, and waits for its energy thread: that must not call
- * them any more. */
+ * profile wait from then on, and waits for its energy thread: that must not
+ * call them any more. */
 static bool is_running(void)
 {
     return !acct_gather_profile_test || acct_gather_profile_test();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slowseries.c - preloaded into slurmstepd, of which a machine with too little CPU
- * time lets two threads wait at bad moments: the main thread before it ends the
- * profile, and the energy thread while it hands a sample to it, so that most steps
- * end in the middle of a sample.  Each time is a line of the file JOULE_SLOW_LOG.
+ * slowseries.c - preloaded into slurmstepd, of which a machine with too little
+ * CPU time lets two threads wait at bad moments: the main thread before it ends
+ * the profile, and the energy thread while it hands a sample to it, so that
+ * most steps end in the middle of a sample.  Each time is a line of the file
+ * JOULE_SLOW_LOG.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
