@@ -60,10 +60,13 @@ int acct_gather_profile_g_add_sample_data(int dataset_id, void *data,
 
 void acct_gather_profile_endpoll(void)
 {
+    static bool before; /* 24.11 and later: once more, to be sure */
     void (*real)(void) =
         (void (*)(void))dlsym(RTLD_NEXT, "acct_gather_profile_endpoll");
 
-    be_slow(END_MS, "end\n");
+    if (!before)
+        be_slow(END_MS, "end\n");
+    before = true;
     if (real)
         real();
 }
