@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,54 @@ static int size_file(int fd, struct joule_error *err)
                            strerror(rc));
 }
 
+/*
+ * A child of fork has the lock as well, and one that hangs before its exec (slurmd
+ * opens the file of an sbcast in such a child, perhaps on a dead NFS) would keep the
+ * next slurmd out.  So children let go of it.
+ */
+static _Atomic(struct joule_board *) locked[4];
+
+static void leave_lock(void)
+{
+    for (size_t i = 0; i < sizeof(locked) / sizeof(locked[0]); i++) {
+        struct joule_board *board = atomic_exchange(&locked[i], NULL);
+
+        if (!board)
+            continue;
+        close(board->fd);
+        board->fd = -1;
+    }
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, leave_lock);
+}
+
+/* A process with more boards than there is room for keeps the others' locks in its
+ * children. */
+static void remember_lock(struct joule_board *board)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, watch_forks);
+    for (size_t i = 0; i < sizeof(locked) / sizeof(locked[0]); i++) {
+        struct joule_board *none = NULL;
+
+        if (atomic_compare_exchange_strong(&locked[i], &none, board))
+            return;
+    }
+}
+
+static void forget_lock(struct joule_board *board)
+{
+    for (size_t i = 0; i < sizeof(locked) / sizeof(locked[0]); i++) {
+        struct joule_board *mine = board;
+
+        atomic_compare_exchange_strong(&locked[i], &mine, NULL);
+    }
+}
+
 /* true: "board" still names the file that was locked; whoever had the lock
  * before may have put a new one in its place. */
 static bool is_current(int dir_fd, int fd)
@@ -245,6 +294,7 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
         page->magic = BOARD_MAGIC;
     }
     board->fd = fd;
+    remember_lock(board);
     fd = -1;
 out:
     saved = errno;
@@ -290,6 +340,7 @@ void joule_board_destroy(struct joule_board *board)
 
     if (!board)
         return;
+    forget_lock(board);
     if (board->page)
         munmap(board->page, sizeof(struct page));
     if (board->edges)

@@ -299,6 +299,47 @@ START_TEST(second_writer)
 }
 END_TEST
 
+/* In a child: the board may be destroyed there, and that closes no file of its. */
+static void child_without_lock(struct joule_board *board, int ready)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd < 64);
+    joule_board_destroy(board);
+    for (fd = 3; fd < 64; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            _exit(1);
+    if (write(ready, "", 1) == 1)
+        pause();
+    _exit(1);
+}
+
+/* The writer ends while a child of it, forked and not yet another program, hangs. */
+START_TEST(child_of_the_last_writer)
+{
+    struct joule_board *board = must_create();
+    int ready[2];
+    char c;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0)
+        child_without_lock(board, ready[1]);
+    ck_assert_int_gt(pid, 0);
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    must_refuse(joule_board_create, "n1", EWOULDBLOCK, "another slurmd");
+    joule_board_destroy(board);
+    joule_board_destroy(must_create());
+    close(ready[0]);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+END_TEST
+
 START_TEST(another_node_is_another_board)
 {
     struct joule_board *one = must_create();
@@ -878,6 +919,7 @@ int main(void)
     tcase_add_test(bad, foreign_board);
     tcase_add_test(bad, board_is_fifo);
     tcase_add_test(bad, second_writer);
+    tcase_add_test(bad, child_of_the_last_writer);
     tcase_add_test(bad, another_node_is_another_board);
     tcase_add_test(bad, no_room);
     tcase_add_test(bad, no_memory);
