@@ -127,24 +127,16 @@ ledgers_are_empty() {
     done
 }
 
-# ledger_into FILE NODE - a sample of it; one that does not add up, too.
-ledger_into() {
-    ledger_of "$C" "$2" > "$1" 2>&1 || [ $? = 3 ] ||
-        { sed "s/^/$2: /" "$1" >> "$SCRATCH/unanswered"; return 1; }
-}
-
-# A sample of each node's ledger into $SCRATCH/NAME.NODE.  An ask waits for 5 s, and
-# the machine may stand still as long.
+# A sample of each node's ledger into $SCRATCH/NAME.NODE
 read_ledgers() {
     local i
     for ((i = 1; i <= NODES; i++)); do
-        wait_for 20 ledger_into "$SCRATCH/$1.node$i" "node$i" || {
-            evidence "no ledger of node$i"
-            fail "no ledger of node$i: $(cat "$SCRATCH/$1.node$i")"
-        }
+        ledger_of "$C" "node$i" > "$SCRATCH/$1.node$i" 2>&1 ||
+            [ $? = 3 ] || {
+                evidence "no ledger of node$i"
+                fail "no ledger of node$i: $(cat "$SCRATCH/$1.node$i")"
+            }
     done
-    [ ! -s "$SCRATCH/unanswered" ] ||
-        say "asked more than once: $(cat "$SCRATCH/unanswered")"
 }
 
 # The daemons at rest: sets REST to the times from and to.
