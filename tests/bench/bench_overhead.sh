@@ -35,8 +35,10 @@ COUNTERS=$JOULE_BUILD/tests/bench/counters
 SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
 LOADS="compute exchange"
 WATTS=200
-# The tasks begin: slurmstepd is busy with that for a moment; their end.
+# The tasks begin: slurmstepd is busy with that for a moment; a profile's file is
+# made when it is written for the first time, after JouleProfileFlush; their end.
 SETTLE_S=2
+SETTLE_PROFILE_S=7
 SPARE_S=1
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-15}
@@ -51,6 +53,8 @@ JOBACCT_0_RAPL rapl task=0 - - ours,slurm
 JOBACCT_RAPL rapl task=1 - - ours,slurm
 JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
 JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours
+JOBACCT_RAPL_PROFILE_FILES rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT_RAPL_PROFILE_10HZ_FILES rapl task=1,energy=1 energy,task 10 ours
 JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
 JOBACCT_RAPL_PROFILE_100HZ_FILES rapl task=1,energy=1 energy,task 100 ours
 JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
@@ -154,17 +158,20 @@ watch() {
 # profile lacks rows
 load() {
     local what=$1 profile=$2 hz=$3 energy=$4 options=() seconds srun job n
-    local ranks=$DIR/ranks
-    seconds=$((SETTLE_S + SECONDS_SEEN + SPARE_S))
+    local ranks=$DIR/ranks settle=$SETTLE_S
     mkdir -m 1777 "$ranks" || fail "no directory"
-    [ "$profile" = - ] || options+=(--profile="$profile")
+    if [ "$profile" != - ]; then
+        options+=(--profile="$profile")
+        settle=$SETTLE_PROFILE_S
+    fi
+    seconds=$((settle + SECONDS_SEEN + SPARE_S))
     snapshot before
     cluster user --timeout $((seconds + 120)) $NAME srun -n2 "${options[@]}" \
         "$RANKS" "$what" "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
     srun=$!
     wait_for 60 test -e "$ranks/began.0" -a -e "$ranks/began.1" ||
         { cat "$DIR/srun.log" >&2; fail "the step does not begin"; }
-    sleep $SETTLE_S
+    sleep "$settle"
     snapshot begun
     watch
     snapshot seen

@@ -31,9 +31,8 @@ function extra(mode, plugins, kind, base) {
     return median(cpu[mode, plugins, kind]) - median(cpu[base, "none", kind])
 }
 
-function extra_rate(mode, kind,    none) {
-    none = median(rate["NO_JOBACCT", "none", kind])
-    return median(rate[mode, "ours", kind]) - none
+function extra_rate(mode, kind, base) {
+    return median(rate[mode, "ours", kind]) - median(rate[base, "none", kind])
 }
 
 function extra_rss(mode, plugins) {
@@ -61,7 +60,7 @@ $column["process"] == "node" {
 }
 $column["process"] == "slurmstepd" {
     rss[mode, plugins] = rss[mode, plugins] " " $column["rss_kib"]
-    if (plugins == "ours" && mode !~ /HZ/ && $column["hwm_kib"] > most_kib)
+    if (plugins == "ours" && mode !~ /HZ|FILES/ && $column["hwm_kib"] > most_kib)
         most_kib = $column["hwm_kib"]
 }
 
@@ -84,16 +83,21 @@ END {
 
 function cpu_rows(mode, kind,    peer) {
     if (mode ~ /_100HZ/) {
-        row("CPU " mode " (" kind "): beyond NO_JOBACCT", "% of a core",
-            extra_rate(mode, kind) / 1e4, "", "<", 0.2)
+        rate_row(mode, kind, "NO_JOBACCT")
+        rate_row(mode, kind, "JOBACCT")
         return
     }
     peer = mode
-    sub(/_10HZ$/, "", peer)
+    sub(/_10HZ/, "", peer)
     if (!((peer, "slurm") in seen)) return
     beyond("NO_JOBACCT", mode, kind, peer)
     # That of task=1 is Slurm's own, with whatever plugin.
     if (mode !~ /_0_/) beyond("JOBACCT", mode, kind, peer)
+}
+
+function rate_row(mode, kind, base) {
+    row("CPU " mode " (" kind "): beyond " base, "% of a core",
+        extra_rate(mode, kind, base) / 1e4, "", "<", 0.2)
 }
 
 function beyond(base, mode, kind, peer) {
@@ -107,7 +111,7 @@ function beyond(base, mode, kind, peer) {
 # of its modes, too.
 function worst(    i, j, s, long, share) {
     for (i = 1; i <= count; i++) {
-        if (modes[i] ~ /HZ/) continue
+        if (modes[i] ~ /HZ|FILES/) continue
         for (j = 1; j <= kinds; j++) {
             s = median(cpu[modes[i], "ours", order[j]])
             if (s > long) long = s
