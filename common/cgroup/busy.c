@@ -87,23 +87,34 @@ void joule_busy_destroy(struct joule_busy *b)
     errno = saved;
 }
 
-long joule_busy_text(int fd, char *buf, size_t size)
+static long read_from_start(int fd, char *buf, size_t size, bool one_line)
 {
     size_t length = 0;
+    bool over = false;
 
-    while (length < size - 1) {
+    while (!over && length < size - 1) {
         ssize_t n = pread(fd, buf + length, size - 1 - length, (off_t)length);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return -1;
-        if (n == 0)
-            break;
+        over = n == 0 ||
+               (one_line && memchr(buf + length, '\n', (size_t)n) != NULL);
         length += (size_t)n;
     }
     buf[length] = '\0';
     return (long)length;
+}
+
+long joule_busy_text(int fd, char *buf, size_t size)
+{
+    return read_from_start(fd, buf, size, false);
+}
+
+long joule_busy_line(int fd, char *buf, size_t size)
+{
+    return read_from_start(fd, buf, size, true);
 }
 
 int joule_busy_parse(char *text, uint64_t *cpu_ns, size_t cpus)
@@ -170,10 +181,10 @@ static int parse_stat(struct joule_busy *b)
 
 int joule_busy_read(struct joule_busy *b, uint64_t *cpu_ns)
 {
-    if (joule_busy_text(b->fd, b->text, b->size) < 0)
-        return -1;
-    if (b->in_ticks ? parse_stat(b) < 0
-                    : joule_busy_parse(b->text, b->last, b->cpus) < 0)
+    if (b->in_ticks
+            ? joule_busy_text(b->fd, b->text, b->size) < 0 || parse_stat(b) < 0
+            : joule_busy_line(b->fd, b->text, b->size) < 0 ||
+                  joule_busy_parse(b->text, b->last, b->cpus) < 0)
         return -1;
     memcpy(cpu_ns, b->last, b->cpus * sizeof(*cpu_ns));
     return 0;

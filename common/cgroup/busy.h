@@ -33,6 +33,10 @@ int joule_busy_read(struct joule_busy *b, uint64_t *cpu_ns);
  */
 long joule_busy_text(int fd, char *buf, size_t size);
 
+/* The same, but no further than to the end of the first line, and perhaps what
+ * came with it: it spares the call that finds nothing more. */
+long joule_busy_line(int fd, char *buf, size_t size);
+
 /* Numbers between blanks, as in cpuacct.usage_percpu, one for each CPU; those
  * that are not there are left alone.  -1 with EBADMSG. */
 int joule_busy_parse(char *text, uint64_t *cpu_ns, size_t cpus);

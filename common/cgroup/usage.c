@@ -177,7 +177,7 @@ static int read_group(struct joule_usage *u, uint64_t *ret_ns,
 {
     uint64_t ns = 0;
 
-    if (joule_busy_text(u->fd, u->text, u->size) < 0)
+    if (joule_busy_line(u->fd, u->text, u->size) < 0)
         return -1;
     if (u->from == JOULE_USAGE_FROM_V2) {
         if (parse_v2(u, &ns) < 0)

@@ -216,6 +216,30 @@ START_TEST(test_hierarchies)
 }
 END_TEST
 
+START_TEST(first_line)
+{
+    char text[32];
+    int fd;
+
+    tree_write(&tree, "f", "usage_usec 5\nuser_usec 4\n");
+    fd = openat(tree.fd, "f", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < 2; i++) { /* from the beginning, each time */
+        ck_assert_int_ge(joule_busy_line(fd, text, sizeof(text)), 13);
+        ck_assert_int_eq(strncmp(text, "usage_usec 5\n", 13), 0);
+    }
+    ck_assert_int_eq(joule_busy_line(fd, text, 4), 3);
+    ck_assert_str_eq(text, "usa");
+    close(fd);
+    tree_write(&tree, "f", "no end");
+    fd = openat(tree.fd, "f", O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(joule_busy_line(fd, text, sizeof(text)), 6);
+    ck_assert_str_eq(text, "no end");
+    ck_assert_int_eq(joule_busy_line(-1, text, sizeof(text)), -1);
+    ck_assert_int_eq(errno, EBADF);
+    close(fd);
+}
+END_TEST
+
 START_TEST(test_busy)
 {
     struct joule_error err;
@@ -418,6 +442,7 @@ int main(void)
     tcase_add_test(tc, test_processes);
     tcase_add_test(tc, test_groups_that_are_not_steps);
     tcase_add_test(tc, test_hierarchies);
+    tcase_add_test(tc, first_line);
     tcase_add_test(tc, test_busy);
     tcase_add_test(tc, test_v1_on_this_kernel);
     tcase_add_test(tc, test_v2_on_this_kernel);
