@@ -50,7 +50,8 @@ joules() {
         END { printf "%.3f\n", sum }'
 }
 
-# The series against what sacct says of the step, both over all nodes.
+# series_is_right NAME CLUSTER NODES [JOULES] - the series against what sacct says of
+# the step, both over all nodes; half a percent or so many joules apart at most
 series_is_right() {
     local name=$1 cluster=$2 nodes=$3 sum=0 node file
     for node in $nodes; do
@@ -60,7 +61,7 @@ series_is_right() {
     done
     echo "# $name: series $sum J, sacct $(step_energy "$cluster" "$JOB.0") J"
     check "$name: the series sums up to what sacct says" \
-        within "$sum" "$(step_energy "$cluster" "$JOB.0")" 0.5
+        within "$sum" "$(step_energy "$cluster" "$JOB.0")" 0.5 "${4:-0}"
 }
 
 # sleeping_step CLUSTER SECONDS SRUN-OPTION... - a step whose tasks note when they

@@ -57,12 +57,12 @@ numbered_of() {
 }
 
 # truth_of_all CLUSTER NODES - what jobs are to be charged on all nodes that they
-# had, "JOB UJ"
+# had, "JOB UJ"; in $SCRATCH/CLUSTER.seen node by node what the simulator saw
 truth_of_all() {
     local node
     for ((node = 1; node <= $2; node++)); do
         job_truth "$1" cputime "node$node"
-    done | awk '/^[0-9]+ / { sub("policy_uj=", "", $2); uj[$1] += $2; next }
+    done | tee "$SCRATCH/$1.seen" | awk '/^[0-9]+ / { sub("policy_uj=", "", $2); uj[$1] += $2; next }
                 { print > "/dev/stderr" }
                 END { for (job in uj) printf "%s %.0f\n", job, uj[job] }'
 }
@@ -140,6 +140,16 @@ run_styles() {
     fi
 }
 
+# explain CLUSTER JOB - what there is to know of a job whose energy is not right:
+# the steps, as the accounting has them; where it was, by the simulator; when that
+# was by the clock.
+explain() {
+    cluster run --timeout 10 "$1" sacct -a -n -P -S now-1days -j "$2" \
+        -o JobIDRaw,State,Start,End,ConsumedEnergyRaw
+    grep "^$2 " "$SCRATCH/$1.seen"
+    echo "at $(now_ns) ns: $(date +%FT%T.%N)"
+}
+
 # check_style CLUSTER NODES STYLE JOBS - the lines of the jobs of a style
 check_style() {
     local name=$1 nodes=$2 style=$3 job joule true n=0
@@ -147,8 +157,12 @@ check_style() {
         n=$((n + 1))
         joule=$(joules_of "$name" "$job")
         true=$(joules "$(sed -n "s/^$job //p" "$SCRATCH/$name.truth")")
-        check "$style on $nodes: job $job: $joule J, true $true J" \
-            within "$joule" "$true" $PERCENT 1
+        if within "$joule" "$true" $PERCENT 1 > "$SCRATCH/out"; then
+            ok "$style on $nodes: job $job: $joule J, true $true J"
+        else
+            not_ok "$style on $nodes: job $job: $joule J, true $true J" \
+                "$(cat "$SCRATCH/out"; explain "$name" "$job")"
+        fi
     done
     check "$style on $nodes: $4 job(s)" [ "$n" = "$4" ]
 }
