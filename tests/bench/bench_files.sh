@@ -277,8 +277,8 @@ print_rows() {
         growth "merge: memory ~ $axis^k" merge $axis $axis memory_kib 0.2
         growth "extract: time ~ $axis^k" extract $axis $axis seconds 1.1
         late_growth "extract: time ~ $axis^k for many" extract $axis $axis seconds 1.1
-        largest "merge, more $axis:" "us/sample" merge $axis us_per_sample "<=0.34x"
-        largest "extract, more $axis:" "us/sample" extract $axis us_per_sample "<=0.125x"
+        largest "merge of more $axis:" "us/sample" merge $axis us_per_sample "<=0.34x"
+        largest "extract of more $axis:" "us/sample" extract $axis us_per_sample "<=0.125x"
     done
 }
 

@@ -188,7 +188,7 @@ most() {
 }
 
 print_rows() {
-    local what="$CLASS of $SECONDS_LONG s, live" node settle limit bmc
+    local what="$CLASS of $SECONDS_LONG s live" node settle limit bmc
     row "$what: joule_rapl_of_part" "% error" "$(error joule-rapl.node1 $PART)" \
         "$(error rapl.node1 $PART)" "$(most "$(shorter $RAPL_PERCENT)" joule-rapl.node1)"
     for node in 1 2; do

@@ -51,6 +51,7 @@ JOULE_SLURM_EXPORT bool slurm_running_in_slurmd(void);
 JOULE_SLURM_EXPORT bool slurm_running_in_slurmstepd(void);
 JOULE_SLURM_EXPORT bool slurm_running_in_slurmd_stepd(void);
 JOULE_SLURM_EXPORT void *acct_gather_profile_g_get(int type, void *data);
+JOULE_SLURM_EXPORT bool acct_gather_profile_test(void);
 JOULE_SLURM_EXPORT int
 acct_gather_profile_g_create_dataset(const char *name, int64_t parent,
                                      acct_gather_profile_dataset_t *dataset);
@@ -91,6 +92,11 @@ void *acct_gather_profile_g_get(int type, void *data)
     (void)type;
     *(uint32_t *)data = ACCT_GATHER_PROFILE_ENERGY;
     return NULL;
+}
+
+bool acct_gather_profile_test(void)
+{
+    return true;
 }
 
 int acct_gather_profile_g_create_dataset(const char *name, int64_t parent,

@@ -258,10 +258,10 @@ bool bench_series(const char *directory)
     joule_energy_series_settled(energy);
     bench_sleep_ms(WARM * 1000);
     measure(us);
-    good = report("series at 100 Hz over waking up, idle machine", us);
+    good = report("series at 100 Hz over waking up (idle machine)", us);
     start_tasks(pids, tasks);
     measure(us);
-    good &= report("series at 100 Hz over waking up, all CPUs busy", us);
+    good &= report("series at 100 Hz over waking up (all CPUs busy)", us);
     for (i = 0; i < tasks; i++)
         bench_stop(pids[i]);
     joule_punctual_stop(&bare_stop);
