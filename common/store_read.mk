@@ -15,6 +15,7 @@ libjoule_store_read_la_SOURCES = \
 	common/store/headers.c common/store/headers.h \
 	common/store/layout.c common/store/layout.h \
 	common/store/little.h \
+	common/store/newheader.c common/store/newheader.h \
 	common/store/newtable.c common/store/newtable.h \
 	common/store/object.c common/store/object.h \
 	common/store/outline.c common/store/outline.h \
@@ -30,6 +31,7 @@ libjoule_store_read_la_SOURCES = \
 	common/store/sandbox.c common/store/sandbox.h \
 	common/store/send.c common/store/send.h \
 	common/store/spool.c common/store/spool.h \
+	common/store/tableheader.c common/store/tableheader.h \
 	common/store/tablesend.c common/store/tablesend.h \
 	common/store/typecache.c common/store/typecache.h \
 	common/store/unfilter.c common/store/unfilter.h \

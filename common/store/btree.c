@@ -7,8 +7,6 @@
 
 #include "common/store/little.h"
 
-#define HEAD 24 /* signature, kind, level, children, left, right */
-
 /* By kind: twice the "K" that a superblock of version 0 has or implies. */
 static const struct {
     unsigned children;
@@ -20,7 +18,8 @@ static const struct {
 
 static size_t node_size(const struct joule_btree *tree)
 {
-    return HEAD + shape[tree->kind].children * (shape[tree->kind].key + 8) +
+    return JOULE_HDF_TREE_HEAD +
+           shape[tree->kind].children * (shape[tree->kind].key + 8) +
            shape[tree->kind].key;
 }
 
@@ -62,7 +61,8 @@ static void put_key(const struct joule_btree *tree,
 {
     size_t size = shape[tree->kind].key;
 
-    memcpy(level->node + HEAD + level->used * (size + 8), key, size);
+    memcpy(level->node + JOULE_HDF_TREE_HEAD + level->used * (size + 8), key,
+           size);
 }
 
 /* Its key is there. */
@@ -71,7 +71,8 @@ static void put_child(const struct joule_btree *tree,
 {
     size_t size = shape[tree->kind].key;
 
-    joule_little_put(level->node + HEAD + level->used * (size + 8) + size,
+    joule_little_put(level->node + JOULE_HDF_TREE_HEAD +
+                         level->used * (size + 8) + size,
                      child, 8);
     level->used++;
 }
@@ -107,7 +108,7 @@ static int add_to(struct joule_btree *tree, unsigned i, const void *key,
         return -1;
     put_key(tree, level, key);
     if (level->used == shape[tree->kind].children) {
-        memcpy(first, level->node + HEAD, shape[tree->kind].key);
+        memcpy(first, level->node + JOULE_HDF_TREE_HEAD, shape[tree->kind].key);
         right = joule_spool_keep(tree->spool, node_size(tree));
         at = write_node(tree, i, right);
         level->left = at;
@@ -138,7 +139,7 @@ int joule_btree_finish(struct joule_btree *tree, const void *key,
         unsigned char first[JOULE_BTREE_KEY_MAX];
 
         put_key(tree, level, key);
-        memcpy(first, level->node + HEAD, sizeof(first));
+        memcpy(first, level->node + JOULE_HDF_TREE_HEAD, sizeof(first));
         *ret_at = write_node(tree, i, JOULE_HDF_NOWHERE);
         if (i + 1 < tree->levels)
             rc = add_to(tree, i + 1, first, *ret_at);

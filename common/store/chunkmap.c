@@ -15,8 +15,6 @@
 #define CHUNKED        2
 
 /* Of a node of the tree: head, and keys and children in turns. */
-#define NODE_HEAD  24
-#define KEY_SIZE   24 /* size, mask, and offsets of row and byte */
 #define CHILD_SIZE 8
 
 #define CONTINUATIONS_MAX 16
@@ -107,11 +105,12 @@ static int enter(struct joule_chunkmap *map, uint64_t at, int level)
     const unsigned char *head;
 
     if (map->depth == JOULE_CHUNKMAP_DEPTH ||
-        (head = joule_windows_look(map->windows, at, NODE_HEAD)) == NULL ||
+        (head = joule_windows_look(map->windows, at, JOULE_HDF_TREE_HEAD)) ==
+            NULL ||
         memcmp(head, "TREE", 4) != 0 || head[4] != 1 ||
         (level >= 0 && head[5] != level))
         return odd(EBADMSG);
-    map->node[map->depth].at = at + NODE_HEAD;
+    map->node[map->depth].at = at + JOULE_HDF_TREE_HEAD;
     map->node[map->depth].level = head[5];
     map->node[map->depth].entries = (unsigned)joule_little_get(head + 6, 2);
     map->node[map->depth].entry = 0;
@@ -123,22 +122,22 @@ static int enter(struct joule_chunkmap *map, uint64_t at, int level)
 static int take_entry(struct joule_chunkmap *map)
 {
     unsigned i = map->depth - 1;
-    uint64_t at = map->node[i].at +
-                  (uint64_t)map->node[i].entry * (KEY_SIZE + CHILD_SIZE);
+    uint64_t at = map->node[i].at + (uint64_t)map->node[i].entry *
+                                        (JOULE_HDF_CHUNK_KEY + CHILD_SIZE);
     const unsigned char *entry =
-        joule_windows_look(map->windows, at, KEY_SIZE + CHILD_SIZE);
+        joule_windows_look(map->windows, at, JOULE_HDF_CHUNK_KEY + CHILD_SIZE);
     struct joule_chunk next;
 
     if (!entry)
         return odd(EBADMSG);
     map->node[i].entry++;
     if (map->node[i].level > 0)
-        return enter(map, joule_little_get(entry + KEY_SIZE, 8),
+        return enter(map, joule_little_get(entry + JOULE_HDF_CHUNK_KEY, 8),
                      (int)map->node[i].level - 1);
     next.size = (uint32_t)joule_little_get(entry, 4);
     next.mask = (uint32_t)joule_little_get(entry + 4, 4);
     next.first = joule_little_get(entry + 8, 8);
-    next.at = joule_little_get(entry + KEY_SIZE, 8);
+    next.at = joule_little_get(entry + JOULE_HDF_CHUNK_KEY, 8);
     if (joule_little_get(entry + 16, 8) != 0 || next.size == 0 ||
         next.first % map->chunk_rows != 0 ||
         (map->has_now && next.first <= map->now.first))

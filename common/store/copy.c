@@ -363,7 +363,8 @@ int joule_copy_finish(struct joule_copy *c, struct joule_error *err)
         joule_group_write(&c->root.members, &c->root.header, c->spool, &root) <
             0)
         return out_of_memory(err);
-    joule_superblock(superblock, joule_spool_size(c->spool), root);
+    joule_superblock(superblock, joule_spool_size(c->spool), root,
+                     &joule_group_shape);
     if (joule_spool_flush(c->spool) == 0)
         joule_spool_fill(c->spool, 0, superblock, sizeof(superblock));
     return check_disk(c, err);

@@ -49,11 +49,6 @@ static int read_space(const unsigned char *m, size_t size,
     return 0;
 }
 
-static size_t padded(size_t size)
-{
-    return (size + 7) / 8 * 8;
-}
-
 static int keep_attribute(struct joule_outline *o,
                           const struct joule_outline_attribute *attribute)
 {
@@ -83,15 +78,16 @@ static int take_attribute(struct object *x, const unsigned char *m, size_t size)
     name_size = joule_little_get(m + 2, 2);
     a.type.size = joule_little_get(m + 4, 2);
     space_size = joule_little_get(m + 6, 2);
-    front = 8 + padded(name_size) + padded(a.type.size) + padded(space_size);
+    front = 8 + joule_hdf_padded(name_size) + joule_hdf_padded(a.type.size) +
+            joule_hdf_padded(space_size);
     if (front > size || !memchr(m + 8, '\0', name_size))
         return odd();
     a.name = (const char *)m + 8;
-    a.type.bytes = m + 8 + padded(name_size);
+    a.type.bytes = m + 8 + joule_hdf_padded(name_size);
     a.data = m + front;
     if (!joule_store_is_name(a.name) ||
-        read_space(a.type.bytes + padded(a.type.size), space_size, &elements,
-                   &scalar) < 0 ||
+        read_space(a.type.bytes + joule_hdf_padded(a.type.size), space_size,
+                   &elements, &scalar) < 0 ||
         joule_plaintype_read(a.type.bytes, a.type.size, &type) < 0)
         return odd();
     if (scalar ? elements != 0 : elements == 0)
@@ -116,7 +112,7 @@ static int take_filter(const unsigned char *m, size_t *at, size_t size,
         return odd();
     name = joule_little_get(m + *at + 2, 2);
     count = joule_little_get(m + *at + 6, 2);
-    values = *at + 8 + padded(name);
+    values = *at + 8 + joule_hdf_padded(name);
     if (values > size || count > 8 || (count + count % 2) * 4 > size - values)
         return odd();
     first = count ? joule_little_get(m + values, 4) : 0;

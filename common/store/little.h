@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * little.h - numbers as they lie in HDF5 files: low byte first.
+ * little.h - numbers as they lie in HDF5 files: low byte first; and the sizes
+ * of what they lie in.
  */
 #ifndef JOULE_STORE_LITTLE_H
 #define JOULE_STORE_LITTLE_H
@@ -10,6 +11,18 @@
 
 /* An address that is none. */
 #define JOULE_HDF_NOWHERE UINT64_MAX
+
+#define JOULE_HDF_TREE_HEAD  24 /* of a node of a B-tree of version 1 */
+#define JOULE_HDF_LEAF_HEAD  8  /* of a leaf of names */
+#define JOULE_HDF_LEAF_ENTRY 40 /* a name in it */
+#define JOULE_HDF_HEAP_HEAD  32 /* of a heap of names */
+#define JOULE_HDF_CHUNK_KEY  24 /* of a chunk of one dimension in its tree */
+
+/* Structures begin at multiples of 8. */
+static inline size_t joule_hdf_padded(size_t size)
+{
+    return (size + 7) / 8 * 8;
+}
 
 /* Up to 8 bytes. */
 static inline uint64_t joule_little_get(const void *at, size_t size)

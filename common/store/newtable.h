@@ -13,6 +13,7 @@
 
 #include "common/store/btree.h"
 #include "common/store/object.h"
+#include "common/store/tableheader.h"
 #include "common/store/typecache.h"
 #include "common/store/visitor.h"
 
@@ -25,7 +26,7 @@ struct joule_newtable {
     uint64_t rows; /* in chunks */
     struct joule_btree index;
     struct joule_header header;
-    size_t space_at, layout_at; /* messages in it that are not whole yet */
+    struct joule_tableheader head; /* what is in it */
     uint64_t part_rows;
     unsigned char *part; /* rows of a chunk that is not full */
     size_t part_room;

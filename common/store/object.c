@@ -8,104 +8,23 @@
 #include "common/store/btree.h"
 #include "common/store/little.h"
 
-#define PREFIX       16 /* of an object header */
-#define MESSAGE_HEAD 8
-#define MESSAGES_MAX 65535
-
-/* Of a leaf of names: twice the "leaf K" of the superblock. */
 #define LEAF_ENTRIES 8
-#define LEAF_HEAD    8
-#define ENTRY_SIZE   40
-#define LEAF_SIZE    (LEAF_HEAD + LEAF_ENTRIES * ENTRY_SIZE)
+#define LEAF_SIZE    (JOULE_HDF_LEAF_HEAD + LEAF_ENTRIES * JOULE_HDF_LEAF_ENTRY)
 
-#define HEAP_HEAD    32
 #define HEAP_NO_FREE 1 /* "there is no free block" */
 
-static size_t padded(size_t size)
-{
-    return (size + 7) / 8 * 8;
-}
-
-unsigned char *joule_header_add(struct joule_header *h,
-                                enum joule_message message, size_t size)
-{
-    size_t all = MESSAGE_HEAD + padded(size);
-    size_t start = h->used ? h->used : PREFIX;
-    unsigned char *at;
-
-    if (padded(size) > JOULE_MESSAGE_MAX || h->messages == MESSAGES_MAX ||
-        start + all > JOULE_HEADER_MAX) {
-        errno = E2BIG;
-        return NULL;
-    }
-    if (start + all > h->room) {
-        size_t room = (start + all) * 2;
-        unsigned char *more = realloc(h->bytes, room);
-
-        if (!more)
-            return NULL;
-        h->bytes = more;
-        h->room = room;
-    }
-    at = h->bytes + start;
-    memset(at, 0, all);
-    joule_little_put(at, message, 2);
-    joule_little_put(at + 2, padded(size), 2);
-    /* A type does not change (libhdf5 marks it so). */
-    at[4] = message == JOULE_MESSAGE_TYPE;
-    h->used = start + all;
-    h->messages++;
-    return at + MESSAGE_HEAD;
-}
-
-int joule_header_attribute(struct joule_header *h, const char *name,
-                           struct joule_type_bytes type, uint32_t elements,
-                           const void *data, size_t size)
-{
-    size_t name_size = strlen(name) + 1;
-    size_t space = elements ? 16 : 8;
-    unsigned char *at = joule_header_add(h, JOULE_MESSAGE_ATTRIBUTE,
-                                         8 + padded(name_size) +
-                                             padded(type.size) + space + size);
-
-    if (!at)
-        return -1;
-    at[0] = 1;
-    joule_little_put(at + 2, name_size, 2);
-    joule_little_put(at + 4, type.size, 2);
-    joule_little_put(at + 6, space, 2);
-    at += 8;
-    memcpy(at, name, name_size);
-    at += padded(name_size);
-    memcpy(at, type.bytes, type.size);
-    at += padded(type.size);
-    at[0] = 1;
-    at[1] = elements != 0;
-    if (elements)
-        joule_little_put(at + 8, elements, 8);
-    memcpy(at + space, data, size);
-    return 0;
-}
+/* The tree's is btree.c's. */
+const struct joule_names_shape joule_group_shape = {LEAF_ENTRIES, 32};
 
 uint64_t joule_header_write(struct joule_header *h, struct joule_spool *spool)
 {
     uint64_t at;
 
-    memset(h->bytes, 0, PREFIX);
-    h->bytes[0] = 1;
-    joule_little_put(h->bytes + 2, h->messages, 2);
-    joule_little_put(h->bytes + 4, 1, 4); /* references */
-    joule_little_put(h->bytes + 8, h->used - PREFIX, 4);
+    joule_header_seal(h);
     at = joule_spool_put(spool, h->bytes, h->used);
     h->used = 0;
     h->messages = 0;
     return at;
-}
-
-void joule_header_free(struct joule_header *h)
-{
-    free(h->bytes);
-    memset(h, 0, sizeof(*h));
 }
 
 /* The place of the first name that is not less. */
@@ -173,23 +92,23 @@ static uint64_t write_heap(const struct joule_members *m,
     uint64_t place;
 
     for (size_t i = 0; i < m->count; i++)
-        size += padded(strlen(m->member[i].name) + 1);
-    heap = calloc(1, HEAP_HEAD + size);
+        size += joule_hdf_padded(strlen(m->member[i].name) + 1);
+    heap = calloc(1, JOULE_HDF_HEAP_HEAD + size);
     if (!heap)
         return 0;
-    at = heap + HEAP_HEAD + 8;
+    at = heap + JOULE_HDF_HEAP_HEAD + 8;
     for (size_t i = 0; i < m->count; i++) {
         size_t len = strlen(m->member[i].name) + 1;
 
         memcpy(at, m->member[i].name, len);
-        at += padded(len);
+        at += joule_hdf_padded(len);
     }
     place = (joule_spool_size(spool) + 7) / 8 * 8;
     memcpy(heap, "HEAP", 4);
     joule_little_put(heap + 8, size, 8);
     joule_little_put(heap + 16, HEAP_NO_FREE, 8);
-    joule_little_put(heap + 24, place + HEAP_HEAD, 8);
-    joule_spool_put(spool, heap, HEAP_HEAD + size);
+    joule_little_put(heap + 24, place + JOULE_HDF_HEAP_HEAD, 8);
+    joule_spool_put(spool, heap, JOULE_HDF_HEAP_HEAD + size);
     free(heap);
     return place;
 }
@@ -210,12 +129,13 @@ static int write_tree(const struct joule_members *m, struct joule_spool *spool,
         size_t n = 0;
 
         for (; n < LEAF_ENTRIES && i < m->count; n++, i++) {
-            unsigned char *entry = leaf + LEAF_HEAD + n * ENTRY_SIZE;
+            unsigned char *entry =
+                leaf + JOULE_HDF_LEAF_HEAD + n * JOULE_HDF_LEAF_ENTRY;
 
             joule_little_put(entry, offset, 8);
             joule_little_put(entry + 8, m->member[i].at, 8);
             last = offset;
-            offset += padded(strlen(m->member[i].name) + 1);
+            offset += joule_hdf_padded(strlen(m->member[i].name) + 1);
         }
         joule_little_put(leaf + 6, n, 2);
         rc = joule_btree_add(&tree, key,
@@ -245,19 +165,4 @@ int joule_group_write(struct joule_members *m, struct joule_header *header,
     *ret_at = joule_header_write(header, spool);
     joule_members_free(m);
     return 0;
-}
-
-void joule_superblock(unsigned char ret[JOULE_SUPERBLOCK_SIZE], uint64_t end,
-                      uint64_t root)
-{
-    memset(ret, 0, JOULE_SUPERBLOCK_SIZE);
-    memcpy(ret, "\x89HDF\r\n\x1a\n", 8);
-    ret[13] = 8; /* bytes of an address */
-    ret[14] = 8; /* bytes of a length */
-    joule_little_put(ret + 16, LEAF_ENTRIES / 2, 2);
-    joule_little_put(ret + 18, 16, 2); /* children of trees of names: twice */
-    joule_little_put(ret + 32, JOULE_HDF_NOWHERE, 8); /* free space */
-    joule_little_put(ret + 40, end, 8);
-    joule_little_put(ret + 48, JOULE_HDF_NOWHERE, 8); /* driver's block */
-    joule_little_put(ret + 64, root, 8);
 }

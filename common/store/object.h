@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * object.h - write the objects of an HDF5 file: object headers and groups, in
- * the oldest format of each, which every libhdf5 reads (HDF5 File Format
- * Specification 3.0, III.B to III.D, IV.A.1.a, IV.A.2).
+ * object.h - write the objects of an HDF5 file one behind the other: object
+ * headers (newheader.h) and groups, in the oldest format, which every libhdf5
+ * reads (HDF5 File Format Specification 3.0, III.B to III.D).
  *
  * libhdf5 takes some hundred thousand instructions to make a node's group with
  * its two dozen attributes; a large job has thousands of them.
@@ -16,50 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/store/newheader.h"
 #include "common/store/spool.h"
 
-enum joule_message {
-    JOULE_MESSAGE_SPACE = 0x0001,
-    JOULE_MESSAGE_TYPE = 0x0003,
-    JOULE_MESSAGE_FILL = 0x0005,
-    JOULE_MESSAGE_LAYOUT = 0x0008,
-    JOULE_MESSAGE_FILTERS = 0x000B,
-    JOULE_MESSAGE_ATTRIBUTE = 0x000C,
-    JOULE_MESSAGE_MEMBERS = 0x0011, /* "symbol table" */
-};
-
-/* The largest message, and header. */
-#define JOULE_MESSAGE_MAX ((size_t)65528)
-#define JOULE_HEADER_MAX  ((size_t)4 << 20)
-
-/* A header in the making; begins with all zeros. */
-struct joule_header {
-    unsigned char *bytes;
-    size_t used, room;
-    unsigned messages;
-};
-
-/* Room for a message of [size] bytes, zeros, good until the next message.
- * NULL: E2BIG, ENOMEM. */
-unsigned char *joule_header_add(struct joule_header *header,
-                                enum joule_message message, size_t size);
-
-/* What libhdf5 encodes of the type of an attribute. */
-struct joule_type_bytes {
-    const unsigned char *bytes;
-    size_t size;
-};
-
-/* An attribute of [elements] (0: a scalar) and [size] bytes.  -1 as above. */
-int joule_header_attribute(struct joule_header *header, const char *name,
-                           struct joule_type_bytes type, uint32_t elements,
-                           const void *data, size_t size);
-
-/* Write it and begin another; where it is. */
+/* Write a header and begin another; where it is. */
 uint64_t joule_header_write(struct joule_header *header,
                             struct joule_spool *spool);
-
-void joule_header_free(struct joule_header *header);
 
 struct joule_member {
     char *name;
@@ -88,10 +50,7 @@ int joule_group_write(struct joule_members *members,
 
 void joule_members_free(struct joule_members *members);
 
-/* A file begins with this many bytes, which tell its end and the header of its
- * outermost group. */
-#define JOULE_SUPERBLOCK_SIZE 96
-void joule_superblock(unsigned char ret[JOULE_SUPERBLOCK_SIZE], uint64_t end,
-                      uint64_t root);
+/* Of the groups that are written here. */
+extern const struct joule_names_shape joule_group_shape;
 
 #endif

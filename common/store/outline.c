@@ -21,11 +21,7 @@
 #define SUPER_END   40
 #define SUPER_ROOT  64
 
-#define HEAP_HEAD  32
-#define TREE_HEAD  24
 #define LEVELS_MAX 16
-#define LEAF_HEAD  8
-#define ENTRY_SIZE 40
 #define SOFT_LINK  2 /* kind of an entry */
 
 struct joule_outline_block {
@@ -129,7 +125,8 @@ static bool is_new(struct seen *seen, uint64_t header)
 static int read_entry(struct outliner *x, const struct names *names,
                       uint64_t at)
 {
-    const unsigned char *entry = joule_windows_look(x->windows, at, ENTRY_SIZE);
+    const unsigned char *entry =
+        joule_windows_look(x->windows, at, JOULE_HDF_LEAF_ENTRY);
     uint64_t offset, header;
 
     if (!entry || joule_little_get(entry + 16, 4) >= SOFT_LINK)
@@ -144,14 +141,16 @@ static int read_entry(struct outliner *x, const struct names *names,
 
 static int read_leaf(struct outliner *x, const struct names *names, uint64_t at)
 {
-    const unsigned char *head = joule_windows_look(x->windows, at, LEAF_HEAD);
+    const unsigned char *head =
+        joule_windows_look(x->windows, at, JOULE_HDF_LEAF_HEAD);
     unsigned count;
 
     if (!head || memcmp(head, "SNOD", 4) != 0 || head[4] != 1)
         return odd();
     count = (unsigned)joule_little_get(head + 6, 2);
     for (unsigned i = 0; i < count; i++)
-        if (read_entry(x, names, at + LEAF_HEAD + i * ENTRY_SIZE) < 0)
+        if (read_entry(x, names,
+                       at + JOULE_HDF_LEAF_HEAD + i * JOULE_HDF_LEAF_ENTRY) < 0)
             return -1;
     return 0;
 }
@@ -160,7 +159,8 @@ static int read_leaf(struct outliner *x, const struct names *names, uint64_t at)
 static int read_tree(struct outliner *x, const struct names *names, uint64_t at,
                      int level)
 {
-    const unsigned char *head = joule_windows_look(x->windows, at, TREE_HEAD);
+    const unsigned char *head =
+        joule_windows_look(x->windows, at, JOULE_HDF_TREE_HEAD);
     unsigned count;
 
     if (!head || memcmp(head, "TREE", 4) != 0 || head[4] != 0 ||
@@ -171,8 +171,8 @@ static int read_tree(struct outliner *x, const struct names *names, uint64_t at,
     count = (unsigned)joule_little_get(head + 6, 2);
     for (unsigned i = 0; i < count; i++) {
         /* A key in front of each. */
-        const unsigned char *child =
-            joule_windows_look(x->windows, at + TREE_HEAD + 8 + i * 16, 8);
+        const unsigned char *child = joule_windows_look(
+            x->windows, at + JOULE_HDF_TREE_HEAD + 8 + i * 16, 8);
         uint64_t to;
 
         if (!child)
@@ -189,7 +189,7 @@ static int read_group(struct outliner *x,
                       const struct joule_header_group *group)
 {
     const unsigned char *head =
-        joule_windows_look(x->windows, group->heap, HEAP_HEAD);
+        joule_windows_look(x->windows, group->heap, JOULE_HDF_HEAP_HEAD);
     struct names names;
     uint64_t at;
 
