@@ -4,7 +4,7 @@ PROFILE_LDFLAGS = $(PLUGIN_LDFLAGS) \
 	-export-symbols-regex '^(plugin_(name|type|version)|init|fini|acct_gather_profile_p_.*)$$'
 
 if HAVE_SLURM
-if HAVE_HDF5
+if HAVE_ZLIB
 plugins_LTLIBRARIES += acct_gather_profile_joule_hdf5.la
 endif
 endif
@@ -17,6 +17,5 @@ acct_gather_profile_joule_hdf5_la_SOURCES = \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h \
 	plugins/slurm_abi/slurm_abi.h \
 	plugins/acct_gather_profile/joule_hdf5/acct_gather_profile_joule_hdf5.c
-acct_gather_profile_joule_hdf5_la_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 acct_gather_profile_joule_hdf5_la_LDFLAGS = $(PROFILE_LDFLAGS)
 acct_gather_profile_joule_hdf5_la_LIBADD = libjoulestore.la libjoule.la

@@ -49,9 +49,6 @@ struct joule_image {
     uint64_t skipped;   /* bytes lost at page borders */
     uint64_t shared;    /* next place in the page of small headers */
     uint64_t shared_end;
-    uint64_t shared_on_disk;     /* of it, what was there at the last commit */
-    uint64_t filled, filled_end; /* the same of the page before, if it was
-                                    filled since then */
     uint64_t commits;
     uint64_t stamp;
     uint64_t floor;       /* data is put above this */
@@ -119,6 +116,15 @@ static bool reuse(struct joule_image *image, uint64_t size, uint64_t *ret_at)
     return false;
 }
 
+static void set_end(struct joule_image *image, uint64_t end)
+{
+    image->used = end;
+    if (image->compact)
+        image->told = end;
+    else if (image->used + AHEAD / 2 > image->told)
+        image->told = (image->used / AHEAD + 2) * AHEAD;
+}
+
 static uint64_t next_page(struct joule_image *image)
 {
     uint64_t at = (image->used + PAGE - 1) / PAGE * PAGE;
@@ -127,18 +133,22 @@ static uint64_t next_page(struct joule_image *image)
     return at;
 }
 
+/* No more headers are put there. */
+static void leave_page(struct joule_image *image)
+{
+    image->skipped += image->shared_end - image->shared;
+    image->shared = image->shared_end;
+}
+
 static uint64_t share_page(struct joule_image *image, uint64_t size)
 {
     uint64_t at;
 
     if (image->shared_end - image->shared < size) {
-        image->skipped += image->shared_end - image->shared;
-        image->filled = image->shared_on_disk;
-        image->filled_end = image->shared_end;
+        leave_page(image);
         image->shared = next_page(image);
         image->shared_end = image->shared + PAGE;
-        image->shared_on_disk = image->shared;
-        joule_image_set_end(image, image->shared_end);
+        set_end(image, image->shared_end);
     }
     at = image->shared;
     image->shared += size;
@@ -150,6 +160,7 @@ uint64_t joule_image_alloc(struct joule_image *image,
 {
     uint64_t at;
 
+    size = (size + 7) / 8 * 8;
     if (kind == JOULE_IMAGE_DATA && reuse(image, size, &at))
         return at;
     if (!image->compact && kind == JOULE_IMAGE_HEADER && size <= SMALL)
@@ -158,7 +169,7 @@ uint64_t joule_image_alloc(struct joule_image *image,
     if (!image->compact && kind != JOULE_IMAGE_DATA && size <= PAGE &&
         at % PAGE + size > PAGE)
         at = next_page(image);
-    joule_image_set_end(image, at + size);
+    set_end(image, at + size);
     return at;
 }
 
@@ -169,7 +180,7 @@ void joule_image_release(struct joule_image *image, uint64_t at, uint64_t size)
     if (!place)
         return; /* a hole stays in the file */
     place->at = at;
-    place->size = size;
+    place->size = (size + 7) / 8 * 8;
     place->commit = image->commits;
     place->next = image->unused;
     image->unused = place;
@@ -188,17 +199,6 @@ uint64_t joule_image_used(const struct joule_image *image)
 uint64_t joule_image_end(const struct joule_image *image)
 {
     return image->told;
-}
-
-void joule_image_set_end(struct joule_image *image, uint64_t end)
-{
-    if (end <= image->used)
-        return;
-    image->used = end;
-    if (image->compact)
-        image->told = end;
-    else if (image->used + AHEAD / 2 > image->told)
-        image->told = (image->used / AHEAD + 2) * AHEAD;
 }
 
 static int read_disk(int fd, uint64_t at, unsigned char *buf, size_t size)
@@ -241,9 +241,7 @@ int joule_image_read(struct joule_image *image, uint64_t at, void *buf,
 
 /*
  * B-tree nodes begin with "TREE", a type and the level.  Outer nodes are
- * written first: when a node is split, they send readers to the new half
- * before the old one loses what has moved.  The nodes of names ("SNOD") are
- * what group trees hold.
+ * written first.  The nodes of names ("SNOD") are what group trees hold.
  */
 static int rank_of(enum joule_image_kind kind, const unsigned char *bytes,
                    size_t size)
@@ -315,9 +313,7 @@ static bool is_unseen(const struct joule_image *image, const struct write *w)
 {
     if (w->kind == JOULE_IMAGE_SUPER)
         return false; /* a file without one is not a file yet */
-    return w->kind == JOULE_IMAGE_DATA || w->at >= image->on_disk ||
-           (w->at >= image->shared_on_disk && w->at < image->shared_end) ||
-           (w->at >= image->filled && w->at < image->filled_end);
+    return w->kind == JOULE_IMAGE_DATA || w->at >= image->on_disk;
 }
 
 static int write_unseen(struct joule_image *image, bool *ret_any)
@@ -414,9 +410,8 @@ int joule_image_commit(struct joule_image *image)
         return -1;
     free_writes(image);
     image->commits++;
+    leave_page(image);
     image->on_disk = image->used;
-    image->shared_on_disk = image->shared;
-    image->filled = image->filled_end = 0;
     return 0;
 }
 
@@ -439,27 +434,6 @@ int joule_image_rescue(struct joule_image *image)
             !is_unseen(image, w) && write_disk(image->fd, w) < 0)
             return -1;
     return fdatasync(image->fd);
-}
-
-uint64_t joule_image_find(const struct joule_image *image, const void *value,
-                          size_t size)
-{
-    uint64_t found = JOULE_IMAGE_NOWHERE;
-    const struct write *w;
-    size_t i;
-
-    for (w = image->writes; w; w = w->next) {
-        if (w->kind != JOULE_IMAGE_HEADER || w->size < size)
-            continue;
-        for (i = 0; i <= w->size - size; i++) {
-            if (memcmp(w->bytes + i, value, size) != 0)
-                continue;
-            if (found != JOULE_IMAGE_NOWHERE)
-                return JOULE_IMAGE_NOWHERE;
-            found = w->at + i;
-        }
-    }
-    return found;
 }
 
 uint64_t joule_image_unused(const struct joule_image *image)

@@ -2,7 +2,7 @@
 /*
  * image.h - a file that is changed in memory, and on disk by commits alone.
  *
- * Whoever formats the file (HDF5) writes into the image; nothing reaches the
+ * Whoever formats the file writes into the image; nothing reaches the
  * disk.  A commit first writes what nothing on disk refers to yet, waits for
  * it, and then what refers to it, kind by kind, outermost last.  So at every
  * moment, and after a crash at any of them, the file on disk is one that a
@@ -43,7 +43,10 @@ enum joule_image_kind {
 struct joule_image *joule_image_create(int fd, bool compact);
 void joule_image_destroy(struct joule_image *image);
 
-/* A place for size bytes; it stays unused on disk until the next commit. */
+/*
+ * A place for size bytes, a multiple of 8; it stays unused on disk until the
+ * next commit.  Small headers that are made between two commits share pages.
+ */
 uint64_t joule_image_alloc(struct joule_image *image,
                            enum joule_image_kind kind, uint64_t size);
 
@@ -61,9 +64,8 @@ void joule_image_set_floor(struct joule_image *image, uint64_t at);
 /* The end of all places. */
 uint64_t joule_image_used(const struct joule_image *image);
 
-/* The end of file that readers are told: well behind that.  set: at least. */
+/* The end of file that readers are to be told: well behind that. */
 uint64_t joule_image_end(const struct joule_image *image);
-void joule_image_set_end(struct joule_image *image, uint64_t end);
 
 /* 0, or -1 with errno (pread; EIO for what was never written; ENOMEM). */
 int joule_image_read(struct joule_image *image, uint64_t at, void *buf,
@@ -89,14 +91,6 @@ int joule_image_sync(struct joule_image *image);
  */
 void joule_image_mark(struct joule_image *image);
 int joule_image_rescue(struct joule_image *image);
-
-/*
- * Where the [size] bytes of [value] are among the object headers that have been
- * written since the last commit; JOULE_IMAGE_NOWHERE if they are not there or
- * more than once.
- */
-uint64_t joule_image_find(const struct joule_image *image, const void *value,
-                          size_t size);
 
 /* Bytes that lie unused between places (for the decision to copy). */
 uint64_t joule_image_unused(const struct joule_image *image);

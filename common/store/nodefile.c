@@ -7,27 +7,45 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/store/attribute.h"
-#include "common/store/driver.h"
+#include "common/store/group.h"
+#include "common/store/little.h"
+#include "common/store/newtype.h"
 
 #define FORMAT 1
 
-/* Names of series that there may be besides tasks, of at most seven letters or
- * half as many longer ones. */
-#define SERIES 16
+/* Bytes of names of series that there may be besides tasks, and of a task's. */
+#define SERIES_NAMES 192
+#define TASK_NAME    8
 
 /* Copied in any case: most of such a file is room for more. */
 #define SMALL (UINT64_C(4096) * 1024)
 
+/* Nodes of one page hold as many names as possible: 100 in a leaf, and 252
+ * leaves. */
+static const struct joule_names_shape growing = {100, 252};
+
+/* What has a few names takes little room; so many are certain to fit. */
+static const struct joule_names_shape compact = {8, 32};
+#define COMPACT_NAMES 128
+
+/* A group in that of the node, "Tasks". */
+struct sub {
+    char name[256];
+    struct joule_group *group;
+};
+
 struct joule_nodefile {
     struct joule_image *image;
-    hid_t file;
-    hid_t group;
+    struct joule_names_shape shape;
+    struct joule_group *root;
+    struct joule_group *group;
     char name[320]; /* of the group */
+    struct sub *subs;
+    int sub_count;
     struct joule_table **tables;
     int count;
     uint32_t tasks;
-    bool changed; /* HDF5 has something to flush */
+    uint64_t told; /* the end that is in the superblock; 0: there is none yet */
 };
 
 void joule_nodefile_date(struct joule_nodefile_facts *facts)
@@ -41,31 +59,61 @@ void joule_nodefile_date(struct joule_nodefile_facts *facts)
         facts->start[0] = '\0';
 }
 
-static int put_facts(hid_t group, const struct joule_nodefile_facts *facts)
+/* ---- attributes ---- */
+
+static int put_i32(struct joule_header *h, const char *name, uint32_t value)
 {
-    if (joule_attribute_i32(group, "Node Index", (int32_t)facts->node_index) ||
-        joule_attribute_text(group, "Node Name", facts->node) ||
-        joule_attribute_i32(group, "Number of Tasks", (int32_t)facts->tasks) ||
-        joule_attribute_i32(group, "CPUs per Task",
-                            (int32_t)facts->cpus_per_task) ||
-        joule_attribute_text(group, "Start Time", facts->start) ||
-        joule_attribute_u64(group, "Joule Format", FORMAT) ||
-        joule_attribute_text(group, "Joule Writer", facts->writer) ||
-        joule_attribute_u64(group, "Joule Start Wall ns",
-                            (uint64_t)facts->start_wall_ns) ||
-        joule_attribute_u64(group, "Joule Start Boot ns",
-                            (uint64_t)facts->start_boot_ns) ||
-        joule_attribute_u64(group, "Joule End ns", 0) ||
-        joule_attribute_u64(group, "Joule End Wall ns", 0) ||
-        joule_attribute_u64(group, "Joule Run", facts->run) ||
-        joule_attribute_u64(group, "Joule Missed Periods", 0) ||
-        joule_attribute_u64(group, "Joule Lost Rows", 0) ||
-        joule_attribute_u64(group, "Joule Lost First ns", 0) ||
-        joule_attribute_u64(group, "Joule Lost Last ns", 0) ||
-        joule_attribute_u64(group, "Joule Lost Error", 0))
+    unsigned char bytes[4];
+
+    joule_little_put(bytes, value, sizeof(bytes));
+    return joule_header_attribute(h, name, joule_newtype_i32, 1, bytes,
+                                  sizeof(bytes));
+}
+
+static int put_u64(struct joule_header *h, const char *name, uint64_t value)
+{
+    unsigned char bytes[8];
+
+    joule_little_put(bytes, value, sizeof(bytes));
+    return joule_header_attribute(h, name, joule_newtype_u64, 1, bytes,
+                                  sizeof(bytes));
+}
+
+/* As Slurm's: of the length of the text.  There is no string of none. */
+static int put_text(struct joule_header *h, const char *name, const char *text)
+{
+    unsigned char type[JOULE_NEWTYPE_TEXT_SIZE];
+    size_t length = strlen(text) ? strlen(text) : 1;
+
+    return joule_header_attribute(h, name, joule_newtype_text(type, length), 1,
+                                  text, length);
+}
+
+static int put_facts(struct joule_header *h,
+                     const struct joule_nodefile_facts *facts)
+{
+    if (put_i32(h, "Node Index", facts->node_index) < 0 ||
+        put_text(h, "Node Name", facts->node) < 0 ||
+        put_i32(h, "Number of Tasks", facts->tasks) < 0 ||
+        put_i32(h, "CPUs per Task", facts->cpus_per_task) < 0 ||
+        put_text(h, "Start Time", facts->start) < 0 ||
+        put_u64(h, "Joule Format", FORMAT) < 0 ||
+        put_text(h, "Joule Writer", facts->writer) < 0 ||
+        put_u64(h, "Joule Start Wall ns", (uint64_t)facts->start_wall_ns) < 0 ||
+        put_u64(h, "Joule Start Boot ns", (uint64_t)facts->start_boot_ns) < 0 ||
+        put_u64(h, "Joule End ns", 0) < 0 ||
+        put_u64(h, "Joule End Wall ns", 0) < 0 ||
+        put_u64(h, "Joule Run", facts->run) < 0 ||
+        put_u64(h, "Joule Missed Periods", 0) < 0 ||
+        put_u64(h, "Joule Lost Rows", 0) < 0 ||
+        put_u64(h, "Joule Lost First ns", 0) < 0 ||
+        put_u64(h, "Joule Lost Last ns", 0) < 0 ||
+        put_u64(h, "Joule Lost Error", 0) < 0)
         return -1;
     return 0;
 }
+
+/* ---- groups ---- */
 
 /* Names that HDF5 would take for a path, or nobody could type. */
 static bool is_name(const char *name, size_t length)
@@ -80,28 +128,43 @@ static bool is_name(const char *name, size_t length)
     return true;
 }
 
-/*
- * A group with room for the names of [members]: its heap of names then never
- * moves, and lies on one page with its head, so that both are always of one
- * time.
- */
-static hid_t make_group(hid_t parent, const char *name, uint32_t members)
+/* The superblock, and the group of the node in the outermost one.  The
+ * attributes are taken over. */
+static int begin(struct joule_nodefile *file, struct joule_header *attributes)
 {
-    size_t room = 64 + 8 * (size_t)(members < 480 ? members : 480);
-    hid_t layout = H5Pcreate(H5P_GROUP_CREATE), group = -1;
+    struct joule_header none = {0};
 
-    if (layout < 0)
+    joule_image_alloc(file->image, JOULE_IMAGE_SUPER, JOULE_SUPERBLOCK_SIZE);
+    file->root = joule_group_create(file->image, &file->shape, &none,
+                                    joule_hdf_padded(strlen(file->name) + 1));
+    if (!file->root)
         return -1;
-    if (H5Pset_local_heap_size_hint(layout, room) >= 0)
-        group = H5Gcreate2(parent, name, H5P_DEFAULT, layout, H5P_DEFAULT);
-    H5Pclose(layout);
-    return group;
+    file->group =
+        joule_group_create(file->image, &file->shape, attributes, SERIES_NAMES);
+    if (!file->group)
+        return -1;
+    return joule_group_add(file->root, file->name, joule_group_at(file->group));
+}
+
+static struct joule_nodefile *make(int fd, bool is_compact)
+{
+    struct joule_nodefile *file = calloc(1, sizeof(*file));
+
+    if (!file)
+        return NULL;
+    file->image = joule_image_create(fd, is_compact);
+    if (!file->image) {
+        free(file);
+        return NULL;
+    }
+    return file;
 }
 
 struct joule_nodefile *
 joule_nodefile_create(int fd, const struct joule_nodefile_facts *facts,
                       struct joule_error *err)
 {
+    struct joule_header attributes = {0};
     struct joule_nodefile *file;
 
     if (!is_name(facts->node, strlen(facts->node))) {
@@ -109,33 +172,19 @@ joule_nodefile_create(int fd, const struct joule_nodefile_facts *facts,
                         facts->node);
         return NULL;
     }
-    file = calloc(1, sizeof(*file));
-    if (!file) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
+    file = make(fd, false);
+    if (file) {
+        file->shape = growing;
+        file->tasks = facts->tasks;
+        snprintf(file->name, sizeof(file->name), facts->run ? "%s.r%u" : "%s",
+                 facts->node, facts->run);
     }
-    file->file = -1;
-    file->group = -1;
-    file->tasks = facts->tasks;
-    file->image = joule_image_create(fd, false);
-    if (!file->image) {
-        joule_nodefile_destroy(file);
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
-    }
-    if (facts->run)
-        snprintf(file->name, sizeof(file->name), "%s.r%u", facts->node,
-                 facts->run);
-    else
-        snprintf(file->name, sizeof(file->name), "%s", facts->node);
-    file->file = joule_driver_create(file->image, false);
-    if (file->file >= 0)
-        file->group = make_group(file->file, file->name, SERIES);
-    file->changed = true;
-    if (file->group >= 0 && put_facts(file->group, facts) == 0)
+    if (file && put_facts(&attributes, facts) == 0 &&
+        begin(file, &attributes) == 0)
         return file;
+    joule_header_free(&attributes);
     joule_nodefile_destroy(file);
-    joule_error_set(err, EIO, "the HDF5 library does not make a file");
+    joule_error_set(err, ENOMEM, "out of memory");
     return NULL;
 }
 
@@ -148,63 +197,121 @@ void joule_nodefile_destroy(struct joule_nodefile *file)
     for (i = 0; i < file->count; i++)
         joule_table_destroy(file->tables[i]);
     free(file->tables);
-    if (file->group >= 0)
-        H5Gclose(file->group);
-    if (file->file >= 0)
-        H5Fclose(file->file);
+    for (i = 0; i < file->sub_count; i++)
+        joule_group_destroy(file->subs[i].group);
+    free(file->subs);
+    joule_group_destroy(file->group);
+    joule_group_destroy(file->root);
     joule_image_destroy(file->image);
     free(file);
 }
 
+/* A new group in that of the node; its place in the list is there. */
+static struct joule_group *add_sub(struct joule_nodefile *file,
+                                   const char *name, size_t names)
+{
+    struct sub *sub = &file->subs[file->sub_count];
+    struct joule_header none = {0};
+
+    if (joule_group_find(file->group, name) != JOULE_IMAGE_NOWHERE) {
+        errno = EINVAL; /* a table */
+        return NULL;
+    }
+    snprintf(sub->name, sizeof(sub->name), "%s", name);
+    sub->group = joule_group_create(file->image, &file->shape, &none, names);
+    if (!sub->group)
+        return NULL;
+    if (joule_group_add(file->group, name, joule_group_at(sub->group)) < 0) {
+        joule_group_destroy(sub->group);
+        return NULL;
+    }
+    file->sub_count++;
+    return sub->group;
+}
+
+static struct joule_group *find_sub(const struct joule_nodefile *file,
+                                    const char *name)
+{
+    for (int i = 0; i < file->sub_count; i++)
+        if (strcmp(file->subs[i].name, name) == 0)
+            return file->subs[i].group;
+    return NULL;
+}
+
 /* The group before the slash; the node's, if there is none. */
-static hid_t open_parent(struct joule_nodefile *file, const char *name,
-                         const char **ret_rest)
+static struct joule_group *find_parent(struct joule_nodefile *file,
+                                       const char *name, const char **ret_rest)
 {
     const char *slash = strchr(name, '/');
     size_t length = slash ? (size_t)(slash - name) : 0;
-    char group[256];
+    struct joule_group *group;
+    struct sub *subs;
+    char sub[256];
 
     *ret_rest = slash ? slash + 1 : name;
     if (!is_name(*ret_rest, strlen(*ret_rest)) ||
-        (slash && !is_name(name, length)))
-        return -1;
+        (slash && !is_name(name, length))) {
+        errno = EINVAL;
+        return NULL;
+    }
     if (!slash)
-        return H5Gopen2(file->group, ".", H5P_DEFAULT);
-    memcpy(group, name, length);
-    group[length] = '\0';
-    if (H5Lexists(file->group, group, H5P_DEFAULT) > 0)
-        return H5Gopen2(file->group, group, H5P_DEFAULT);
-    return make_group(file->group, group, file->tasks);
+        return file->group;
+    memcpy(sub, name, length);
+    sub[length] = '\0';
+    group = find_sub(file, sub);
+    if (group)
+        return group;
+    subs = reallocarray(file->subs, (size_t)file->sub_count + 1, sizeof(*subs));
+    if (!subs)
+        return NULL;
+    file->subs = subs;
+    return add_sub(file, sub, (size_t)file->tasks * TASK_NAME);
+}
+
+/* ---- tables ---- */
+
+static int make_place(struct joule_nodefile *file)
+{
+    struct joule_table **tables = reallocarray(
+        file->tables, (size_t)file->count + 1, sizeof(struct joule_table *));
+
+    if (!tables)
+        return -1;
+    file->tables = tables;
+    return 0;
+}
+
+static int keep_table(struct joule_nodefile *file, struct joule_group *parent,
+                      const char *name, struct joule_table *table)
+{
+    if (!table || joule_group_add(parent, name, joule_table_at(table)) < 0) {
+        joule_table_destroy(table);
+        return -1;
+    }
+    file->tables[file->count] = table;
+    return file->count++;
 }
 
 int joule_nodefile_add_table(struct joule_nodefile *file, const char *name,
                              const struct joule_table_options *opt)
 {
-    struct joule_table **tables, *table = NULL;
+    struct joule_group *parent;
     const char *rest;
-    hid_t parent;
 
     if (opt->count > JOULE_FIELDS_MAX) {
         errno = E2BIG;
         return -1;
     }
-    tables = realloc(file->tables,
-                     (size_t)(file->count + 1) * sizeof(struct joule_table *));
-    if (!tables)
+    if (make_place(file) < 0)
         return -1;
-    file->tables = tables;
-    parent = open_parent(file, name, &rest);
-    if (parent < 0) {
+    parent = find_parent(file, name, &rest);
+    if (!parent)
+        return -1;
+    if (joule_group_find(parent, rest) != JOULE_IMAGE_NOWHERE) {
         errno = EINVAL;
         return -1;
     }
-    table = joule_table_create(file->image, parent, rest, opt);
-    H5Gclose(parent);
-    if (!table)
-        return -1;
-    tables[file->count] = table;
-    file->changed = true;
-    return file->count++;
+    return keep_table(file, parent, rest, joule_table_create(file->image, opt));
 }
 
 struct joule_table *joule_nodefile_table(struct joule_nodefile *file, int table)
@@ -212,73 +319,59 @@ struct joule_table *joule_nodefile_table(struct joule_nodefile *file, int table)
     return file->tables[table];
 }
 
-int joule_nodefile_set_loss(struct joule_nodefile *file,
-                            const struct joule_loss *loss)
+/* ---- what is missing ---- */
+
+void joule_nodefile_set_loss(struct joule_nodefile *file,
+                             const struct joule_loss *loss)
 {
-    file->changed = true;
-    if (joule_attribute_set_u64(file->group, "Joule Lost Rows", loss->rows) ||
-        joule_attribute_set_u64(file->group, "Joule Lost First ns",
-                                loss->first_ns) ||
-        joule_attribute_set_u64(file->group, "Joule Lost Last ns",
-                                loss->last_ns) ||
-        joule_attribute_set_u64(file->group, "Joule Lost Error",
-                                (uint64_t)loss->error)) {
-        errno = EIO;
+    joule_group_set_u64(file->group, "Joule Lost Rows", loss->rows);
+    joule_group_set_u64(file->group, "Joule Lost First ns", loss->first_ns);
+    joule_group_set_u64(file->group, "Joule Lost Last ns", loss->last_ns);
+    joule_group_set_u64(file->group, "Joule Lost Error", (uint64_t)loss->error);
+}
+
+void joule_nodefile_set_missed(struct joule_nodefile *file, uint64_t periods)
+{
+    joule_group_set_u64(file->group, "Joule Missed Periods", periods);
+}
+
+/* ---- to the disk ---- */
+
+/* When all places are given away: how far it goes. */
+static int flush_superblock(struct joule_nodefile *file)
+{
+    unsigned char bytes[JOULE_SUPERBLOCK_SIZE];
+    uint64_t end = joule_image_end(file->image);
+
+    if (end == file->told)
+        return 0;
+    joule_superblock(bytes, end, joule_group_at(file->root), &file->shape);
+    if (joule_image_write(file->image, JOULE_IMAGE_SUPER, 0, bytes,
+                          sizeof(bytes)) < 0)
         return -1;
-    }
+    file->told = end;
     return 0;
 }
 
-int joule_nodefile_set_missed(struct joule_nodefile *file, uint64_t periods)
-{
-    file->changed = true;
-    if (joule_attribute_set_u64(file->group, "Joule Missed Periods", periods) ==
-        0)
-        return 0;
-    errno = EIO;
-    return -1;
-}
-
-/* HDF5's own flush.  It must not take back numbers of rows that were told
- * without it. */
+/* Everything to the image. */
 static int flush(struct joule_nodefile *file)
 {
     int i;
 
     for (i = 0; i < file->count; i++)
-        if (joule_table_tell(file->tables[i]) < 0)
+        if (joule_table_flush(file->tables[i]) < 0)
             return -1;
-    if (H5Fflush(file->file, H5F_SCOPE_LOCAL) < 0) {
-        errno = EIO;
+    for (i = 0; i < file->sub_count; i++)
+        if (joule_group_flush(file->subs[i].group) < 0)
+            return -1;
+    if (joule_group_flush(file->group) < 0 || joule_group_flush(file->root) < 0)
         return -1;
-    }
-    file->changed = false;
-    return 0;
-}
-
-static int patch(struct joule_nodefile *file)
-{
-    int i;
-
-    for (i = 0; i < file->count; i++)
-        if (joule_table_patch(file->tables[i]) < 0)
-            return -1;
-    return 0;
+    return flush_superblock(file);
 }
 
 int joule_nodefile_commit(struct joule_nodefile *file)
 {
-    int i, rc;
-
-    for (i = 0; i < file->count; i++) {
-        rc = joule_table_flush(file->tables[i]);
-        if (rc < 0)
-            return -1;
-        file->changed |= rc > 0;
-    }
-    if ((file->changed && flush(file) < 0) || patch(file) < 0)
-        return -1;
-    return joule_image_commit(file->image);
+    return flush(file) < 0 ? -1 : joule_image_commit(file->image);
 }
 
 int joule_nodefile_finish(struct joule_nodefile *file, int64_t end_ns,
@@ -289,15 +382,10 @@ int joule_nodefile_finish(struct joule_nodefile *file, int64_t end_ns,
     for (i = 0; i < file->count; i++)
         if (joule_table_finish(file->tables[i]) < 0)
             return -1;
-    if (joule_attribute_set_u64(file->group, "Joule End ns", (uint64_t)end_ns) <
-            0 ||
-        joule_attribute_set_u64(file->group, "Joule End Wall ns",
-                                (uint64_t)end_wall_ns) < 0) {
-        errno = EIO;
-        return -1;
-    }
-    if (flush(file) < 0 || patch(file) < 0 ||
-        joule_image_commit(file->image) < 0)
+    joule_group_set_u64(file->group, "Joule End ns", (uint64_t)end_ns);
+    joule_group_set_u64(file->group, "Joule End Wall ns",
+                        (uint64_t)end_wall_ns);
+    if (joule_nodefile_commit(file) < 0)
         return -1;
     return joule_image_sync(file->image);
 }
@@ -309,7 +397,8 @@ int joule_nodefile_rescue(struct joule_nodefile *file,
     if (flush(file) < 0)
         return -1;
     joule_image_mark(file->image);
-    if (joule_nodefile_set_loss(file, loss) < 0 || flush(file) < 0)
+    joule_nodefile_set_loss(file, loss);
+    if (joule_group_flush(file->group) < 0)
         return -1;
     return joule_image_rescue(file->image);
 }
@@ -321,34 +410,99 @@ bool joule_nodefile_is_loose(const struct joule_nodefile *file)
     return size < SMALL || joule_image_unused(file->image) > size / 10;
 }
 
-static int copy_group(struct joule_nodefile *file, struct joule_image *image)
-{
-    hid_t to = joule_driver_create(image, true);
-    int rc = -1;
+/* ---- a copy ---- */
 
-    if (to < 0)
+static struct joule_table *table_at(const struct joule_nodefile *file,
+                                    uint64_t at)
+{
+    for (int i = 0; i < file->count; i++)
+        if (joule_table_at(file->tables[i]) == at)
+            return file->tables[i];
+    return NULL;
+}
+
+static size_t count_names(const struct joule_group *group, size_t *ret_bytes)
+{
+    const char *name;
+    uint64_t at;
+    size_t i;
+
+    *ret_bytes = 0;
+    for (i = 0; (name = joule_group_member(group, i, &at)) != NULL; i++)
+        *ret_bytes += joule_hdf_padded(strlen(name) + 1);
+    return i;
+}
+
+static int copy_members(const struct joule_nodefile *from,
+                        const struct joule_group *group,
+                        struct joule_nodefile *to, struct joule_group *parent)
+{
+    const char *name;
+    uint64_t at;
+
+    for (size_t i = 0; (name = joule_group_member(group, i, &at)) != NULL;
+         i++) {
+        struct joule_table *table = table_at(from, at);
+        struct joule_group *old = table ? NULL : find_sub(from, name), *sub;
+        size_t bytes;
+
+        if (table) {
+            if (make_place(to) < 0 ||
+                keep_table(to, parent, name,
+                           joule_table_copy(table, to->image)) < 0)
+                return -1;
+            continue;
+        }
+        count_names(old, &bytes);
+        sub = add_sub(to, name, bytes);
+        if (!sub || copy_members(from, old, to, sub) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A shape in which the names of every group fit. */
+static struct joule_names_shape find_shape(const struct joule_nodefile *file)
+{
+    size_t bytes;
+
+    if (count_names(file->group, &bytes) > COMPACT_NAMES)
+        return growing;
+    for (int i = 0; i < file->sub_count; i++)
+        if (count_names(file->subs[i].group, &bytes) > COMPACT_NAMES)
+            return growing;
+    return compact;
+}
+
+static int copy_all(const struct joule_nodefile *file,
+                    struct joule_nodefile *to)
+{
+    struct joule_header attributes = {0};
+    int rc;
+
+    to->shape = find_shape(file);
+    memcpy(to->name, file->name, sizeof(to->name));
+    to->subs = calloc((size_t)file->sub_count + 1, sizeof(*to->subs));
+    rc = to->subs ? joule_group_attributes(file->group, &attributes) : -1;
+    if (rc == 0)
+        rc = begin(to, &attributes);
+    joule_header_free(&attributes);
+    if (rc < 0 || copy_members(file, file->group, to, to->group) < 0 ||
+        joule_nodefile_commit(to) < 0)
         return -1;
-    if (H5Ocopy(file->file, file->name, to, file->name, H5P_DEFAULT,
-                H5P_DEFAULT) >= 0)
-        rc = 0;
-    if (H5Fclose(to) < 0)
-        rc = -1;
-    return rc;
+    return joule_image_sync(to->image);
 }
 
 int joule_nodefile_copy(struct joule_nodefile *file, int fd)
 {
-    struct joule_image *image = joule_image_create(fd, true);
-    int rc = -1, saved;
+    struct joule_nodefile *to = make(fd, true);
+    int rc, saved;
 
-    if (!image)
+    if (!to)
         return -1;
-    if (copy_group(file, image) < 0)
-        errno = EIO;
-    else if (joule_image_commit(image) == 0)
-        rc = joule_image_sync(image);
+    rc = copy_all(file, to);
     saved = errno;
-    joule_image_destroy(image);
+    joule_nodefile_destroy(to);
     errno = saved;
     return rc;
 }

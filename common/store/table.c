@@ -5,102 +5,103 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/attribute.h"
+#include "common/store/chunktree.h"
+#include "common/store/little.h"
+#include "common/store/newtype.h"
+#include "common/store/tableheader.h"
 
 struct joule_table {
     struct joule_image *image;
-    hid_t set;
-    hid_t transfer;
-    uint64_t count_at; /* where its header has the number of rows, or
-                          JOULE_IMAGE_NOWHERE */
-    uint64_t patched;  /* the number that was last put there */
-    bool changed;      /* HDF5 was called since its last flush */
-    uint64_t floor;    /* its data lies above, and its header below */
+    struct joule_header header;
+    bool is_new;      /* the header is not in the image yet */
+    uint64_t at;      /* where it is */
+    size_t rows_at;   /* in it: the number of rows */
+    size_t tree_at;   /* the place of the tree of chunks */
+    size_t lost_at;   /* the attribute of those that are lost */
+    uint64_t told;    /* rows, by the image */
+    bool is_lost_new; /* the attribute has changed */
+    struct joule_chunktree *chunks;
     size_t row_size;
     size_t chunk_rows;
     struct joule_pack pack;
     uint64_t chunk; /* number of the chunk that is being filled */
     size_t filled;  /* rows in it */
     size_t flushed; /* of them, rows that are in the image */
-    uint64_t at;    /* where it lies unpacked, or JOULE_IMAGE_NOWHERE */
+    uint64_t place; /* where it lies unpacked, or JOULE_IMAGE_NOWHERE */
     unsigned char *rows;
     unsigned char *scratch; /* to pack: shuffled, and packed */
     unsigned char *packed;
 };
 
-static hid_t make_type(const struct joule_table_options *opt)
+static int make_type(struct joule_newtype_row *row,
+                     const struct joule_table_options *opt)
 {
-    size_t size = (opt->count + 3) * 8, i;
-    hid_t type = H5Tcreate(H5T_COMPOUND, size);
-
-    if (type < 0)
+    if (joule_newtype_add(row, "ElapsedTime", joule_newtype_u64) < 0 ||
+        joule_newtype_add(row, "EpochTime", joule_newtype_u64) < 0)
         return -1;
-    if (H5Tinsert(type, "ElapsedTime", 0, H5T_NATIVE_UINT64) < 0 ||
-        H5Tinsert(type, "EpochTime", 8, H5T_NATIVE_UINT64) < 0)
-        goto fail;
-    for (i = 0; i < opt->count; i++)
-        if (H5Tinsert(type, opt->fields[i].name, (i + 2) * 8,
-                      opt->fields[i].type == JOULE_FIELD_DOUBLE
-                          ? H5T_NATIVE_DOUBLE
-                          : H5T_NATIVE_UINT64) < 0)
-            goto fail;
-    if (H5Tinsert(type, "ElapsedTimeNs", size - 8, H5T_NATIVE_UINT64) < 0)
-        goto fail;
-    return type;
-fail:
-    H5Tclose(type);
-    return -1;
+    for (size_t i = 0; i < opt->count; i++)
+        if (joule_newtype_add(row, opt->fields[i].name,
+                              opt->fields[i].type == JOULE_FIELD_DOUBLE
+                                  ? joule_newtype_f64
+                                  : joule_newtype_u64) < 0)
+            return -1;
+    return joule_newtype_add(row, "ElapsedTimeNs", joule_newtype_u64);
 }
 
-/* No time of modification: the header changes with the number of rows only. */
-static hid_t make_layout(const struct joule_table_options *opt)
+/* The filters that pack.c puts on a chunk, in its order. */
+static void make_filters(const struct joule_pack *pack, size_t row_size,
+                         struct joule_pipeline *ret)
 {
-    hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
-    hsize_t rows = opt->chunk_rows;
+    memset(ret, 0, sizeof(*ret));
+    if (pack->level == 0)
+        return;
+    if (pack->shuffle)
+        ret->filter[ret->count++] = (struct joule_filter){
+            .kind = JOULE_FILTER_SHUFFLE, .element = (uint32_t)row_size};
+    ret->filter[ret->count++] = (struct joule_filter){
+        .kind = JOULE_FILTER_DEFLATE, .level = (uint8_t)pack->level};
+    ret->filter[ret->count++] =
+        (struct joule_filter){.kind = JOULE_FILTER_FLETCHER32};
+}
 
-    if (layout < 0)
+static int add_u64(struct joule_header *header, const char *name,
+                   uint64_t value)
+{
+    unsigned char bytes[8];
+
+    joule_little_put(bytes, value, sizeof(bytes));
+    return joule_header_attribute(header, name, joule_newtype_u64, 1, bytes,
+                                  sizeof(bytes));
+}
+
+static int make_header(struct joule_table *table,
+                       const struct joule_table_options *opt)
+{
+    struct joule_newtype_row row = {0};
+    struct joule_pipeline filters;
+    struct joule_tableheader head = {
+        .row_size = (uint32_t)table->row_size,
+        .chunk_rows = opt->chunk_rows,
+        .filters = &filters,
+    };
+    int rc = make_type(&row, opt);
+
+    make_filters(&opt->pack, table->row_size, &filters);
+    if (rc == 0) {
+        head.type = joule_newtype_seal(&row);
+        rc = joule_tableheader_add(&head, &table->header);
+    }
+    joule_newtype_free(&row);
+    if (rc < 0 ||
+        add_u64(&table->header, "Joule Period ns", opt->period_ns) < 0 ||
+        add_u64(&table->header, "Joule Lost Rows", 0) < 0)
         return -1;
-    if (H5Pset_chunk(layout, 1, &rows) >= 0 &&
-        H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER) >= 0 &&
-        H5Pset_obj_track_times(layout, false) >= 0 &&
-        (opt->pack.level == 0 ||
-         ((!opt->pack.shuffle || H5Pset_shuffle(layout) >= 0) &&
-          H5Pset_deflate(layout, (unsigned)opt->pack.level) >= 0 &&
-          H5Pset_fletcher32(layout) >= 0)))
-        return layout;
-    H5Pclose(layout);
-    return -1;
-}
-
-static hid_t make_set(hid_t parent, const char *name,
-                      const struct joule_table_options *opt)
-{
-    hsize_t none = 0, unlimited = H5S_UNLIMITED;
-    hid_t type = make_type(opt), layout = make_layout(opt);
-    hid_t space = H5Screate_simple(1, &none, &unlimited), set = -1;
-
-    if (type >= 0 && layout >= 0 && space >= 0)
-        set = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, layout,
-                         H5P_DEFAULT);
-    if (space >= 0)
-        H5Sclose(space);
-    if (layout >= 0)
-        H5Pclose(layout);
-    if (type >= 0)
-        H5Tclose(type);
-    return set;
-}
-
-/* When a node of the index of chunks is full, the next one is begun and none
- * is moved to it: a reader may be about to look for it in the old one. */
-static hid_t make_transfer(void)
-{
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-
-    if (transfer < 0 || H5Pset_btree_ratios(transfer, 1, 1, 1) >= 0)
-        return transfer;
-    H5Pclose(transfer);
-    return -1;
+    table->rows_at = head.rows_at;
+    table->lost_at =
+        (size_t)(joule_header_u64(&table->header, "Joule Lost Rows") -
+                 table->header.bytes);
+    table->tree_at = head.tree_at;
+    return 0;
 }
 
 static int allocate(struct joule_table *table)
@@ -117,35 +118,32 @@ static int allocate(struct joule_table *table)
     return table->scratch && table->packed ? 0 : -1;
 }
 
-static int set_extent(struct joule_table *table, hsize_t rows)
+/* The header, and behind it the tree of chunks. */
+static int make_places(struct joule_table *table)
 {
-    if (H5Dset_extent(table->set, &rows) >= 0)
-        return 0;
-    errno = EIO;
-    return -1;
+    table->at =
+        joule_image_alloc(table->image, JOULE_IMAGE_HEADER, table->header.used);
+    table->chunks = joule_chunktree_create(table->image, table->chunk_rows,
+                                           (uint32_t)table->row_size);
+    if (!table->chunks)
+        return -1;
+    joule_little_put(table->header.bytes + table->tree_at,
+                     joule_chunktree_at(table->chunks), 8);
+    joule_header_seal(&table->header);
+    table->is_new = true;
+    return 0;
 }
 
-/*
- * Two numbers that are nowhere else in an object header show where HDF5 writes
- * the number of rows.  The header has no checksum (version 1).
- */
-static uint64_t find_count(struct joule_table *table)
+static struct joule_table *discard(struct joule_table *table)
 {
-    static const uint64_t odd[2] = {0x3ac5, 0x35ca};
-    uint64_t at[2] = {JOULE_IMAGE_NOWHERE, JOULE_IMAGE_NOWHERE};
-    int i;
+    int saved = errno;
 
-    for (i = 0; i < 2; i++) {
-        if (set_extent(table, odd[i]) < 0 ||
-            H5Fflush(table->set, H5F_SCOPE_LOCAL) < 0)
-            return JOULE_IMAGE_NOWHERE;
-        at[i] = joule_image_find(table->image, &odd[i], sizeof(odd[i]));
-    }
-    return at[0] == at[1] ? at[0] : JOULE_IMAGE_NOWHERE;
+    joule_table_destroy(table);
+    errno = saved;
+    return NULL;
 }
 
-struct joule_table *joule_table_create(struct joule_image *image, hid_t parent,
-                                       const char *name,
+struct joule_table *joule_table_create(struct joule_image *image,
                                        const struct joule_table_options *opt)
 {
     struct joule_table *table = calloc(1, sizeof(*table));
@@ -153,35 +151,13 @@ struct joule_table *joule_table_create(struct joule_image *image, hid_t parent,
     if (!table)
         return NULL;
     table->image = image;
-    table->set = -1;
-    table->transfer = -1;
     table->row_size = (opt->count + 3) * 8;
     table->chunk_rows = opt->chunk_rows;
     table->pack = opt->pack;
-    table->at = JOULE_IMAGE_NOWHERE;
-    if (allocate(table) < 0) {
-        joule_table_destroy(table);
-        errno = ENOMEM;
-        return NULL;
-    }
-    table->set = make_set(parent, name, opt);
-    table->transfer = make_transfer();
-    if (table->set < 0 || table->transfer < 0 ||
-        joule_attribute_u64(table->set, "Joule Period ns", opt->period_ns) <
-            0 ||
-        joule_attribute_u64(table->set, "Joule Lost Rows", 0) < 0) {
-        joule_table_destroy(table);
-        errno = EINVAL;
-        return NULL;
-    }
-    table->count_at = find_count(table);
-    if (set_extent(table, 0) < 0) {
-        joule_table_destroy(table);
-        errno = EINVAL;
-        return NULL;
-    }
-    table->changed = true;
-    table->floor = joule_image_used(image);
+    table->place = JOULE_IMAGE_NOWHERE;
+    if (allocate(table) < 0 || make_header(table, opt) < 0 ||
+        make_places(table) < 0)
+        return discard(table);
     return table;
 }
 
@@ -189,14 +165,17 @@ void joule_table_destroy(struct joule_table *table)
 {
     if (!table)
         return;
-    if (table->set >= 0)
-        H5Dclose(table->set);
-    if (table->transfer >= 0)
-        H5Pclose(table->transfer);
+    joule_chunktree_destroy(table->chunks);
+    joule_header_free(&table->header);
     free(table->rows);
     free(table->scratch);
     free(table->packed);
     free(table);
+}
+
+uint64_t joule_table_at(const struct joule_table *table)
+{
+    return table->at;
 }
 
 size_t joule_table_row_size(const struct joule_table *table)
@@ -209,86 +188,53 @@ uint64_t joule_table_rows(const struct joule_table *table)
     return table->chunk * table->chunk_rows + table->filled;
 }
 
-int joule_table_set_lost(struct joule_table *table, uint64_t rows)
+void joule_table_set_lost(struct joule_table *table, uint64_t rows)
 {
-    table->changed = true;
-    return joule_attribute_set_u64(table->set, "Joule Lost Rows", rows);
+    joule_little_put(table->header.bytes + table->lost_at, rows, 8);
+    table->is_lost_new = true;
 }
 
-int joule_table_tell(struct joule_table *table)
+/* ---- chunks ---- */
+
+static int put_chunk(struct joule_table *table, uint32_t mask,
+                     const void *bytes, size_t size)
 {
-    if (set_extent(table, joule_table_rows(table)) < 0)
+    uint64_t at;
+
+    joule_image_set_floor(table->image, joule_chunktree_end(table->chunks));
+    at = joule_image_alloc(table->image, JOULE_IMAGE_DATA, size);
+    if (joule_image_write(table->image, JOULE_IMAGE_DATA, at, bytes, size) < 0)
         return -1;
-    table->changed = false;
-    return 0;
-}
-
-int joule_table_patch(struct joule_table *table)
-{
-    uint64_t rows = joule_table_rows(table);
-
-    if (table->count_at == JOULE_IMAGE_NOWHERE || rows == table->patched)
-        return 0;
-    if (joule_image_write(table->image, JOULE_IMAGE_HEADER, table->count_at,
-                          &rows, sizeof(rows)) < 0)
-        return -1;
-    table->patched = rows;
-    return 0;
-}
-
-static int write_chunk(struct joule_table *table, uint32_t mask,
-                       const void *bytes, size_t size)
-{
-    hsize_t first = table->chunk * table->chunk_rows;
-
-    joule_image_set_floor(table->image, table->floor);
-    table->changed = true;
-    if (set_extent(table, joule_table_rows(table)) < 0 ||
-        H5Dwrite_chunk(table->set, table->transfer, mask, &first, size, bytes) <
-            0) {
-        errno = EIO;
+    if (table->place != JOULE_IMAGE_NOWHERE) {
+        joule_chunktree_replace(table->chunks, size, mask, at);
+        joule_image_release(table->image, table->place,
+                            table->chunk_rows * table->row_size);
+    } else if (joule_chunktree_add(table->chunks, size, mask, at) < 0) {
         return -1;
     }
+    table->place = at;
     return 0;
 }
 
-static int find_chunk(struct joule_table *table)
+/* Of the chunk that is being filled. */
+static int flush_rows(struct joule_table *table)
 {
-    hsize_t first = table->chunk * table->chunk_rows, size;
-    haddr_t at;
-    unsigned mask;
-
-    if (H5Dget_chunk_info_by_coord(table->set, &first, &mask, &at, &size) < 0 ||
-        at == HADDR_UNDEF) {
-        errno = EIO;
-        return -1;
-    }
-    table->at = at;
-    return 0;
-}
-
-int joule_table_flush(struct joule_table *table)
-{
-    size_t row = table->row_size, size = table->chunk_rows * row;
+    size_t row = table->row_size;
 
     if (table->filled == table->flushed)
-        return table->changed;
-    if (table->at == JOULE_IMAGE_NOWHERE) {
-        if (write_chunk(table, joule_pack_none(&table->pack), table->rows,
-                        size) < 0 ||
-            find_chunk(table) < 0)
+        return 0;
+    if (table->place == JOULE_IMAGE_NOWHERE) {
+        if (put_chunk(table, joule_pack_none(&table->pack), table->rows,
+                      table->chunk_rows * row) < 0)
             return -1;
-    } else {
-        if (joule_image_write(table->image, JOULE_IMAGE_DATA,
-                              table->at + table->flushed * row,
-                              table->rows + table->flushed * row,
-                              (table->filled - table->flushed) * row) < 0)
-            return -1;
-        if (table->count_at == JOULE_IMAGE_NOWHERE)
-            table->changed = true;
+    } else if (joule_image_write(table->image, JOULE_IMAGE_DATA,
+                                 table->place + table->flushed * row,
+                                 table->rows + table->flushed * row,
+                                 (table->filled - table->flushed) * row) < 0) {
+        return -1;
     }
     table->flushed = table->filled;
-    return table->changed;
+    return 0;
 }
 
 /* The packed chunk takes the place of the unpacked one in the index; where
@@ -301,11 +247,9 @@ static int put_packed(struct joule_table *table)
     length = joule_pack(&table->pack, table->rows, size, table->row_size,
                         table->scratch, table->packed, &mask);
     if (length == 0)
-        return joule_table_flush(table) < 0 ? -1 : 0;
-    if (write_chunk(table, mask, table->packed, length) < 0)
+        return flush_rows(table);
+    if (put_chunk(table, mask, table->packed, length) < 0)
         return -1;
-    if (table->at != JOULE_IMAGE_NOWHERE)
-        joule_image_release(table->image, table->at, size);
     table->flushed = table->filled;
     return 0;
 }
@@ -315,7 +259,7 @@ static void next_chunk(struct joule_table *table)
     table->chunk++;
     table->filled = 0;
     table->flushed = 0;
-    table->at = JOULE_IMAGE_NOWHERE;
+    table->place = JOULE_IMAGE_NOWHERE;
 }
 
 int joule_table_append(struct joule_table *table, const void *row)
@@ -335,10 +279,113 @@ int joule_table_append(struct joule_table *table, const void *row)
 
 int joule_table_finish(struct joule_table *table)
 {
+    joule_chunktree_finish(table->chunks);
     if (table->filled == 0)
         return 0;
     /* Behind the last row lie those of the chunk before. */
     memset(table->rows + table->filled * table->row_size, 0,
            (table->chunk_rows - table->filled) * table->row_size);
     return put_packed(table);
+}
+
+/* ---- the image ---- */
+
+/* Eight bytes of the header, in their place. */
+static int write_u64(struct joule_table *table, size_t at)
+{
+    return joule_image_write(table->image, JOULE_IMAGE_HEADER, table->at + at,
+                             table->header.bytes + at, 8);
+}
+
+static int flush_header(struct joule_table *table)
+{
+    uint64_t rows = joule_table_rows(table);
+
+    joule_little_put(table->header.bytes + table->rows_at, rows, 8);
+    if (table->is_new) {
+        if (joule_image_write(table->image, JOULE_IMAGE_HEADER, table->at,
+                              table->header.bytes, table->header.used) < 0)
+            return -1;
+    } else if ((rows != table->told && write_u64(table, table->rows_at) < 0) ||
+               (table->is_lost_new && write_u64(table, table->lost_at) < 0)) {
+        return -1;
+    }
+    table->is_new = false;
+    table->told = rows;
+    table->is_lost_new = false;
+    return 0;
+}
+
+int joule_table_flush(struct joule_table *table)
+{
+    if (flush_rows(table) < 0 || joule_chunktree_flush(table->chunks) < 0)
+        return -1;
+    return flush_header(table);
+}
+
+/* ---- a copy ---- */
+
+/* What waits in an image of a file that nobody sees yet. */
+#define COPY_MAX ((size_t)1024 * 1024)
+
+struct copy {
+    struct joule_table *from, *to;
+    unsigned char *bytes; /* of a chunk */
+    size_t room;
+    size_t waiting;
+};
+
+static int copy_chunk(void *arg, size_t size, uint32_t mask, uint64_t at)
+{
+    struct copy *copy = arg;
+    struct joule_table *to = copy->to;
+
+    if (size > copy->room) {
+        unsigned char *more = realloc(copy->bytes, size);
+
+        if (!more)
+            return -1;
+        copy->bytes = more;
+        copy->room = size;
+    }
+    if (joule_image_read(copy->from->image, at, copy->bytes, size) < 0 ||
+        put_chunk(to, mask, copy->bytes, size) < 0)
+        return -1;
+    to->place = JOULE_IMAGE_NOWHERE;
+    copy->waiting += size;
+    if (copy->waiting < COPY_MAX)
+        return 0;
+    copy->waiting = 0;
+    return joule_image_commit(to->image);
+}
+
+struct joule_table *joule_table_copy(struct joule_table *from,
+                                     struct joule_image *image)
+{
+    struct joule_table *to = calloc(1, sizeof(*to));
+    struct copy copy = {.from = from, .to = to};
+    int rc;
+
+    if (!to)
+        return NULL;
+    to->image = image;
+    to->row_size = from->row_size;
+    to->chunk_rows = from->chunk_rows;
+    to->rows_at = from->rows_at;
+    to->tree_at = from->tree_at;
+    to->lost_at = from->lost_at;
+    to->place = JOULE_IMAGE_NOWHERE;
+    /* Its rows are all in chunks: of those that are being filled, only the
+     * number is needed. */
+    to->chunk = from->chunk;
+    to->filled = to->flushed = from->filled;
+    if (joule_header_append(&to->header, &from->header, 0) < 0 ||
+        make_places(to) < 0)
+        return discard(to);
+    rc = joule_chunktree_walk(from->chunks, copy_chunk, &copy);
+    free(copy.bytes);
+    if (rc < 0)
+        return discard(to);
+    joule_chunktree_finish(to->chunks);
+    return to;
 }

@@ -11,7 +11,6 @@
 #ifndef JOULE_STORE_TABLE_H
 #define JOULE_STORE_TABLE_H
 
-#include <hdf5.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,43 +40,39 @@ struct joule_table_options {
 
 struct joule_table;
 
-/* In group [parent] of the HDF5 file in [image], which outlives the table;
- * nothing else of the file is changed at the same time.  NULL with errno
- * ENOMEM, or EINVAL if HDF5 refuses (the name is taken). */
-struct joule_table *joule_table_create(struct joule_image *image, hid_t parent,
-                                       const char *name,
+/* For the file in [image], which outlives the table.  NULL with errno ENOMEM,
+ * EINVAL (a field without a name, or two of one), E2BIG (names too long). */
+struct joule_table *joule_table_create(struct joule_image *image,
                                        const struct joule_table_options *opt);
 void joule_table_destroy(struct joule_table *table);
+
+/* Where its object header is. */
+uint64_t joule_table_at(const struct joule_table *table);
 
 /* 8 bytes each for the fields and the three columns of time. */
 size_t joule_table_row_size(const struct joule_table *table);
 
-/* -1: errno ENOMEM or EIO (HDF5), the row is not in the table. */
+/* -1: errno ENOMEM or E2BIG (too many chunks), the row is not in the table. */
 int joule_table_append(struct joule_table *table, const void *row);
 
-/*
- * All rows so far into the image, but for their number.  -1 as above.  1: the
- * file's H5Fflush is needed for them, after joule_table_tell; 0: it is not.
- */
+/* All rows so far into the image, and their number.  -1 as above. */
 int joule_table_flush(struct joule_table *table);
 
-/* Tell HDF5 the number of rows.  -1 as above. */
-int joule_table_tell(struct joule_table *table);
-
-/*
- * The number of rows into the image without HDF5, which would touch a hundred
- * kilobytes of code and data for it at each flush: into the eight bytes of the
- * object header where it was found to put it.  To be called after H5Fflush,
- * if there is one.  -1: errno ENOMEM.
- */
-int joule_table_patch(struct joule_table *table);
-
-/* Pack the last chunk as well; no row may follow.  -1 as above. */
+/* Pack the last chunk as well; no row may follow, but a flush.  -1 as above. */
 int joule_table_finish(struct joule_table *table);
 
 uint64_t joule_table_rows(const struct joule_table *table);
 
 /* Set the attribute "Joule Lost Rows". */
-int joule_table_set_lost(struct joule_table *table, uint64_t rows);
+void joule_table_set_lost(struct joule_table *table, uint64_t rows);
+
+/*
+ * After finish and the commit behind it: the same in another image, of a file
+ * that nobody sees before it is whole (parts of it may be on disk then).  NULL
+ * with errno of reading, of a commit, or as above.  The copy is for a flush and
+ * nothing else.
+ */
+struct joule_table *joule_table_copy(struct joule_table *table,
+                                     struct joule_image *image);
 
 #endif

@@ -15,8 +15,7 @@
 #include "common/store/intake.h"
 #include "common/store/output.h"
 
-/* HDF5 copies groups by recursion, with buffers on the stack. */
-#define THREAD_STACK (1024 * 1024)
+#define THREAD_STACK (256 * 1024)
 
 struct joule_writer {
     /* constant */
@@ -136,10 +135,6 @@ static void *thread_main(void *arg)
     bool abandoned;
 
     prctl(PR_SET_NAME, "joule-profile");
-    /* The process may end while this thread is stuck in the disk: HDF5 must
-     * not wait for it then. */
-    H5dont_atexit();
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     run(w);
     joule_output_destroy(w->output);
     w->output = NULL;

@@ -12,7 +12,8 @@ tests_bench_bench_profile_SOURCES = tests/bench/bench_profile.c \
 	tests/bench/series.c tests/bench/series.h
 tests_bench_bench_profile_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 tests_bench_bench_profile_LDFLAGS = -rdynamic
-tests_bench_bench_profile_LDADD = libjoulestore.la libjoule.la -ldl -lm
+tests_bench_bench_profile_LDADD = libjoulestore.la libjoule.la $(HDF5_LIBS) \
+	-ldl -lm
 
 EXTRA_DIST += tests/bench/bench_profile_read.sh tests/bench/bench_merge \
 	tests/bench/bench_extract tests/bench/h5tools.sh

@@ -57,6 +57,11 @@ plugins() {
     make -C "$DIR" -s --eval='print: ; @echo $(plugins_LTLIBRARIES)' print
 }
 
+programs() {
+    # shellcheck disable=SC2016
+    make -C "$DIR" -s --eval='print: ; @echo $(bin_PROGRAMS)' print
+}
+
 [ -e "$TOP/configure" ] || { not_ok "there is no configure (bootstrap)"; finish; }
 number=$(sed -nE 's/.*define[ \t]+SLURM_VERSION_NUMBER[ \t]+(0x[0-9a-f]+).*/\1/p' \
     /usr/include/slurm/slurm_version.h)
@@ -84,6 +89,9 @@ check "a plugin directory that is no path" refused "an absolute path" \
     --with-plugindir=plugins
 check "FreeIPMI, perhaps" refused "yes, no or auto" --with-freeipmi=perhaps
 check "HDF5, perhaps" refused "yes, no or auto" --with-hdf5=perhaps
+check "without HDF5" configure --with-hdf5=no
+check "profiles are written all the same" grep -q joule_hdf5 <<< "$(plugins)"
+check "and there is no sh5util" [ -z "$(programs | grep sh5util)" ]
 check "without Slurm there are no plugins" configure --without-slurm
 check "none is built" [ -z "$(plugins)" ]
 finish

@@ -14,7 +14,7 @@ endif
 endif
 
 STORE_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(HDF5_CFLAGS)
-STORE_LIBS = libjoulestore.la libjoule.la $(CHECK_LIBS)
+STORE_LIBS = libjoulestore.la libjoule.la $(HDF5_LIBS) $(CHECK_LIBS)
 WRAP_DISK = -Wl,--wrap=pwrite -Wl,--wrap=fdatasync -Wl,--wrap=ftruncate
 
 tests_unit_test_nodefile_SOURCES = tests/unit/test_nodefile.c \

@@ -212,6 +212,7 @@ START_TEST(bad_tables)
                                         "a/..", "a/b/c", "./a", "a\n"};
     struct joule_table_options opt = {
         .fields = rows_fields, .count = ROWS_FIELDS, .chunk_rows = 64};
+    struct joule_field columns[4] = {{.name = "a"}};
     int fd = must_open(), i;
     struct joule_nodefile *file = must_create(fd);
 
@@ -230,6 +231,17 @@ START_TEST(bad_tables)
     errno = 0;
     ck_assert_int_eq(joule_nodefile_add_table(file, "Big", &opt), -1);
     ck_assert_int_eq(errno, E2BIG);
+    /* Columns that HDF5 would not tell apart. */
+    opt.fields = columns;
+    for (opt.count = 2; opt.count <= 4; opt.count++) {
+        columns[opt.count - 1].name = opt.count == 2   ? columns[0].name
+                                      : opt.count == 3 ? ""
+                                                       : "EpochTime";
+        errno = 0;
+        ck_assert_int_eq(joule_nodefile_add_table(file, "Odd", &opt), -1);
+        ck_assert_int_eq(errno, EINVAL);
+        columns[opt.count - 1].name = opt.count == 2 ? "b" : "c";
+    }
     joule_nodefile_destroy(file);
     joule_nodefile_destroy(NULL);
     close(fd);
@@ -409,10 +421,146 @@ START_TEST(large)
 }
 END_TEST
 
+/* A copy of the file, which is the one at [path] now. */
+static void must_copy(struct joule_nodefile *file)
+{
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/copy.h5", tree.path);
+    fd = must_open();
+    ck_assert_int_eq(joule_nodefile_copy(file, fd), 0);
+    close(fd);
+}
+
+/* One row a chunk: the tree of chunks gets a third level. */
+START_TEST(deep)
+{
+    const int total = 5000, step = 617;
+    const struct joule_pack *pack = &packs[_i];
+    int fd = must_open(), at;
+    struct joule_nodefile *file = must_create(fd);
+
+    must_add(file, "Energy", pack, 1);
+    for (at = 0; at < total; at += step) {
+        int n = total - at < step ? total - at : step;
+
+        append(file, 0, (uint64_t)at, (uint64_t)n);
+        ck_assert_int_eq(joule_nodefile_commit(file), 0);
+        ck_assert_int_eq(count("/n1/Energy", 0), at + n);
+    }
+    ck_assert_int_eq(joule_nodefile_finish(file, 1, 2), 0);
+    ck_assert_int_eq(count("/n1/Energy", 0), total);
+    must_copy(file);
+    joule_nodefile_destroy(file);
+    close(fd);
+    ck_assert_int_eq(count("/n1/Energy", 0), total);
+}
+END_TEST
+
+/* ---- many names ---- */
+
+#define NAMES 330
+
+/* The [i]th of them that is made: each number once, in no order. */
+static int number(int i)
+{
+    return i * 7 % NAMES;
+}
+
+static void add_names(struct joule_nodefile *file, int from, int to)
+{
+    char name[32];
+
+    for (; from < to; from++) {
+        snprintf(name, sizeof(name), "Tasks/%d", number(from));
+        must_add(file, name, &packs[0], 1);
+        append(file, from, 0, 1);
+    }
+}
+
+struct seen_names {
+    hid_t group;
+    char last[32];
+    int count;
+};
+
+/* In order, and each a table that is there. */
+static herr_t see_name(hid_t group, const char *name, const H5L_info_t *info,
+                       void *arg)
+{
+    struct seen_names *seen = arg;
+    hid_t set = H5Dopen2(seen->group, name, H5P_DEFAULT);
+
+    (void)group;
+    (void)info;
+    if (set < 0 || strcmp(name, seen->last) <= 0 || strlen(name) > 31)
+        return -1;
+    H5Dclose(set);
+    snprintf(seen->last, sizeof(seen->last), "%s", name);
+    seen->count++;
+    return 0;
+}
+
+/* What of the first [count] names is not there; -1: all of them are, and
+ * everything that is listed can be opened. */
+static int missing_name(int names, int *ret_listed)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    struct seen_names seen = {.group = -1};
+    int i, bad = -1;
+
+    if (file >= 0)
+        seen.group = H5Gopen2(file, "/n1/Tasks", H5P_DEFAULT);
+    if (seen.group < 0 || H5Literate(seen.group, H5_INDEX_NAME, H5_ITER_INC,
+                                     NULL, see_name, &seen) < 0)
+        bad = 0;
+    for (i = 0; bad < 0 && i < names; i++) {
+        hid_t set, space;
+        char name[32];
+
+        snprintf(name, sizeof(name), "%d", number(i));
+        set = H5Dopen2(seen.group, name, H5P_DEFAULT);
+        space = set < 0 ? -1 : H5Dget_space(set);
+        if (space < 0 || H5Sget_simple_extent_npoints(space) != 1)
+            bad = i;
+        if (space >= 0)
+            H5Sclose(space);
+        if (set >= 0)
+            H5Dclose(set);
+    }
+    *ret_listed = seen.count;
+    if (seen.group >= 0)
+        H5Gclose(seen.group);
+    if (file >= 0)
+        H5Fclose(file);
+    return bad;
+}
+
+START_TEST(many_names)
+{
+    int fd = must_open(), i, listed;
+    struct joule_nodefile *file = must_create(fd);
+
+    for (i = 0; i < NAMES; i += 11) {
+        add_names(file, i, i + 11);
+        ck_assert_int_eq(joule_nodefile_commit(file), 0);
+        ck_assert_int_eq(missing_name(i + 11, &listed), -1);
+        ck_assert_int_eq(listed, i + 11);
+    }
+    ck_assert_int_eq(joule_nodefile_finish(file, 1, 2), 0);
+    must_copy(file);
+    joule_nodefile_destroy(file);
+    close(fd);
+    ck_assert_int_eq(missing_name(NAMES, &listed), -1);
+    ck_assert_int_eq(listed, NAMES);
+    ck_assert_int_eq(count("/n1/Tasks/7", 1), 1);
+}
+END_TEST
+
 START_TEST(a_copy_is_the_same_and_smaller)
 {
     struct stat before, after;
-    int fd = must_open(), to;
+    int fd = must_open();
     struct joule_nodefile *file = must_create(fd);
 
     must_add(file, "Energy", &packs[2], 256);
@@ -422,17 +570,60 @@ START_TEST(a_copy_is_the_same_and_smaller)
     ck_assert_int_eq(joule_nodefile_finish(file, 8, 9), 0);
     ck_assert(joule_nodefile_is_loose(file));
     ck_assert_int_eq(fstat(fd, &before), 0);
-    snprintf(path, sizeof(path), "%s/copy.h5", tree.path);
-    to = must_open();
-    ck_assert_int_eq(joule_nodefile_copy(file, to), 0);
-    ck_assert_int_eq(fstat(to, &after), 0);
+    must_copy(file);
+    ck_assert_int_eq(stat(path, &after), 0);
     ck_assert_int_lt(after.st_size, before.st_size);
     joule_nodefile_destroy(file);
     close(fd);
-    close(to);
     ck_assert_int_eq(count("/n1/Energy", 0), 3600);
     ck_assert_int_eq(count("/n1/Tasks/0", 1), 10);
     ck_assert_uint_eq(rows_attribute(path, "/n1", "Joule End ns"), 8);
+}
+END_TEST
+
+/* What Slurm's sh5util does to merge files. */
+static void copy_group(const char *from, const char *to)
+{
+    hid_t in = H5Fopen(from, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t out = H5Fcreate(to, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+
+    ck_assert_int_ge(in, 0);
+    ck_assert_int_ge(out, 0);
+    ck_assert_int_ge(H5Ocopy(in, "/n1", out, "/n1", H5P_DEFAULT, H5P_DEFAULT),
+                     0);
+    H5Fclose(in);
+    ck_assert_int_ge(H5Fclose(out), 0);
+}
+
+START_TEST(libhdf5_can_copy_it)
+{
+    const struct joule_pack *pack = &packs[_i];
+    char to[128];
+    int fd = must_open(), i;
+    struct joule_nodefile *file = must_create(fd);
+
+    must_add(file, "Energy", pack, 64);
+    must_add(file, "Tasks/0", pack, 64);
+    append(file, 0, 0, 5000);
+    append(file, 1, 0, 10);
+    ck_assert_int_eq(joule_nodefile_commit(file), 0);
+    for (i = 0; i < 2; i++) {
+        snprintf(to, sizeof(to), "%s/to%d.h5", tree.path, i);
+        copy_group(path, to);
+        snprintf(path, sizeof(path), "%s", to);
+        ck_assert_int_eq(count("/n1/Energy", 0), 5000);
+        ck_assert_int_eq(count("/n1/Tasks/0", 1), 10);
+        ck_assert_uint_eq(rows_attribute(path, "/n1/Energy", "Joule Period ns"),
+                          10000000);
+        rows_has_text(path, "/n1", "Node Name", "n1");
+        /* Once more, of the file that is closed. */
+        if (i == 0) {
+            ck_assert_int_eq(joule_nodefile_finish(file, 1, 2), 0);
+            must_copy(file);
+        }
+    }
+    joule_nodefile_destroy(file);
+    close(fd);
 }
 END_TEST
 
@@ -562,6 +753,24 @@ static void write_on(struct shared *shared, int fd, unsigned seed,
         if (pause_us)
             sleep_us(pause_us);
     }
+}
+
+static void make_names(struct shared *shared, int fd)
+{
+    struct joule_nodefile *file;
+    int i;
+
+    is_child = true;
+    file = must_create(fd);
+    for (i = 0; i < NAMES; i += 3) {
+        add_names(file, i, i + 3);
+        if (joule_nodefile_commit(file) < 0)
+            _exit(1);
+        shared->tables = i + 3;
+        sleep_us(2000);
+    }
+    for (;;)
+        pause();
 }
 
 static struct shared *make_shared(void)
@@ -727,6 +936,48 @@ START_TEST(copied_while_it_is_written)
 }
 END_TEST
 
+/* A name that was there when the copy was begun is in it, and what is in it is
+ * whole, however the group of names has grown meanwhile. */
+START_TEST(names_copied_while_they_are_made)
+{
+    struct shared *shared = make_shared();
+    char from[128];
+    unsigned seed = 11;
+    int i, copies = 0;
+
+    memcpy(from, path, sizeof(from));
+    for (i = 0; i < 6; i++) {
+        int fd, names = 0, listed, bad;
+        pid_t pid;
+
+        memcpy(path, from, sizeof(path));
+        fd = must_open();
+        shared->tables = 0;
+        pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+            make_names(shared, fd);
+        close(fd);
+        while (names < NAMES) {
+            sleep_us(500);
+            names = shared->tables;
+            if (names == 0)
+                continue;
+            snprintf(path, sizeof(path), "%s/copy.h5", tree.path);
+            copy_slowly(from, path, &seed);
+            bad = missing_name(names, &listed);
+            ck_assert_msg(bad < 0, "%d of %d names (%d listed)", bad, names,
+                          listed);
+            copies++;
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    ck_assert_int_gt(copies, 30);
+    munmap(shared, sizeof(*shared));
+}
+END_TEST
+
 /*
  * Power fails: what was synced is there; of what was written after that, each
  * page is as it was at a moment of its own.  (A page reaches the disk whole or
@@ -765,6 +1016,29 @@ static void lose_power(size_t at, unsigned seed)
     close(fd);
 }
 
+/* The number of the last commit but one at that event, -1: none.  The last one
+ * may not be on the disk. */
+static int last_on_disk(size_t at)
+{
+    int last = -1, before = -1;
+
+    for (size_t i = 0; i < at; i++)
+        if (events[i].what == COMMITTED) {
+            before = last;
+            last = (int)events[i].at;
+        }
+    return before;
+}
+
+static void forget_events(void)
+{
+    for (size_t i = 0; i < event_count; i++)
+        free(events[i].bytes);
+    free(events);
+    events = NULL;
+    event_count = 0;
+}
+
 #define ROUNDS 48
 
 START_TEST(power_lost_at_any_moment)
@@ -800,25 +1074,48 @@ START_TEST(power_lost_at_any_moment)
     joule_nodefile_destroy(file);
     close(fd);
     for (at = 0; at <= event_count; at += 1 + (size_t)rand_r(&seed) % 12) {
-        int last = -1;
-        size_t k;
+        int last = last_on_disk(at);
 
-        for (k = 0; k < at; k++)
-            if (events[k].what == COMMITTED)
-                last = (int)events[k].at;
-        /* The last commit may not be on the disk, the one before is. */
-        if (--last < 0)
+        if (last < 0)
             continue;
         lose_power(at, (unsigned)rand_r(&seed));
         check_cut("power lost", tables_then[last], had[last]);
         rounds++;
     }
     ck_assert_int_gt(rounds, 100);
-    for (at = 0; at < event_count; at++)
-        free(events[at].bytes);
-    free(events);
-    events = NULL;
-    event_count = 0;
+    forget_events();
+}
+END_TEST
+
+START_TEST(power_lost_with_many_names)
+{
+    int fd = must_open(), i, listed, bad, cuts = 0;
+    struct joule_nodefile *file = must_create(fd);
+    unsigned seed = 5;
+    size_t at;
+
+    recording = 1;
+    for (i = 0; i < NAMES; i += 10) {
+        add_names(file, i, i + 10);
+        ck_assert_int_eq(joule_nodefile_commit(file), 0);
+        record(COMMITTED, i + 10, NULL, 0);
+    }
+    recording = 0;
+    joule_nodefile_destroy(file);
+    close(fd);
+    for (at = 0; at <= event_count; at += 1 + (size_t)rand_r(&seed) % 20) {
+        int names = last_on_disk(at);
+
+        if (names <= 0)
+            continue;
+        lose_power(at, (unsigned)rand_r(&seed));
+        bad = missing_name(names, &listed);
+        ck_assert_msg(bad < 0, "%d of %d names (%d listed)", bad, names,
+                      listed);
+        cuts++;
+    }
+    ck_assert_int_gt(cuts, 50);
+    forget_events();
 }
 END_TEST
 
@@ -838,12 +1135,17 @@ int main(void)
     tcase_add_loop_test(tc, rows_come_back, 0, 7 * COUNT(packs));
     tcase_add_loop_test(tc, noise_is_not_packed, 0, COUNT(packs) - 1);
     tcase_add_test(tc, large);
+    tcase_add_loop_test(tc, deep, 0, COUNT(packs));
+    tcase_add_test(tc, many_names);
     tcase_add_test(tc, a_copy_is_the_same_and_smaller);
+    tcase_add_loop_test(tc, libhdf5_can_copy_it, 0, COUNT(packs));
     tcase_add_test(tc, a_failed_commit_loses_nothing);
     tcase_add_test(tc, a_full_disk_can_be_told);
     tcase_add_test(tc, killed_at_any_moment);
     tcase_add_test(tc, copied_while_it_is_written);
+    tcase_add_test(tc, names_copied_while_they_are_made);
     tcase_add_loop_test(tc, power_lost_at_any_moment, 0, COUNT(packs));
+    tcase_add_test(tc, power_lost_with_many_names);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
