@@ -377,11 +377,12 @@ static int flush_leaves(struct joule_group *group)
 static int flush_tree(struct joule_group *group)
 {
     unsigned char *at = group->tree + JOULE_HDF_TREE_HEAD + 8;
+    bool is_empty = group->leaf[0]->used == 0;
 
     if (!group->tree_changed)
         return 0;
     memcpy(group->tree, "TREE", 4);
-    joule_little_put(group->tree + 6, group->leaves, 2);
+    joule_little_put(group->tree + 6, is_empty ? 0 : group->leaves, 2);
     joule_little_put(group->tree + 8, JOULE_HDF_NOWHERE, 8);
     joule_little_put(group->tree + 16, JOULE_HDF_NOWHERE, 8);
     for (unsigned i = 0; i < group->leaves; i++, at += 16) {

@@ -186,6 +186,17 @@ static long count(const char *name, unsigned table)
     return rows_count(path, name, table, 0);
 }
 
+/* A copy of the file, which is the one at [path] now. */
+static void must_copy(struct joule_nodefile *file)
+{
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/copy.h5", tree.path);
+    fd = must_open();
+    ck_assert_int_eq(joule_nodefile_copy(file, fd), 0);
+    close(fd);
+}
+
 /* ---- bad inputs ---- */
 
 START_TEST(bad_nodes)
@@ -309,6 +320,33 @@ START_TEST(format)
 }
 END_TEST
 
+START_TEST(a_file_without_series)
+{
+    int fd = must_open(), i;
+    struct joule_nodefile *file = must_create(fd);
+
+    ck_assert_int_eq(joule_nodefile_commit(file), 0);
+    for (i = 0; i < 2; i++) {
+        hid_t id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        hid_t group = H5Gopen2(id, "/n1", H5P_DEFAULT);
+        H5G_info_t info;
+
+        ck_assert_int_ge(H5Gget_info(group, &info), 0);
+        ck_assert_uint_eq(info.nlinks, 0);
+        ck_assert_int_eq(H5Lexists(group, "Energy", H5P_DEFAULT), 0);
+        ck_assert_uint_eq(rows_attribute(path, "/n1", "Node Index"), 2);
+        H5Gclose(group);
+        H5Fclose(id);
+        if (i == 0) {
+            ck_assert_int_eq(joule_nodefile_finish(file, 1, 2), 0);
+            must_copy(file);
+        }
+    }
+    joule_nodefile_destroy(file);
+    close(fd);
+}
+END_TEST
+
 START_TEST(a_second_run_has_a_group_of_its_own)
 {
     struct joule_nodefile_facts again = facts;
@@ -420,17 +458,6 @@ START_TEST(large)
     close(fd);
 }
 END_TEST
-
-/* A copy of the file, which is the one at [path] now. */
-static void must_copy(struct joule_nodefile *file)
-{
-    int fd;
-
-    snprintf(path, sizeof(path), "%s/copy.h5", tree.path);
-    fd = must_open();
-    ck_assert_int_eq(joule_nodefile_copy(file, fd), 0);
-    close(fd);
-}
 
 /* One row a chunk: the tree of chunks gets a third level. */
 START_TEST(deep)
@@ -1131,6 +1158,7 @@ int main(void)
     tcase_add_test(tc, bad_nodes);
     tcase_add_test(tc, bad_tables);
     tcase_add_test(tc, format);
+    tcase_add_test(tc, a_file_without_series);
     tcase_add_test(tc, a_second_run_has_a_group_of_its_own);
     tcase_add_loop_test(tc, rows_come_back, 0, 7 * COUNT(packs));
     tcase_add_loop_test(tc, noise_is_not_packed, 0, COUNT(packs) - 1);
