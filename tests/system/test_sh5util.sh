@@ -195,9 +195,19 @@ ours_and_theirs() {
     h5diff -q ours.h5 theirs.h5 /Steps/0/Nodes /Steps/0/Nodes &&
         same_rows o.csv e.csv && head -1 o.csv | grep -q ElapsedTimeNs
 }
+
+# Its tables are compressed: their filters are copied with them.
+copied_again() {
+    rm -f again.h5
+    h5copy -i ours.h5 -o again.h5 -s /Steps -d /Steps &&
+        h5diff -q ours.h5 again.h5 /Steps /Steps &&
+        h5dump -p -H again.h5 | grep -q FLETCHER32 &&
+        h5dump -o /dev/null again.h5 > /dev/null
+}
 if [ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ]; then
     up sh5b --nodes 2 --profile=acct_gather_profile/joule_hdf5 || exit 1
     check "our plugin's files: both tools agree" ours_and_theirs
+    check "libhdf5 copies from the merged file" copied_again
     cluster down sh5b > /dev/null 2>&1
 else
     skip "our plugin's files: both tools agree" "the plugin was not built"

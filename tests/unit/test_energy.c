@@ -39,6 +39,27 @@ static void sleep_ns(int64_t ns)
     nanosleep(&ts, NULL);
 }
 
+/* A clock whose first reader loses its CPU with the answer in its hand. */
+static _Atomic int64_t held_ns;
+
+static int64_t held_mono_ns(void *arg)
+{
+    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+
+    (void)arg;
+    sleep_ns(atomic_exchange(&held_ns, 0));
+    return now_ns;
+}
+
+static int64_t held_wall_ns(void *arg)
+{
+    (void)arg;
+    return joule_clock_wall_ns(&joule_clock_system);
+}
+
+static const struct joule_clock held_clock = {.mono_ns = held_mono_ns,
+                                              .wall_ns = held_wall_ns};
+
 static void steady_read(struct joule_source *source, struct joule_reading *out)
 {
     (void)source;
@@ -108,7 +129,7 @@ static struct joule_energy_series *start(struct joule_source *source,
         .queue_bytes = 64 * 1024,
     };
     struct joule_energy_series_options series = {
-        .clock = &joule_clock_system, .source = source, .period_ns = period_ns};
+        .clock = &held_clock, .source = source, .period_ns = period_ns};
     struct joule_energy_series *energy;
     struct joule_error err;
 
@@ -269,6 +290,23 @@ START_TEST(a_stall_at_the_end)
 }
 END_TEST
 
+/* Before its first period: the others are in time. */
+START_TEST(a_stall_at_the_beginning)
+{
+    struct joule_energy_series *energy;
+    uint64_t late = 0, i;
+
+    held_ns = 33 * MS;
+    energy = start(&steady, 4 * PERIOD);
+    sleep_ns(1200 * MS);
+    stop(energy);
+    check_rows(4 * PERIOD);
+    for (i = 0; i + 1 < row_count; i++)
+        late += rows[i].ns > (i + 1) * 4 * PERIOD + 2 * PERIOD;
+    ck_assert_uint_le(late, row_count / 3);
+}
+END_TEST
+
 /* No board: nothing is known of the power. */
 START_TEST(nothing_is_measured)
 {
@@ -328,6 +366,7 @@ int main(void)
     tcase_add_loop_test(tc, each_period_has_a_row, 0, 4);
     tcase_add_test(tc, late_periods_are_made_up_for);
     tcase_add_test(tc, a_long_stall_is_counted);
+    tcase_add_test(tc, a_stall_at_the_beginning);
     tcase_add_test(tc, a_stall_at_the_end);
     tcase_add_test(tc, nothing_is_measured);
     tcase_add_test(tc, children_are_not_real_time);
