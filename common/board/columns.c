@@ -142,6 +142,14 @@ static void fill_row(struct joule_columns *c,
     cell->d = share ? (double)share->mw : NAN;
 }
 
+void joule_columns_begin(struct joule_columns *c, int64_t ns)
+{
+    c->primed = true;
+    c->before_ns = ns;
+    c->before_uj = 0;
+    memset(c->domain_before_uj, 0, sizeof(c->domain_before_uj));
+}
+
 void *joule_columns_row(struct joule_columns *c,
                         const struct joule_account_reading *reading,
                         const struct joule_stake_reading *share)

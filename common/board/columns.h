@@ -18,8 +18,8 @@
  * "step_mW" (double) follow: the step's share since it began, and its power,
  * as the ledger had them last; NaN for a power that is not known.
  *
- * There is a row only for time that was measured: none for the first reading,
- * and none while the BMC does not answer.
+ * There is a row only for time that was measured: none for the first reading
+ * (but see joule_columns_begin), and none while the BMC does not answer.
  */
 #ifndef JOULE_BOARD_COLUMNS_H
 #define JOULE_BOARD_COLUMNS_H
@@ -43,6 +43,9 @@ void joule_columns_destroy(struct joule_columns *columns);
 /* All columns; they live as long as [columns]. */
 const struct joule_column *
 joule_columns_list(const struct joule_columns *columns, size_t *ret_count);
+
+/* Of counters: the first row begins at [ns], when their account began. */
+void joule_columns_begin(struct joule_columns *columns, int64_t ns);
 
 /* The cells of the row that [reading] ends, 8 bytes a column, which live until
  * the next call; NULL: it ends none, but begins one.  Readings of an account

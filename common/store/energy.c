@@ -49,6 +49,8 @@ struct joule_energy_series {
     int64_t offset_ns; /* CLOCK_MONOTONIC less opt.clock */
     int64_t last_ns;   /* of the last reading */
     int64_t ended;     /* periods that have their row, or never will */
+    int64_t silent;    /* readings that told nothing, not counted yet */
+    bool begun;        /* there was one that did */
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
     struct joule_reading *readings; /* depth x domains */
@@ -89,6 +91,19 @@ static int choose_depth(struct joule_energy_series *s)
     return s->readings ? 0 : -1;
 }
 
+/*
+ * Nothing was used when the account began, so the first row begins there where
+ * the first reading told nothing: counters move once a millisecond, and those
+ * that have not moved yet may be dead.
+ */
+static void begin(struct joule_energy_series *s,
+                  const struct joule_account_reading *reading)
+{
+    if (!s->begun && !joule_source_is_power(s->opt.source))
+        joule_columns_begin(s->columns, reading->mono_ns - reading->elapsed_ns);
+    s->begun = true;
+}
+
 /* [wall_ns]: the wall clock at 0 of the readings' clock. */
 static void add_row(struct joule_energy_series *s,
                     const struct joule_account_reading *reading,
@@ -97,10 +112,13 @@ static void add_row(struct joule_energy_series *s,
     struct joule_stake_reading share;
     bool known = s->opt.stake &&
                  joule_stake_read(s->opt.stake, false, &share, NULL) == 0;
-    const void *row =
-        joule_columns_row(s->columns, reading, known ? &share : NULL);
+    const void *row;
 
-    if (row && s->table >= 0)
+    begin(s, reading);
+    row = joule_columns_row(s->columns, reading, known ? &share : NULL);
+    if (!row)
+        s->silent++;
+    else if (s->table >= 0)
         joule_writer_append(s->opt.writer, s->table, row,
                             (wall_ns + reading->mono_ns) / JOULE_NS_PER_S,
                             reading->mono_ns);
@@ -130,6 +148,8 @@ static void follow(struct joule_energy_series *s)
         if (joule_account_follow(s->opt.account, s->readings + i * count,
                                  s->taken_ns[i], &reading) == 0)
             add_row(s, &reading, wall_ns);
+        else
+            s->silent++;
     s->taken = 0;
     hurry(s);
 }
@@ -153,6 +173,7 @@ static void take(struct joule_energy_series *s)
         add_row(s, &reading, wall_offset_ns(s));
     } else {
         s->last_ns = joule_clock_mono_ns(s->opt.clock);
+        s->silent++;
     }
     hurry(s);
 }
@@ -161,6 +182,13 @@ static void miss(struct joule_energy_series *s, int64_t periods)
 {
     if (periods > 0)
         joule_writer_add_missed(s->opt.writer, (uint64_t)periods);
+}
+
+/* Of the readings so far each stands for a period. */
+static void miss_silent(struct joule_energy_series *s)
+{
+    miss(s, s->silent);
+    s->silent = 0;
 }
 
 /*
@@ -213,6 +241,7 @@ static void sample(struct joule_energy_series *s)
 
     while (wait_for_period(s)) {
         take(s);
+        miss_silent(s);
         s->ended++;
         behind = periods(s) - s->ended;
         if (behind <= JOULE_ENERGY_CATCH_UP)
@@ -228,15 +257,18 @@ static void sample(struct joule_energy_series *s)
  * row, it is the last one's. */
 static void end(struct joule_energy_series *s)
 {
-    int64_t before_ns = s->last_ns, behind;
+    int64_t behind;
     bool took;
 
-    took = joule_clock_mono_ns(s->opt.clock) - before_ns >= INTERVAL_MIN_NS;
-    if (took)
-        take(s);
-    behind = periods(s) - s->ended;
-    miss(s, took ? behind - 1 : behind);
     follow(s);
+    miss_silent(s);
+    took = joule_clock_mono_ns(s->opt.clock) - s->last_ns >= INTERVAL_MIN_NS;
+    if (took) {
+        take(s);
+        follow(s);
+    }
+    behind = periods(s) - s->ended;
+    miss(s, took && s->silent == 0 ? behind - 1 : behind);
 }
 
 static void run(struct joule_energy_series *s)
@@ -246,6 +278,7 @@ static void run(struct joule_energy_series *s)
     set_offset(s);
     s->depth = 1;
     take(s);
+    s->silent = 0; /* it stands for no period */
     s->period_ns = s->opt.period_ns;
     if (s->period_ns == 0) {
         more = sleep_until(s, joule_writer_start_ns(s->opt.writer) +

@@ -12,7 +12,8 @@
  * made up for at twice the rate, up to JOULE_ENERGY_CATCH_UP of them.  Of more
  * than that, only the last is read and the others are counted as missed: rows
  * that lie so near together, so long after their time, say no more than the
- * first of them.
+ * first of them.  A period of which nothing is known (a BMC that does not
+ * answer) has no row, and is counted likewise.
  *
  * What is done at a period is one system call to sleep and those that read the
  * counters.  Rows are made of readings some at a time, when they are a sixth

@@ -31,6 +31,9 @@
 static _Atomic int reads, stall_at = -1;
 static _Atomic int64_t stall_ns;
 
+/* Until then, the counter does not move. */
+static _Atomic int64_t still_until_ns;
+
 static void sleep_ns(int64_t ns)
 {
     struct timespec ts = {.tv_sec = ns / JOULE_NS_PER_S,
@@ -62,13 +65,16 @@ static const struct joule_clock held_clock = {.mono_ns = held_mono_ns,
 
 static void steady_read(struct joule_source *source, struct joule_reading *out)
 {
+    int64_t now_ns;
+
     (void)source;
     if (reads++ == stall_at)
         sleep_ns(stall_ns);
+    now_ns = joule_clock_mono_ns(&joule_clock_system);
+    if (now_ns < still_until_ns)
+        now_ns = still_until_ns;
     out[0].error = 0;
-    out[0].raw =
-        (uint64_t)(joule_clock_mono_ns(&joule_clock_system) / 1000 * WATTS) &
-        UINT32_MAX;
+    out[0].raw = (uint64_t)(now_ns / 1000 * WATTS) & UINT32_MAX;
 }
 
 static void steady_destroy(struct joule_source *source)
@@ -290,20 +296,63 @@ START_TEST(a_stall_at_the_end)
 }
 END_TEST
 
+/* Most rows are those of the periods in whose order they come. */
+static void check_beginning(int64_t period_ns)
+{
+    uint64_t period = (uint64_t)period_ns, late = 0, i;
+
+    check_rows(period_ns);
+    for (i = 0; i + 1 < row_count; i++)
+        late += rows[i].ns > (i + 1) * period + period / 2;
+    ck_assert_uint_le(late, row_count / 3);
+}
+
 /* Before its first period: the others are in time. */
 START_TEST(a_stall_at_the_beginning)
 {
     struct joule_energy_series *energy;
-    uint64_t late = 0, i;
 
     held_ns = 33 * MS;
     energy = start(&steady, 4 * PERIOD);
     sleep_ns(1200 * MS);
     stop(energy);
-    check_rows(4 * PERIOD);
-    for (i = 0; i + 1 < row_count; i++)
-        late += rows[i].ns > (i + 1) * 4 * PERIOD + 2 * PERIOD;
-    ck_assert_uint_le(late, row_count / 3);
+    check_beginning(4 * PERIOD);
+}
+END_TEST
+
+/* The first reading is too early for the counter to have moved. */
+START_TEST(still_at_first)
+{
+    struct joule_energy_series *energy;
+
+    still_until_ns = joule_clock_mono_ns(&joule_clock_system) + 25 * MS;
+    energy = start(&steady, 4 * PERIOD);
+    sleep_ns(1200 * MS);
+    stop(energy);
+    check_beginning(4 * PERIOD);
+    check_energy();
+}
+END_TEST
+
+/* Periods without a row are counted. */
+START_TEST(still_for_long)
+{
+    struct joule_energy_series *energy;
+    uint64_t missed, over;
+
+    still_until_ns = joule_clock_mono_ns(&joule_clock_system) + 300 * MS;
+    energy = start(&steady, PERIOD);
+    sleep_ns(600 * MS);
+    stop(energy);
+    missed = rows_attribute(path, "/n1", "Joule Missed Periods");
+    read_rows();
+    ck_assert_uint_gt(row_count, 0);
+    ck_assert_uint_ge(missed, 25);
+    over = rows[row_count - 1].ns / PERIOD;
+    ck_assert_uint_ge(row_count + missed, over);
+    ck_assert_uint_le(row_count + missed, over + 1);
+    ck_assert_uint_ge(rows[0].ns, 290 * MS);
+    check_energy();
 }
 END_TEST
 
@@ -318,6 +367,7 @@ START_TEST(nothing_is_measured)
     sleep_ns(100 * MS);
     stop(energy);
     ck_assert_int_eq(rows_count(path, "/n1/Energy", 0, 1), 0);
+    ck_assert_uint_ge(rows_attribute(path, "/n1", "Joule Missed Periods"), 9);
 }
 END_TEST
 
@@ -368,6 +418,8 @@ int main(void)
     tcase_add_test(tc, a_long_stall_is_counted);
     tcase_add_test(tc, a_stall_at_the_beginning);
     tcase_add_test(tc, a_stall_at_the_end);
+    tcase_add_test(tc, still_at_first);
+    tcase_add_test(tc, still_for_long);
     tcase_add_test(tc, nothing_is_measured);
     tcase_add_test(tc, children_are_not_real_time);
     suite_add_tcase(suite, tc);
