@@ -32,6 +32,7 @@ RANKS=$JOULE_BUILD/tests/bench/ranks
 USAGE=$JOULE_BUILD/tests/bench/usage
 READING=$JOULE_BUILD/tests/bench/reading
 COUNTERS=$JOULE_BUILD/tests/bench/counters
+WAKING=$JOULE_BUILD/tests/bench/waking
 SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
 LOADS="compute exchange"
 WATTS=200
@@ -40,6 +41,8 @@ WATTS=200
 SETTLE_S=2
 SETTLE_PROFILE_S=7
 SPARE_S=1
+# Then, at 100 Hz, what only being woken as often costs here and now.
+WAKING_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-15}
 
@@ -158,13 +161,14 @@ watch() {
 # profile lacks rows
 load() {
     local what=$1 profile=$2 hz=$3 energy=$4 options=() seconds srun job n
-    local ranks=$DIR/ranks settle=$SETTLE_S
+    local ranks=$DIR/ranks settle=$SETTLE_S spare=$SPARE_S
     mkdir -m 1777 "$ranks" || fail "no directory"
     if [ "$profile" != - ]; then
         options+=(--profile="$profile")
         settle=$SETTLE_PROFILE_S
     fi
-    seconds=$((settle + SECONDS_SEEN + SPARE_S))
+    [ "$hz" != 100 ] || spare=$((spare + WAKING_S + 1))
+    seconds=$((settle + SECONDS_SEEN + spare))
     snapshot before
     cluster user --timeout $((seconds + 120)) $NAME srun -n2 "${options[@]}" \
         "$RANKS" "$what" "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
@@ -175,6 +179,9 @@ load() {
     snapshot begun
     watch
     snapshot seen
+    : > "$DIR/waking"
+    [ "$hz" != 100 ] || "$WAKING" $WAKING_S > "$DIR/waking" ||
+        fail "nothing can be woken"
     wait $srun || { cat "$DIR/srun.log" >&2; fail "the step failed"; }
     wait_for 30 stepd_gone || fail "slurmstepd does not end"
     # slurmd hears of it, and tells the controller.
@@ -236,7 +243,7 @@ measure() {
         (cd "$DIR/$what" && mv ../idle* . && awk -v run="$run" -v kind="$what" \
             -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
             -v rows="$(cat rows)" -v energy="$(cat joules)" \
-            -v reading="$reading" \
+            -v reading="$reading" -v waking="$(cat waking)" \
             -f "$HERE/overhead.awk" ended idle idled before begun seen after &&
             mv idle* ..) >> "$CSV" || fail "no figures of $mode, $whose"
     done
@@ -250,7 +257,7 @@ wanted() { # MODE
 }
 
 [ "$(id -u)" = 0 ] || fail "needs root"
-for file in "$RANKS" "$USAGE" "$READING" "$COUNTERS" "$SHIM" "$BMC_READER"; do
+for file in "$RANKS" "$USAGE" "$READING" "$COUNTERS" "$WAKING" "$SHIM" "$BMC_READER"; do
     [ -x "$file" ] || fail "there is no $file"
 done
 CPUS=$(nproc --all)

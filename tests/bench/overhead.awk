@@ -4,7 +4,7 @@
 #
 # Reads ended (of `ranks`) and the snapshots of one step: idle and idled, without
 # a job; before it; begun, when its tasks run, and seen, some time later; after it.
-# Variables: run, mode, plugins, kind, cpus, rows, energy, reading; or header=1,
+# Variables: run, mode, plugins, kind, cpus, rows, energy, reading, waking; or header=1,
 # seconds and slurm for what stands above the lines.
 #
 # What goes on is what the processes used from begun to seen.  The whole is what
@@ -43,13 +43,15 @@ BEGIN {
             " network by both."
         print "# reading_us: CPU time of one reading of a counter, there;" \
             " _FILES: they are plain files."
+        print "# waking_us: CPU time of a thread that is woken 100 times a second" \
+            " and does nothing, each time, right after that."
         print "# Blank: not to be told, or not counted by this machine" \
             " (instructions)."
         print "run,mode,plugins,load,process,thread,idle_us_per_s,cpu_us_per_s," \
             "start_ms,end_ms,whole_ms,cpu_44min_s,stolen_pct,rss_kib,hwm_kib," \
             "pss_kib,voluntary_per_s,involuntary_per_s,instructions_per_s," \
             "load_cpu_s,load_rounds_per_s,load_instructions_per_s,rows,energy_j," \
-            "reading_us"
+            "reading_us,waking_us"
         exit
     }
 }
@@ -165,5 +167,5 @@ function print_line(key,    id) {
         number(key, "instructions", "%.0f")
     printf ",%s,%s,%s", number(key, "load_cpu", "%.4f"),
         number(key, "rounds", "%.2f"), number(key, "load_instructions", "%.0f")
-    print id[1] == "node" ? "," rows "," energy "," reading : ",,,"
+    print id[1] == "node" ? "," rows "," energy "," reading "," waking : ",,,,"
 }

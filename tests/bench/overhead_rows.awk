@@ -57,6 +57,8 @@ $column["process"] == "node" {
     rate[mode, plugins, kind] = rate[mode, plugins, kind] " " \
         $column["cpu_us_per_s"]
     stolen[mode, plugins] = stolen[mode, plugins] " " $column["stolen_pct"]
+    if ($column["waking_us"] != "")
+        waking[mode, kind] = waking[mode, kind] " " $column["waking_us"]
 }
 $column["process"] == "slurmstepd" {
     rss[mode, plugins] = rss[mode, plugins] " " $column["rss_kib"]
@@ -95,9 +97,11 @@ function cpu_rows(mode, kind,    peer) {
     if (mode !~ /_0_/) beyond("JOBACCT", mode, kind, peer)
 }
 
+# Beside a thread that is woken as often, and does nothing.
 function rate_row(mode, kind, base) {
-    row("CPU " mode " (" kind "): beyond " base, "% of a core",
-        extra_rate(mode, kind, base) / 1e4, "", "<", 0.2)
+    row("CPU " mode " (" kind "): beyond " base "; peer: waking up and nothing else",
+        "% of a core", extra_rate(mode, kind, base) / 1e4,
+        median(waking[mode, kind]) * 100 / 1e4, "<", 0.2)
 }
 
 function beyond(base, mode, kind, peer) {

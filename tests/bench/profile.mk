@@ -9,7 +9,8 @@ profilehost_sources = tests/bench/profilehost.c tests/bench/profilehost.h \
 	tests/bench/bench.c tests/bench/bench.h
 tests_bench_bench_profile_SOURCES = tests/bench/bench_profile.c \
 	$(profilehost_sources) \
-	tests/bench/series.c tests/bench/series.h
+	tests/bench/series.c tests/bench/series.h \
+	tests/bench/waker.c tests/bench/waker.h
 tests_bench_bench_profile_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 tests_bench_bench_profile_LDFLAGS = -rdynamic
 tests_bench_bench_profile_LDADD = libjoulestore.la libjoule.la $(HDF5_LIBS) \

@@ -27,16 +27,15 @@
 
 #include "common/source/rapl.h"
 #include "common/store/energy.h"
-#include "common/store/punctual.h"
 #include "common/store/writer.h"
 #include "config.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/waker.h"
 
-#define PERIOD_NS (10 * JOULE_NS_PER_MS)
-#define SECONDS   20
-#define WARM      6 /* the file is made at the first flush, after 5 s */
-#define BUSY      2 /* tasks for each CPU */
-#define CPUS_MAX  4 /* of those that there are */
+#define SECONDS  20
+#define WARM     6 /* the file is made at the first flush, after 5 s */
+#define BUSY     2 /* tasks for each CPU */
+#define CPUS_MAX 4 /* of those that there are */
 
 /* ---- a machine ---- */
 
@@ -111,24 +110,6 @@ static pid_t start_counters(int root)
 }
 
 /* ---- threads ---- */
-
-static joule_stop bare_stop;
-
-static void *wake_up(void *arg)
-{
-    struct timespec ts;
-    int64_t next_ns;
-
-    (void)arg;
-    prctl(PR_SET_NAME, "bare");
-    joule_punctual_start();
-    joule_punctual_hurry();
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    next_ns = ts.tv_sec * JOULE_NS_PER_S + ts.tv_nsec;
-    while (joule_punctual_sleep(&bare_stop, next_ns))
-        next_ns += PERIOD_NS;
-    return NULL;
-}
 
 /* One line of a file of a thread of this process; false: it is gone. */
 static bool read_line(const char *tid, const char *file, char *text, int size)
@@ -222,7 +203,7 @@ static void measure(double us[THREADS])
         i++;
     }
     for (i = 0; i < THREADS; i++)
-        us[i] /= 1e3 * (SECONDS * JOULE_NS_PER_S / PERIOD_NS);
+        us[i] /= 1e3 * (SECONDS * JOULE_NS_PER_S / WAKER_PERIOD_NS);
 }
 
 /* ---- tasks that fill the machine ---- */
@@ -288,13 +269,13 @@ bool bench_series(const char *directory)
     long tasks = BUSY * sysconf(_SC_NPROCESSORS_ONLN), i;
     pid_t *pids = calloc((size_t)tasks, sizeof(*pids)), counters;
     struct joule_energy_series_options opt = {.clock = &joule_clock_system,
-                                              .period_ns = PERIOD_NS};
+                                              .period_ns = WAKER_PERIOD_NS};
     int root = make_machine(directory);
     struct joule_energy_series *energy;
     struct joule_source *source;
     double us[THREADS];
     struct joule_error err;
-    pthread_t bare;
+    struct waker bare;
     bool good;
 
     counters = start_counters(root);
@@ -306,8 +287,9 @@ bool bench_series(const char *directory)
     opt.writer = open_writer(directory);
     joule_account_begin(opt.account);
     energy = joule_energy_series_create(&opt);
-    if (!pids || !energy || pthread_create(&bare, NULL, wake_up, NULL) != 0)
+    if (!pids || !energy)
         bench_die("the series", "does not start");
+    waker_start(&bare, names[BARE], 0);
     joule_energy_series_settled(energy);
     bench_sleep_ms(WARM * 1000);
     measure(us);
@@ -317,8 +299,7 @@ bool bench_series(const char *directory)
     good &= report("all CPUs busy", us);
     for (i = 0; i < tasks; i++)
         bench_stop(pids[i]);
-    joule_punctual_stop(&bare_stop);
-    pthread_join(bare, NULL);
+    waker_stop(&bare);
     joule_energy_series_destroy(energy);
     if (joule_writer_close(opt.writer, 60 * JOULE_NS_PER_S) < 0)
         bench_die("joule_writer_close", strerror(errno));
