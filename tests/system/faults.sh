@@ -62,7 +62,7 @@ total_does_not_fall() {
 hurt() {
     local seconds=$1 begin=$2 end=$3 step pinger
     { measure_step "$C" user -- --sleep $((seconds + 2))
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/$C.step" 2>&1 &
+      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} $STEP_START_NS $STEP_END_NS"; } > "$SCRATCH/$C.step" 2>&1 &
     step=$!
     wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
         "$LIB/cluster" "$C"
@@ -77,7 +77,8 @@ hurt() {
     wait $pinger
     $end
     wait $step
-    read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/$C.step")
+    read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(
+        tail -n 1 "$SCRATCH/$C.step")
 }
 
 quick_enough() {
@@ -87,7 +88,7 @@ quick_enough() {
 
 # PERCENT - the step's energy is that of its task
 true_enough() {
-    within "$STEP_J" "$STEP_TRUE_J" "$1" 2
+    step_within "$1" 2
 }
 
 # fault NAME SECONDS PERCENT 'BEGIN' 'END'.  The machine itself may stop a

@@ -276,6 +276,23 @@ measure_step() {
     STEP_J=$(step_energy "$name" "$STEP_JOB.0")
 }
 
+# step_within PERCENT LEAST - whether the step last measured was charged what the
+# wattmeters counted, see within.  On a slow machine (JOULE_TEST_PATIENCE) a step is
+# longer than its tasks by what starting and ending them takes: there 50 ms of its
+# power more for each time that it is slower.
+step_within() {
+    within "$STEP_J" "$STEP_TRUE_J" "$1" "$(awk -v j="$STEP_TRUE_J" \
+        -v percent="$1" -v least="$2" -v from="$STEP_START_NS" \
+        -v to="$STEP_END_NS" -v slower="${JOULE_TEST_PATIENCE:-1}" 'BEGIN {
+            if (to > from && slower > 1) {
+                if (least < j * percent / 100)
+                    least = j * percent / 100
+                least += j / ((to - from) / 1e9) * 0.05 * (slower - 1)
+            }
+            printf "%.3f\n", least
+        }')"
+}
+
 # near_truth [PART] - whether the step last measured was charged PART of what the
 # wattmeters counted (default 1), for scripts that run beside busy ones: there a
 # step may last up to a second longer than its tasks.

@@ -14,7 +14,7 @@ kind() {
         echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
         # Up to 15 ms of the start of a step lie before the task's own first
         # instruction: 1.5 J at 100 W, and 0.2 % of 8 s at any power.
-        check "$name" within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+        check "$name" step_within 0.2 1.5
     else
         not_ok "$name" "$(cat "$SCRATCH/err")"
     fi
@@ -51,7 +51,7 @@ up eio --sim '--load const:80' || exit 1
 cluster sim eio node1 'eio every 7' > /dev/null
 measure_step eio user -- --sleep 8 &&
     check "EIO on every 7th reading: the step ($STEP_J J, $STEP_TRUE_J J)" \
-        within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+        step_within 0.2 1.5
 cluster sim eio node1 'eio off' > /dev/null
 
 # Nothing answers for 2 s in mid-step: the next reading has it all.
@@ -65,7 +65,7 @@ cluster sim eio node1 'eio off' > /dev/null
 wait $RUN
 read -r STEP_J STEP_TRUE_J < "$SCRATCH/outage"
 check "no answer for 2 s in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+    step_within 0.2 1.5
 check "the watts are right again" wait_for 5 bash -c \
     '[ "$("$0" run eio scontrol show node node1 |
         sed -n "s/.*CurrentWatts=\([^ ]*\).*/\1/p")" = 80 ]' "$LIB/cluster"

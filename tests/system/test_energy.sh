@@ -20,7 +20,7 @@ energy_is_right() {
         return
     fi
     echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
-    check "$name" within "$STEP_J" "$STEP_TRUE_J" 0.1 1
+    check "$name" step_within 0.1 1
 }
 
 up const --nodes 4 --sim '--load const:60' || exit 1

@@ -20,7 +20,7 @@ energy_is_right() {
         return
     fi
     echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
-    check "$name" within "$STEP_J" "$STEP_TRUE_J" "$percent" "$joules"
+    check "$name" step_within "$percent" "$joules"
 }
 
 LOADS='const:200 square:100:300:20 ramp:200:260:30'
@@ -88,7 +88,7 @@ cluster slurmd away node1 start
 wait $STEP
 read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/away")
 check "slurmd away for 8 s: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.5 4
+    step_within 0.5 4
 check "slurmd away for 8 s: the total goes on" bash -c \
     '"$0" log away node1 | grep -q "the node total goes on from"' "$LIB/cluster"
 check "slurmd away for 8 s: the gap is on the board" bash -c '

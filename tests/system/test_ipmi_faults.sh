@@ -120,12 +120,13 @@ no_descriptors() {
 aside() {
     local step
     { measure_step "$C" user -- --sleep "$1"
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/$C.step" 2>&1 &
+      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} $STEP_START_NS $STEP_END_NS"; } > "$SCRATCH/$C.step" 2>&1 &
     step=$!
     sleep 2
     "${@:2}"
     wait $step
-    read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/$C.step")
+    read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(
+        tail -n 1 "$SCRATCH/$C.step")
 }
 
 group_reader() {
@@ -141,7 +142,7 @@ group_reader() {
     # An RPC needs descriptors, too: it is not asked here.
     aside 12 no_descriptors
     check "$name: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
-        within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+        step_within 0.5 2
     check "$name: the power is known again" wait_for 30 is_measured "$C" node1
     # Nobody could reach slurmd meanwhile.
     check "$name: the node is not drained" wait_for 10 not_drained
@@ -155,7 +156,7 @@ changed_records() {
     for records in reordered rescaled plain rescaled,new reordered,new; do
         aside 6 bmc restart $records
         check "$C, $records: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
-            within "$STEP_J" "$STEP_TRUE_J" 1 2
+            step_within 1 2
         check "$C, $records: the power" wait_for 10 watts_are 240
     done
 }

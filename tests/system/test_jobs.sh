@@ -11,11 +11,11 @@ up jobs --sim '--load const:100' || exit 1
 measure_step jobs user -n2 --overcommit -- \
     sh -c 'sleep $((1 + SLURM_PROCID * 4))'
 check "tasks of 1 s and 5 s ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+    step_within 0.5 2
 measure_step jobs user -n2 --overcommit -- \
     sh -c 'sleep $((5 - SLURM_PROCID * 4))'
 check "tasks of 5 s and 1 s ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+    step_within 0.5 2
 
 # Fifty short steps: their sum is the sum of their times.
 cat > "$SCRATCH/fifty" <<END
@@ -50,7 +50,7 @@ cluster run jobs scontrol resume "$JOB"
 wait $RUN
 read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/suspended")
 check "a suspended and resumed job ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+    step_within 0.5 2
 check "it was suspended: 3 s took longer" test "${STEP_TRUE_J%.*}" -ge 450
 
 cluster user jobs srun sleep 100 > /dev/null 2>&1 &
@@ -62,7 +62,7 @@ J=$(step_energy jobs "$JOB.0")
 check "a cancelled job ($J J)" within "$J" 310 25 60
 
 STEP_MAY_FAIL=yes measure_step jobs user -- sh -c 'sleep 2; exit 3' 2> /dev/null
-check "a failed job ($STEP_J J)" within "$STEP_J" "$STEP_TRUE_J" 2 4
+check "a failed job ($STEP_J J)" step_within 2 4
 check "no error of ours in slurmd's log" bash -c \
     '! "$0" log jobs node1 | grep -E "error:.*(joule_rapl|slurm-joule:)"' \
     "$LIB/cluster"
