@@ -408,7 +408,9 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
     row "soak: jobs left in their prolog by a killed slurmd" count \
         "$(of unbegun <<< "$summary")" "" "<=$((1 + $(killed slurmd) / 4))"
     row "soak: nodes drained by a step that does not end" count \
-        "$(wc -l < "$SCRATCH/drained")" "" "<=0"
+        "$(grep -c "Kill task failed" "$SCRATCH/drained")" "" "<=0"
+    row "soak: nodes drained for another reason" count \
+        "$(grep -vc "Kill task failed" "$SCRATCH/drained")" "" "<=0"
     row "soak: jobs without energy" count "$(of silent <<< "$summary")" "" "<=0"
     row "soak: jobs without energy beside a killed slurmd" count \
         "$(of touched_silent <<< "$summary")" "" "<=0"

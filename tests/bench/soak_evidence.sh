@@ -24,17 +24,19 @@ stuck_program() {
     printf '#!/bin/bash\nexec >> %q 2>&1\ndate\nenv | grep SLURM\n%s\n' "$1" "$STACKS"
 }
 
-# Nodes that slurmstepd has drained because a step did not end: told, looked at (the
-# first of them) and taken into use again, as an admin would.  For ever.
+# Nodes that are drained, as by slurmstepd when a step does not end: told with the
+# reason, looked at (the first of them) and taken into use again, as an admin would.
+# For ever.
 watch_drains() {
-    local node
+    local node reason
     while sleep 20; do
-        for node in $(cluster run --timeout 20 "$C" sinfo -h -N -t drain -o %N \
-            2> /dev/null); do
-            echo "$node" >> "$SCRATCH/drained"
+        while read -r node reason <&3; do
+            echo "$node $reason" >> "$SCRATCH/drained"
+            say "$node is drained: $reason"
             [ "$(wc -l < "$SCRATCH/drained")" -gt 1 ] || evidence "$node is drained"
             cluster run --timeout 20 "$C" scontrol update "nodename=$node" state=resume
-        done
+        done 3< <(cluster run --timeout 20 "$C" sinfo -h -N -t drain -o '%N %E' \
+            2> /dev/null)
     done
 }
 
@@ -64,4 +66,7 @@ evidence() {
         echo "the end of ${log##*/}:" >&2
         tail -n 25 "$log" >&2
     done
+    echo "slurmctld of nodes:" >&2
+    grep -iE 'drain|not respond|state set|reason' "$dir"/log/slurmctld.log |
+        tail -n 25 >&2
 }
