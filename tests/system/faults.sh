@@ -62,7 +62,7 @@ total_does_not_fall() {
 hurt() {
     local seconds=$1 begin=$2 end=$3 step pinger
     { measure_step "$C" user -- --sleep $((seconds + 2))
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} $STEP_START_NS $STEP_END_NS"
+      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} ${STEP_START_NS:-} ${STEP_END_NS:-}"
     } > "$SCRATCH/$C.step" 2>&1 &
     step=$!
     wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \

@@ -282,8 +282,8 @@ measure_step() {
 # power more for each time that it is slower.
 step_within() {
     within "$STEP_J" "$STEP_TRUE_J" "$1" "$(awk -v j="$STEP_TRUE_J" \
-        -v percent="$1" -v least="$2" -v from="$STEP_START_NS" \
-        -v to="$STEP_END_NS" -v slower="${JOULE_TEST_PATIENCE:-1}" 'BEGIN {
+        -v percent="$1" -v least="$2" -v from="${STEP_START_NS:-}" \
+        -v to="${STEP_END_NS:-}" -v slower="${JOULE_TEST_PATIENCE:-1}" 'BEGIN {
             if (to > from && slower > 1) {
                 if (least < j * percent / 100)
                     least = j * percent / 100

@@ -65,7 +65,7 @@ cluster sim eio node1 'eio off' > /dev/null
 wait $RUN
 read -r STEP_J STEP_TRUE_J < "$SCRATCH/outage"
 check "no answer for 2 s in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
-    step_within 0.2 1.5
+    within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
 check "the watts are right again" wait_for 5 bash -c \
     '[ "$("$0" run eio scontrol show node node1 |
         sed -n "s/.*CurrentWatts=\([^ ]*\).*/\1/p")" = 80 ]' "$LIB/cluster"

@@ -88,7 +88,7 @@ cluster slurmd away node1 start
 wait $STEP
 read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/away")
 check "slurmd away for 8 s: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
-    step_within 0.5 4
+    within "$STEP_J" "$STEP_TRUE_J" 0.5 4
 check "slurmd away for 8 s: the total goes on" bash -c \
     '"$0" log away node1 | grep -q "the node total goes on from"' "$LIB/cluster"
 check "slurmd away for 8 s: the gap is on the board" bash -c '

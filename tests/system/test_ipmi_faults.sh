@@ -120,7 +120,7 @@ no_descriptors() {
 aside() {
     local step
     { measure_step "$C" user -- --sleep "$1"
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} $STEP_START_NS $STEP_END_NS"
+      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} ${STEP_START_NS:-} ${STEP_END_NS:-}"
     } > "$SCRATCH/$C.step" 2>&1 &
     step=$!
     sleep 2

@@ -50,7 +50,7 @@ cluster run jobs scontrol resume "$JOB"
 wait $RUN
 read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/suspended")
 check "a suspended and resumed job ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    step_within 0.5 2
+    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
 check "it was suspended: 3 s took longer" test "${STEP_TRUE_J%.*}" -ge 450
 
 cluster user jobs srun sleep 100 > /dev/null 2>&1 &
