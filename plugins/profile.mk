@@ -15,6 +15,7 @@ acct_gather_profile_joule_hdf5_la_SOURCES = \
 	plugins/slurm_abi/profile.c plugins/slurm_abi/profile.h \
 	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h \
+	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h \
 	plugins/slurm_abi/slurm_abi.h \
 	plugins/acct_gather_profile/joule_hdf5/acct_gather_profile_joule_hdf5.c
 acct_gather_profile_joule_hdf5_la_LDFLAGS = $(PROFILE_LDFLAGS)

@@ -6,13 +6,14 @@
  */
 #include "plugins/slurm_abi/profile.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/ticker.h"
 #include "common/store/config.h"
 #include "common/store/energy.h"
 #include "common/store/writer.h"
@@ -21,6 +22,7 @@
 #include "plugins/slurm_abi/meter.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/slurm_abi/step.h"
+#include "plugins/slurm_abi/timers.h"
 
 /* The entry points, as libslurm looks them up. */
 JOULE_SLURM_EXPORT int init(void);
@@ -66,6 +68,11 @@ _Static_assert(ACCT_GATHER_PROFILE_NONE == JOULE_PROFILE_NONE &&
 /* Slurm's timer gives two samples when it begins; no other two are as near. */
 #define TWICE_NS (100 * JOULE_NS_PER_MS)
 
+/* How often Slurm's threads are told of the end, from the end of the step on;
+ * most of them have heard it before. */
+#define WAKE_FIRST_NS  (10 * JOULE_NS_PER_MS)
+#define WAKE_PERIOD_NS (100 * JOULE_NS_PER_MS)
+
 /* A data set as Slurm knows it. */
 struct dataset {
     int table;        /* of the writer */
@@ -78,6 +85,9 @@ static struct {
     enum joule_host host;
     struct joule_profile_config config;
     struct joule_meter *meter;
+    struct joule_timers *timers;
+    struct joule_ticker *waker;
+    atomic_int period_s; /* of Slurm's energy series, when tasks began */
     /* a profile */
     pthread_mutex_t lock; /* of all below */
     uint32_t running;     /* bits; 0: not decided yet */
@@ -148,6 +158,9 @@ static void close_profile(void)
 int fini(void)
 {
     close_profile();
+    /* Slurm has waited for its threads by now. */
+    joule_ticker_destroy(self.waker);
+    self.waker = NULL;
     joule_meter_destroy(self.meter);
     self.meter = NULL;
     self.running = ACCT_GATHER_PROFILE_NOT_SET;
@@ -251,19 +264,19 @@ static struct joule_writer *open_writer(const struct joule_slurm_step *step,
 }
 
 /*
- * Slurm's timer of the energy series, as --acctg-freq set it: the first int of
- * the first of four timers in libslurmfull.  It is set after node_step_start;
- * a second later, when the series asks, it is there.
+ * Slurm's timer of the energy series, as --acctg-freq set it.  That is after
+ * node_step_start; a second later, when the series asks, it is there, and is
+ * gone if the step has ended by then.
  */
-static const int *slurm_timer;
-
 static int64_t slurm_period_ns(void)
 {
-    const int *seconds = slurm_timer;
+    int seconds = joule_timers_energy_s(self.timers);
 
-    if (!seconds || *seconds <= 0 || *seconds > 7 * 24 * 3600)
+    if (seconds == 0)
+        seconds = atomic_load(&self.period_s);
+    if (seconds <= 0 || seconds > 7 * 24 * 3600)
         return 0;
-    return *seconds * JOULE_NS_PER_S;
+    return seconds * JOULE_NS_PER_S;
 }
 
 /* With an energy plugin that is not ours, its series is Slurm's affair. */
@@ -288,9 +301,6 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
     opt.source = joule_meter_source(self.meter);
     opt.account = joule_meter_account(self.meter);
     opt.stake = joule_meter_stake(self.meter);
-    /* Not by the series' thread: the tasks are forked while it runs, and a lock
-     * of the loader that it held would never be released in them. */
-    slurm_timer = dlsym(RTLD_DEFAULT, "acct_gather_profile_timer");
     return joule_energy_series_create(&opt);
 }
 
@@ -303,6 +313,7 @@ int acct_gather_profile_p_node_step_start(void *record)
 
     close_profile();
     self.running = ACCT_GATHER_PROFILE_NONE;
+    atomic_store(&self.period_s, 0);
     if (joule_slurm_step_read(record, &step, &err) < 0) {
         slurm_error("%s: no profile: %s", joule_profile_name, err.text);
         return SLURM_SUCCESS;
@@ -320,6 +331,9 @@ int acct_gather_profile_p_node_step_start(void *record)
         return SLURM_SUCCESS;
     }
     self.running = wanted(&step);
+    /* Not by a thread: the tasks are forked while it runs, and a lock of the
+     * loader that it held would never be released in them. */
+    self.timers = joule_timers_find();
     if (self.running & ACCT_GATHER_PROFILE_ENERGY)
         self.energy = open_energy(&step, writer);
     pthread_mutex_lock(&self.lock);
@@ -344,16 +358,41 @@ static void await_energy_thread(void)
         acct_gather_energy_g_set_data(ENERGY_DATA_RECONFIG, NULL);
 }
 
+static void wake_threads(void *arg)
+{
+    (void)arg;
+    joule_timers_wake(self.timers);
+}
+
+/*
+ * Nor does a thread of Slurm hear it that has its sample behind it and does not
+ * wait for the next yet, because others had the CPU.  So all are told again, and
+ * again until fini, before which Slurm waits for them.
+ */
+static void wake_until_fini(void)
+{
+    struct joule_error err;
+
+    if (!is_profiled(self.running) || !self.timers || self.waker)
+        return;
+    self.waker = joule_ticker_create(WAKE_FIRST_NS, WAKE_PERIOD_NS,
+                                     wake_threads, NULL, &err);
+    if (!self.waker)
+        slurm_debug("%s: %s", joule_profile_name, err.text);
+}
+
 int acct_gather_profile_p_node_step_end(void)
 {
     await_energy_thread();
     close_profile();
+    wake_until_fini();
     return SLURM_SUCCESS;
 }
 
 int acct_gather_profile_p_task_start(uint32_t taskid)
 {
     (void)taskid;
+    atomic_store(&self.period_s, joule_timers_energy_s(self.timers));
     /* slurmstepd has moved to the step's cgroups by now. */
     pthread_mutex_lock(&self.lock);
     if (self.energy)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: core
 #
-# Steps that end in the middle of a sample of their energy: slurmstepd waits for its
-# energy thread then, which must not wait for anything of slurmstepd's.  Both are
-# made to meet by slowseries.c.
+# Steps that end in the middle of a sample of their energy, or right after one:
+# slurmstepd waits for its energy thread then, which must not wait for anything of
+# slurmstepd's, nor for a signal that has been given.  Both are made to meet by
+# slowseries.c.
 #
 # shellcheck disable=SC2317  # functions are called through check
 set -u
@@ -47,8 +48,8 @@ is_idle() {
     cluster run late sinfo -h -N -t idle -o %N | grep -qx node1
 }
 
-# Samples that were slow, and ends of a profile.
-slow() { # sample | end
+# Samples that were slow, ends of a profile, and waits that began late.
+slow() { # sample | end | wait
     grep -c "^$1$" "$JOULE_SLOW_LOG"
 }
 
@@ -63,16 +64,22 @@ all_ends() { # LABEL
         check "$1: and has its series" has_rows "$JOB"
     done
     check "$1: the node is idle" wait_for 10 is_idle
-    check "$1: four ends were late" [ "$(slow end)" = 4 ]
 }
 
 up_slow joule_fused --bmc "" --gather "$BMC_CONF
 EnergyIPMIPowerSensors=Node=3" || { not_ok "a cluster"; finish; }
 wait_for 10 is_measured late node1
 all_ends "Slurm's energy thread"
+check "four ends were late" [ "$(slow end)" = 4 ]
 note <<< "$(slow sample) samples were slow"
 check "it was in the middle of a sample" [ "$(slow sample)" -ge 4 ]
 cluster down late
 up_slow joule_rapl || { not_ok "a cluster"; finish; }
 all_ends "a thread of joule_hdf5"
+check "four ends were late" [ "$(slow end)" = 4 ]
+cluster down late
+export JOULE_SLOW_WAIT=1
+up_slow joule_rapl || { not_ok "a cluster"; finish; }
+all_ends "before the energy thread waits"
+check "it waited late in each step" [ "$(slow wait)" -ge 4 ]
 finish

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plugins/slurm_abi/timers.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <time.h>
+
+enum { ENERGY, TASK, FILESYSTEM, NETWORK, COUNT };
+
+struct joule_timers {
+    struct {
+        int period_s;
+        time_t last;
+        pthread_cond_t signal;
+        pthread_mutex_t mutex; /* not ours to take: Slurm waits with it */
+    } timer[COUNT];
+};
+
+struct joule_timers *joule_timers_find(void)
+{
+    void *timers = dlsym(RTLD_DEFAULT, "acct_gather_profile_timer"), *symbol;
+    Dl_info info;
+
+    /* All that can be seen of its layout. */
+    if (!timers || !dladdr1(timers, &info, &symbol, RTLD_DL_SYMENT) ||
+        !symbol ||
+        ((const ElfW(Sym) *)symbol)->st_size != sizeof(struct joule_timers))
+        return NULL;
+    return timers;
+}
+
+int joule_timers_energy_s(const struct joule_timers *timers)
+{
+    return timers ? timers->timer[ENERGY].period_s : 0;
+}
+
+void joule_timers_wake(struct joule_timers *timers)
+{
+    if (!timers)
+        return;
+    for (int i = 0; i < COUNT; i++)
+        pthread_cond_signal(&timers->timer[i].signal);
+}
