@@ -373,6 +373,18 @@ killed() {
     grep -cE "^($1) " "$SCRATCH/faults"
 }
 
+# drained step | prolog | other - how often, by its cause
+drained() {
+    awk -v wanted="$1" '
+        FILENAME == ARGV[1] { if ($1 == "slurmd") killed[$2]; next }
+        {
+            cause = /Kill task failed/ ? "step" \
+                : / Prolog error/ && ($1 in killed) ? "prolog" : "other"
+            count += cause == wanted
+        }
+        END { print count + 0 }' "$SCRATCH/faults" "$SCRATCH/drained"
+}
+
 planned() {
     grep -cE " fault ($1) " "$SCRATCH/plan-faults"
 }
@@ -407,10 +419,13 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
     # times.
     row "soak: jobs left in their prolog by a killed slurmd" count \
         "$(of unbegun <<< "$summary")" "" "<=$((1 + $(killed slurmd) / 4))"
-    row "soak: nodes drained by a step that does not end" count \
-        "$(grep -c "Kill task failed" "$SCRATCH/drained")" "" "<=0"
-    row "soak: nodes drained for another reason" count \
-        "$(grep -vc "Kill task failed" "$SCRATCH/drained")" "" "<=0"
+    row "soak: nodes drained by a step that does not end" count "$(drained step)" \
+        "" "<=0"
+    # The same moment, where slurmd is back before the job's script is sent: it waits
+    # in vain for a prolog that was over, and tells the controller of an error.
+    row "soak: nodes drained by a prolog that a killed slurmd had" count \
+        "$(drained prolog)" "" "<=$((1 + $(killed slurmd) / 4))"
+    row "soak: nodes drained for another reason" count "$(drained other)" "" "<=0"
     row "soak: jobs without energy" count "$(of silent <<< "$summary")" "" "<=0"
     row "soak: jobs without energy beside a killed slurmd" count \
         "$(of touched_silent <<< "$summary")" "" "<=0"
