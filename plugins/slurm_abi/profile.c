@@ -366,8 +366,8 @@ static void wake_threads(void *arg)
 
 /*
  * Nor does a thread of Slurm hear it that has its sample behind it and does not
- * wait for the next yet, because others had the CPU.  So all are told again, and
- * again until fini, before which Slurm waits for them.
+ * wait for the next yet, because others had the CPU.  So all are told again,
+ * and again until fini, before which Slurm waits for them.
  */
 static void wake_until_fini(void)
 {

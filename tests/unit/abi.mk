@@ -2,7 +2,8 @@
 # What is known of Slurm's private interface; libslurm stands for the host.
 if HAVE_CHECK
 if HAVE_SLURM
-ABI_TESTS = tests/unit/test_step_record
+ABI_TESTS = tests/unit/test_step_record tests/unit/test_timers \
+	tests/unit/test_timers_changed
 check_PROGRAMS += $(ABI_TESTS)
 TESTS += $(ABI_TESTS)
 endif
@@ -14,3 +15,15 @@ tests_unit_test_step_record_SOURCES = tests/unit/test_step_record.c \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
 tests_unit_test_step_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_step_record_LDADD = libjoule.la $(CHECK_LIBS) $(SLURM_LIBS)
+
+# Looked up in the program itself; the other has three of them.
+tests_unit_test_timers_SOURCES = tests/unit/test_timers.c \
+	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h
+tests_unit_test_timers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_timers_LDFLAGS = -export-dynamic
+tests_unit_test_timers_LDADD = $(CHECK_LIBS)
+tests_unit_test_timers_changed_SOURCES = $(tests_unit_test_timers_SOURCES)
+tests_unit_test_timers_changed_CFLAGS = $(tests_unit_test_timers_CFLAGS) \
+	-DTIMERS=3
+tests_unit_test_timers_changed_LDFLAGS = -export-dynamic
+tests_unit_test_timers_changed_LDADD = $(CHECK_LIBS)
