@@ -59,6 +59,8 @@ evidence() {
         ledger_of "$C" "node$i" > "$dir/ledger-node$i" 2>&1
     done
     cat "$dir/jobs" >&2
+    echo "what steps wait in:" >&2
+    awk '/^== /{ wanted = /^== slurmstepd/ } wanted' "$dir/stacks" | head -n 60 >&2
     for log in "$dir"/ledger-node*; do
         echo "${log##*/}: $(head -c 2000 "$log")" >&2
     done
