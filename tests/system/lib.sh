@@ -293,6 +293,18 @@ step_within() {
         }')"
 }
 
+# tell_step - the step last measured in a line, for read_step: a step that is measured
+# in the background is not measured here.
+tell_step() {
+    echo "${STEP_J:-?} ${STEP_TRUE_J:-?} ${STEP_START_NS:-} ${STEP_END_NS:-}"
+}
+
+# read_step FILE - sets what measure_step does, by its last line
+read_step() {
+    # shellcheck disable=SC2034
+    read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(tail -n 1 "$1")
+}
+
 # near_truth [PART] - whether the step last measured was charged PART of what the
 # wattmeters counted (default 1), for scripts that run beside busy ones: there a
 # step may last up to a second longer than its tasks.

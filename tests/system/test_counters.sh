@@ -55,17 +55,16 @@ measure_step eio user -- --sleep 8 &&
 cluster sim eio node1 'eio off' > /dev/null
 
 # Nothing answers for 2 s in mid-step: the next reading has it all.
-{ measure_step eio user -- --sleep 5; echo "$STEP_J $STEP_TRUE_J"; } \
-    > "$SCRATCH/outage" 2>&1 &
+{ measure_step eio user -- --sleep 5; tell_step; } > "$SCRATCH/outage" 2>&1 &
 RUN=$!
 sleep 2
 cluster sim eio node1 'eio all' > /dev/null
 sleep 2
 cluster sim eio node1 'eio off' > /dev/null
 wait $RUN
-read -r STEP_J STEP_TRUE_J < "$SCRATCH/outage"
+read_step "$SCRATCH/outage"
 check "no answer for 2 s in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.2 1.5
+    step_within 0.2 1.5
 check "the watts are right again" wait_for 5 bash -c \
     '[ "$("$0" run eio scontrol show node node1 |
         sed -n "s/.*CurrentWatts=\([^ ]*\).*/\1/p")" = 80 ]' "$LIB/cluster"

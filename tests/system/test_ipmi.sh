@@ -79,16 +79,16 @@ cluster down edges
 up_bmc away '' 'EnergyIPMIPowerSensors=Node=DCMI' --sim '--load const:200' ||
     exit 1
 { measure_step away user -- --sleep 16
-  echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/away" 2>&1 &
+  tell_step; } > "$SCRATCH/away" 2>&1 &
 STEP=$!
 sleep 3
 cluster slurmd away node1 kill
 sleep 8
 cluster slurmd away node1 start
 wait $STEP
-read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/away")
+read_step "$SCRATCH/away"
 check "slurmd away for 8 s: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.5 4
+    step_within 0.5 4
 check "slurmd away for 8 s: the total goes on" bash -c \
     '"$0" log away node1 | grep -q "the node total goes on from"' "$LIB/cluster"
 check "slurmd away for 8 s: the gap is on the board" bash -c '

@@ -40,7 +40,7 @@ check "none of the fifty is 0 J" test "$(cluster run jobs sacct -a -n -P \
 
 # The hardware goes on counting while a job is suspended.
 { measure_step jobs user -- --sleep 3
-  echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/suspended" 2>&1 &
+  tell_step; } > "$SCRATCH/suspended" 2>&1 &
 RUN=$!
 wait_for 10 bash -c '"$0" run jobs squeue -h -t R -o %A | grep -q .' "$LIB/cluster"
 JOB=$(last_job jobs)
@@ -49,9 +49,9 @@ cluster run jobs scontrol suspend "$JOB"
 sleep 4
 cluster run jobs scontrol resume "$JOB"
 wait $RUN
-read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/suspended")
+read_step "$SCRATCH/suspended"
 check "a suspended and resumed job ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 0.5 2
+    step_within 0.5 2
 check "it was suspended: 3 s took longer" test "${STEP_TRUE_J%.*}" -ge 450
 
 cluster user jobs srun sleep 100 > /dev/null 2>&1 &
