@@ -11,8 +11,6 @@
 #ifndef JOULE_SLURM_TIMERS_H
 #define JOULE_SLURM_TIMERS_H
 
-#include <stddef.h>
-
 struct joule_timers;
 
 /*

@@ -62,8 +62,7 @@ total_does_not_fall() {
 hurt() {
     local seconds=$1 begin=$2 end=$3 step pinger
     { measure_step "$C" user -- --sleep $((seconds + 2))
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} ${STEP_START_NS:-} ${STEP_END_NS:-}"
-    } > "$SCRATCH/$C.step" 2>&1 &
+      tell_step; } > "$SCRATCH/$C.step" 2>&1 &
     step=$!
     wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
         "$LIB/cluster" "$C"
@@ -78,8 +77,7 @@ hurt() {
     wait $pinger
     $end
     wait $step
-    read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(
-        tail -n 1 "$SCRATCH/$C.step")
+    read_step "$SCRATCH/$C.step"
 }
 
 quick_enough() {

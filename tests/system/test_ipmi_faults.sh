@@ -120,14 +120,12 @@ no_descriptors() {
 aside() {
     local step
     { measure_step "$C" user -- --sleep "$1"
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?} ${STEP_START_NS:-} ${STEP_END_NS:-}"
-    } > "$SCRATCH/$C.step" 2>&1 &
+      tell_step; } > "$SCRATCH/$C.step" 2>&1 &
     step=$!
     sleep 2
     "${@:2}"
     wait $step
-    read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(
-        tail -n 1 "$SCRATCH/$C.step")
+    read_step "$SCRATCH/$C.step"
 }
 
 group_reader() {
