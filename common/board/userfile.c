@@ -97,26 +97,52 @@ static int make(int dir_fd, const char *name, uid_t uid)
     return -1;
 }
 
-static int write_whole(int fd, const struct userfile *f)
+/* Whether it is still what has this name: as long as it is open, no other file
+ * has its number. */
+static bool is_there(int dir_fd, const char *name,
+                     const struct userfile_open *o, struct stat *ret_st)
+{
+    return o->fd >= 0 &&
+           fstatat(dir_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ret_st->st_ino == o->ino && ret_st->st_dev == o->dev;
+}
+
+/* Nobody but root puts anything here. */
+static int open_or_make(int dir_fd, const char *name, uid_t uid,
+                        struct userfile_open *o, struct stat *ret_st)
+{
+    o->fd =
+        openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (o->fd < 0 && errno == ENOENT)
+        o->fd = make(dir_fd, name, uid);
+    if (o->fd < 0 || fstat(o->fd, ret_st) < 0)
+        return -1;
+    o->dev = ret_st->st_dev;
+    o->ino = ret_st->st_ino;
+    return 0;
+}
+
+/* [size] is what the file has. */
+static int write_whole(int fd, const struct userfile *f, off_t size)
 {
     size_t bytes = USERFILE_BYTES(f->head.rows);
     ssize_t n = pwrite(fd, f, bytes, 0);
-    struct stat st;
 
     if (n >= 0 && (size_t)n < bytes)
         errno = ENOSPC;
-    if (n < 0 || (size_t)n < bytes || fstat(fd, &st) < 0)
+    if (n < 0 || (size_t)n < bytes)
         return -1;
-    return st.st_size == (off_t)bytes ? 0 : ftruncate(fd, (off_t)bytes);
+    return size > (off_t)bytes ? ftruncate(fd, (off_t)bytes) : 0;
 }
 
-int joule_userfile_write(int dir_fd, struct userfile *f,
-                         struct joule_error *err)
+int joule_userfile_write(int dir_fd, struct userfile_open *o,
+                         struct userfile *f, struct joule_error *err)
 {
     uid_t uid = (uid_t)f->head.uid;
     struct userfile_tail tail;
     char name[NAME_SIZE];
-    int fd, errnum;
+    struct stat st;
+    int rc = 0, errnum;
 
     f->head.magic = USERFILE_MAGIC;
     f->head.version = USERFILE_VERSION;
@@ -125,21 +151,25 @@ int joule_userfile_write(int dir_fd, struct userfile *f,
     tail.generation = f->head.generation;
     memcpy(tail_of(f), &tail, sizeof(tail));
     name_of(uid, name);
-    /* Nobody but root puts anything here. */
-    fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        fd = make(dir_fd, name, uid);
-    if (fd >= 0 && write_whole(fd, f) == 0) {
-        close(fd);
-        return 0;
+    if (!is_there(dir_fd, name, o, &st)) {
+        joule_userfile_close(o);
+        rc = open_or_make(dir_fd, name, uid, o, &st);
     }
+    if (rc == 0 && write_whole(o->fd, f, st.st_size) == 0)
+        return 0;
     errnum = errno;
-    if (fd >= 0)
-        close(fd);
+    joule_userfile_close(o);
     unlinkat(dir_fd, name, 0);
     return joule_error_set(err, errnum,
                            "the figures of user %u cannot be written: %s",
                            (unsigned)uid, strerror(errnum));
+}
+
+void joule_userfile_close(struct userfile_open *o)
+{
+    if (o->fd >= 0)
+        close(o->fd);
+    o->fd = -1;
 }
 
 static int remove_name(int dir_fd, const char *name, struct joule_error *err)

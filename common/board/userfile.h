@@ -42,13 +42,26 @@ struct userfile {
     (sizeof(struct userfile_head) + (rows) * sizeof(struct joule_user_row) +   \
      sizeof(struct userfile_tail))
 
+/* A file between two times that it is written. */
+struct userfile_open {
+    int fd; /* -1: it is not open */
+    dev_t dev;
+    ino_t ino;
+};
+
 /*
  * Write the file of head.uid in the directory, made where missing; magic,
- * version, size and tail are filled in here.  -1 with errno and a sentence;
- * there is no file then.
+ * version, size and tail are filled in here.  [o] is what an earlier call for
+ * the same user has left there, or has fd -1: it is left open for the next
+ * call, or joule_userfile_close.  Where something else has its name meanwhile,
+ * or nothing, that is opened or made instead.  -1 with errno and a sentence;
+ * there is no file then, and it is not open.
  */
-int joule_userfile_write(int dir_fd, struct userfile *file,
-                         struct joule_error *err);
+int joule_userfile_write(int dir_fd, struct userfile_open *o,
+                         struct userfile *file, struct joule_error *err);
+
+/* What is not open stays so. */
+void joule_userfile_close(struct userfile_open *o);
 
 /* Remove it; that there is none is well. */
 int joule_userfile_remove(int dir_fd, uid_t uid, struct joule_error *err);

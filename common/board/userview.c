@@ -34,6 +34,7 @@ struct entry {
 struct user {
     bool used;
     uid_t uid;
+    struct userfile_open open;
     int first;
     size_t past;      /* entries that are there no more */
     int64_t alone_ns; /* the latest gone_ns of them */
@@ -98,6 +99,9 @@ void joule_userview_destroy(struct joule_userview *v)
 
     if (!v)
         return;
+    for (size_t i = 0; i < v->users; i++)
+        if (v->user[i].used)
+            joule_userfile_close(&v->user[i].open);
     if (v->dir_fd >= 0)
         close(v->dir_fd);
     free(v->file);
@@ -172,6 +176,7 @@ static int make_room(struct joule_userview *v)
     }
     while (v->user[best].first != NONE)
         forget(v, v->user[best].first);
+    joule_userfile_close(&v->user[best].open);
     joule_userfile_remove(v->dir_fd, v->user[best].uid, NULL);
     return best;
 }
@@ -190,7 +195,12 @@ static int find_user(struct joule_userview *v, uid_t uid)
         unused = (int)v->users++;
     else if (unused == NONE)
         unused = make_room(v);
-    v->user[unused] = (struct user){.used = true, .uid = uid, .first = NONE};
+    v->user[unused] = (struct user){
+        .used = true,
+        .uid = uid,
+        .open = {.fd = -1},
+        .first = NONE,
+    };
     return unused;
 }
 
@@ -305,15 +315,15 @@ static int write_file(struct joule_userview *v, struct user *u, int64_t now_ns,
         .sample_period_ns = v->options.sample_period_ns,
     };
     memcpy(f->head.boot_id, v->boot_id, JOULE_BOOT_ID_MAX);
-    u->is_written = joule_userfile_write(v->dir_fd, f, err) == 0;
+    u->is_written = joule_userfile_write(v->dir_fd, &u->open, f, err) == 0;
     return u->is_written ? 0 : -1;
 }
 
 static int show(struct joule_userview *v, struct user *u, int64_t now_ns,
                 int64_t wall_ns, struct joule_error *err)
 {
-    bool changed = false;
-    int next;
+    bool changed = false, is_here = false;
+    int next, rc = 0;
 
     for (int i = u->first; i != NONE; i = next) {
         struct entry *e = &v->entry[i];
@@ -323,16 +333,20 @@ static int show(struct joule_userview *v, struct user *u, int64_t now_ns,
             forget(v, i);
         else
             changed |= prepare(e, now_ns);
+        is_here |= !e->gone_ns;
     }
     if (u->first == NONE) {
+        joule_userfile_close(&u->open);
         if (joule_userfile_remove(v->dir_fd, u->uid, err) < 0)
             return -1;
         u->used = false;
         return 0;
     }
-    if (!changed && u->is_written)
-        return 0;
-    return write_file(v, u, now_ns, wall_ns, err);
+    if (changed || !u->is_written)
+        rc = write_file(v, u, now_ns, wall_ns, err);
+    if (!is_here || u - v->user >= JOULE_USERVIEW_OPEN)
+        joule_userfile_close(&u->open);
+    return rc;
 }
 
 /* Once each period: in the mean no more often, but not missing one either. */

@@ -26,6 +26,7 @@
 #define JOULE_USERVIEW_LINGER_NS (60 * JOULE_NS_PER_S)
 #define JOULE_USERVIEW_PAST      64 /* rows of a user that are remembered */
 #define JOULE_USERVIEW_USERS     JOULE_LEDGER_SLOTS_MAX
+#define JOULE_USERVIEW_OPEN      64 /* files: half of the cost is opening one */
 #define JOULE_USERVIEW_ROWS_MAX  (2 * JOULE_LEDGER_SLOTS_MAX) /* in all */
 
 /* A row as its user sees it: plain data, a whole number of 64-bit words. */
@@ -76,6 +77,7 @@ void joule_userview_destroy(struct joule_userview *view);
  * none), as they are at [mono_ns].  Files are written when the period is over
  * and something in them has changed; a row that has gone is shown as ended for
  * JOULE_USERVIEW_LINGER_NS, then the user's file goes with the last of them.
+ * Of users with a row in the ledger up to JOULE_USERVIEW_OPEN files stay open.
  *
  * Returns 0, or -1 with errno and a sentence if a file could not be written or
  * removed: its user then has none until the next call, which tries again.

@@ -290,6 +290,69 @@ START_TEST(test_users_come_and_go)
 }
 END_TEST
 
+/* Between two periods, as long as a row of the user is in the ledger. */
+START_TEST(test_a_file_stays_open)
+{
+    unsigned fds = tree_open_fds();
+    struct joule_row *row = put_row(0, 1000, 7, S);
+
+    for (int64_t i = 10; i < 20; i++) {
+        row->uj += 1000;
+        publish(i * S);
+        ck_assert_uint_eq(tree_open_fds(), fds + 1);
+    }
+    /* Somebody has tidied up. */
+    tree_remove(&tree, USERS "/1000");
+    row->uj++;
+    publish(20 * S);
+    must_read(1000, 1);
+    ck_assert_uint_eq(got[0].uj, 10001);
+    ck_assert_uint_eq(tree_open_fds(), fds + 1);
+    /* Ended, then gone: the same numbers. */
+    row->state = JOULE_ROW_ENDED;
+    publish(21 * S);
+    ck_assert_uint_eq(tree_open_fds(), fds + 1);
+    remove_row(0);
+    publish(22 * S);
+    must_read(1000, 1);
+    ck_assert_uint_eq(got[0].state, JOULE_ROW_ENDED);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+    /* He comes back, and another user takes over from him. */
+    put_row(0, 1000, 8, 23 * S);
+    publish(23 * S);
+    must_read(1000, 2);
+    put_row(0, 1001, 9, 24 * S);
+    publish(24 * S);
+    must_read(1000, 2);
+    must_read(1001, 1);
+    ck_assert_uint_eq(tree_open_fds(), fds + 1);
+}
+END_TEST
+
+#define MANY (JOULE_USERVIEW_OPEN + 36)
+
+START_TEST(test_few_files_stay_open)
+{
+    unsigned fds = tree_open_fds();
+
+    for (unsigned user = 0; user < MANY; user++)
+        put_row(user, 1000 + user, 7, S);
+    for (int64_t i = 10; i < 13; i++) {
+        for (unsigned user = 0; user < MANY; user++)
+            rows[user].uj = (uint64_t)i;
+        publish(i * S);
+        for (unsigned user = 0; user < MANY; user++) {
+            must_read(1000 + user, 1);
+            ck_assert_uint_eq(got[0].uj, (uint64_t)i);
+        }
+        ck_assert_uint_eq(tree_open_fds(), fds + JOULE_USERVIEW_OPEN);
+    }
+    joule_userview_destroy(view);
+    view = open_view(S);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+}
+END_TEST
+
 START_TEST(test_another_writer_begins_anew)
 {
     put_row(0, 1000, 7, S);
@@ -396,6 +459,8 @@ int main(void)
     tcase_add_test(tc, test_a_slot_changes_hands);
     tcase_add_test(tc, test_short_steps_do_not_pile_up);
     tcase_add_test(tc, test_users_come_and_go);
+    tcase_add_test(tc, test_a_file_stays_open);
+    tcase_add_test(tc, test_few_files_stay_open);
     tcase_add_test(tc, test_another_writer_begins_anew);
     tcase_add_test(tc, test_readers_and_the_writer);
     return run_test("userview", tc);
