@@ -132,7 +132,7 @@ tables
 check "all tables are drawn, without a word" plot 0 0
 # shellcheck disable=SC2086  # a list
 check "six drawings" drawn $DRAWINGS
-check "overhead" well_formed overhead "CPU time of the daemons (ms per second)" \
+check "overhead" well_formed overhead "CPU time (ms per second)" \
     RAPL_1s NO_JOBACCT slurm-joule "Slurm's own"
 check "precision" well_formed precision long short "error of a job's energy (%)" \
     "frequency (GHz), turbo last" published "joule_fused, BMC of 70 s"
