@@ -17,9 +17,11 @@ FLOOD_S=10
 PERCENT_MAX=5     # of a core, while somebody asks without end
 DELAY_MAX_MS=250  # of a step whose begin and end nobody answers: three waits of 50
 
-# What slurmd has: descriptors, resident KiB, CPU time in ticks of 10 ms.
+# What slurmd has: descriptors, resident KiB, CPU time in ticks of 10 ms.  A period
+# after the last step: then the file of its user is closed.
 # shellcheck disable=SC2016  # the other shell's
 slurmd_has() {
+    sleep 3
     cluster run "$C" sh -c 'cd "/proc/$(cat "$0")" && ls fd | wc -l &&
         sed -n "s/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p" status &&
         sed "s/.*) //" stat | cut -d " " -f 12,13 | tr " " +  | sed "s/$//"' \
