@@ -60,12 +60,8 @@ total_does_not_fall() {
 # commands that make the fault and end it, within the step.  Sets STEP_J,
 # STEP_TRUE_J and LAUNCH_MS, and leaves what slurmd did in $SCRATCH/$C.ping.
 hurt() {
-    local seconds=$1 begin=$2 end=$3 step pinger
-    { measure_step "$C" user -- --sleep $((seconds + 2))
-      tell_step; } > "$SCRATCH/$C.step" 2>&1 &
-    step=$!
-    wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
-        "$LIB/cluster" "$C"
+    local seconds=$1 begin=$2 end=$3 pinger
+    begin_step "$C" user -- --sleep $((seconds + 2))
     sleep 1
     ping_slurmd "$seconds" &
     pinger=$!
@@ -76,8 +72,7 @@ hurt() {
         srun --overlap -Q true && echo $((($(date +%s%N) - a) / 1000000))')
     wait $pinger
     $end
-    wait $step
-    read_step "$SCRATCH/$C.step"
+    end_step
 }
 
 quick_enough() {

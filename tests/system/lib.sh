@@ -225,6 +225,12 @@ last_job_energy() {
     step_energy "$1" "$job${2:-}"
 }
 
+# Nothing is known of a step.
+no_step() {
+    # shellcheck disable=SC2034
+    STEP_JOB='' STEP_START_NS='' STEP_END_NS='' STEP_TRUE_UJ='' STEP_TRUE_J='?' STEP_J='?'
+}
+
 # measure_step CLUSTER USER [SRUN-OPTION...] -- TASK...
 #
 # Run a step and its truth beside it.  TASK is `--spin S`, `--sleep S` or a
@@ -235,10 +241,12 @@ last_job_energy() {
 #                     from the first start to the last end of its own tasks
 #   STEP_TRUE_J       the same in J, with three decimals
 #   STEP_J            what sacct says of step 0; empty: unknown
-# Returns 1 with a remark if the step fails (unless STEP_MAY_FAIL is set).
+# Returns 1 with a remark if the step fails (unless STEP_MAY_FAIL is set); STEP_J and
+# STEP_TRUE_J are "?" then, which is neither a number nor unknown.
 measure_step() {
     local name=$1 user=$2 file job_name options=() task node from to uj
     shift 2
+    no_step
     while [ "$1" != -- ]; do
         options+=("$1")
         shift
@@ -273,7 +281,41 @@ measure_step() {
     STEP_JOB=$("$LIB/cluster" run --timeout 10 "$name" \
         squeue -a -h -t all -n "$job_name" -o %A)
     # shellcheck disable=SC2034
-    STEP_J=$(step_energy "$name" "$STEP_JOB.0")
+    STEP_J=$(step_energy "$name" "$STEP_JOB.0") || { STEP_J='?'; return 1; }
+}
+
+# begin_step CLUSTER USER [SRUN-OPTION...] -- TASK...
+#
+# The same in the background, one at a time; returns when Slurm has the job as running,
+# and nothing else runs.  Its tasks begin at once after that, or within a second on a
+# slow machine.
+begin_step() {
+    no_step
+    STEP_FILE=$(mktemp "$SCRATCH/step.XXXXXX")
+    (measure_step "$@" && echo "$STEP_JOB $STEP_START_NS $STEP_END_NS $STEP_TRUE_UJ" \
+        "$STEP_TRUE_J $STEP_J") > "$STEP_FILE" 2>&1 &
+    STEP_PID=$!
+    # shellcheck disable=SC2016  # the other shell's
+    wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
+        "$LIB/cluster" "$1" || echo "# the step has not begun"
+}
+
+# end_step - waits for it, and sets what measure_step does; 1 with its remarks if it
+# failed
+end_step() {
+    if ! wait "$STEP_PID"; then
+        note < "$STEP_FILE"
+        return 1
+    fi
+    # shellcheck disable=SC2034
+    read -r STEP_JOB STEP_START_NS STEP_END_NS STEP_TRUE_UJ STEP_TRUE_J STEP_J < <(
+        tail -n 1 "$STEP_FILE")
+}
+
+# step_lasts FROM_NS TO_NS - whether tasks of the step last measured ran all that time
+step_lasts() {
+    echo "from ${STEP_START_NS:-?} to ${STEP_END_NS:-?}, wanted from $1 to $2"
+    [ -n "$STEP_START_NS" ] && [ "$STEP_START_NS" -lt "$1" ] && [ "$2" -lt "$STEP_END_NS" ]
 }
 
 # step_within PERCENT LEAST - whether the step last measured was charged what the
@@ -291,18 +333,6 @@ step_within() {
             }
             printf "%.3f\n", least
         }')"
-}
-
-# tell_step - the step last measured in a line, for read_step: a step that is measured
-# in the background is not measured here.
-tell_step() {
-    echo "${STEP_J:-?} ${STEP_TRUE_J:-?} ${STEP_START_NS:-} ${STEP_END_NS:-}"
-}
-
-# read_step FILE - sets what measure_step does, by its last line
-read_step() {
-    # shellcheck disable=SC2034
-    read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(tail -n 1 "$1")
 }
 
 # near_truth [PART] - whether the step last measured was charged PART of what the

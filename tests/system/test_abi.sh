@@ -32,7 +32,6 @@ abi_up() { # NAME [OPTION...]
 
 # step CLUSTER SRUN-OPTION... -- - of 3 s; sets STEP_J and the like
 step() {
-    STEP_J='' STEP_TRUE_J='' STEP_END_NS=''
     measure_step "$1" user "${@:2}" --sleep 3 > "$SCRATCH/step" 2>&1 ||
         note < "$SCRATCH/step"
 }

@@ -140,16 +140,12 @@ check "and which lag the BMC has" grep -q 'lag of the BMC  *first order' "$SCRAT
 
 # during SECONDS PERCENT NAME COMMAND...
 during() {
-    local seconds=$1 percent=$2 name=$3 run
+    local seconds=$1 percent=$2 name=$3
     shift 3
-    { measure_step fused user -- --sleep "$seconds"
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/during" 2>&1 &
-    run=$!
-    wait_for 10 bash -c '"$0" run fused squeue -h -t R -o %A | grep -q .' "$LIB/cluster"
+    begin_step fused user -- --sleep "$seconds"
     sleep 2
     "$@"
-    wait $run
-    read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/during")
+    end_step
     check "$name: $STEP_J J, wattmeter $STEP_TRUE_J J" \
         within "$STEP_J" "$STEP_TRUE_J" "$percent" 2
 }

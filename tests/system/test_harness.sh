@@ -143,6 +143,30 @@ test_energy() {
         says "" cluster sim harness node1 frob
     check "PrologFlags=Contain makes an extern step" \
         wait_for 10 step_ended harness "$STEP_JOB.extern"
+    test_failing_step
+}
+
+# What was measured before is not taken for it, nor for unknown.
+test_failing_step() {
+    local how said
+    for how in measured begun; do
+        if [ $how = measured ]; then
+            measure_step harness user -- sh -c 'sleep 1; exit 3' > /dev/null 2>&1
+        else
+            begin_step harness user -- sh -c 'sleep 1; exit 3'
+            # Not in a subshell: it sets the step.
+            end_step > "$SCRATCH/said"
+        fi
+        check "a step that fails, $how: said by the status" [ $? != 0 ]
+        check "a step that fails, $how: no figure" [ "$STEP_J $STEP_TRUE_J" = "? ?" ]
+        check "a step that fails, $how: none that is near" says "not a number" \
+            step_within 100 1e9
+    done
+    check "a step that fails, begun: why" grep -q "the step failed" "$SCRATCH/said"
+    begin_step harness user -- --sleep 2
+    end_step
+    check "a step in the background: $STEP_J J, wattmeter $STEP_TRUE_J J" \
+        within "$STEP_J" "$STEP_TRUE_J" 5 10
 }
 
 test_slurmd() {

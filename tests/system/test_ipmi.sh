@@ -78,15 +78,15 @@ cluster down edges
 # next is bridged, and said.
 up_bmc away '' 'EnergyIPMIPowerSensors=Node=DCMI' --sim '--load const:200' ||
     exit 1
-{ measure_step away user -- --sleep 16
-  tell_step; } > "$SCRATCH/away" 2>&1 &
-STEP=$!
-sleep 3
+begin_step away user -- --sleep 16
+sleep 2
+FROM_NS=$(now_ns)
 cluster slurmd away node1 kill
 sleep 8
 cluster slurmd away node1 start
-wait $STEP
-read_step "$SCRATCH/away"
+TO_NS=$(now_ns)
+end_step
+check "slurmd away for 8 s: in mid-step" step_lasts "$FROM_NS" "$TO_NS"
 check "slurmd away for 8 s: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
     step_within 0.5 4
 check "slurmd away for 8 s: the total goes on" bash -c \

@@ -118,14 +118,10 @@ no_descriptors() {
 
 # aside SECONDS COMMAND... - a step of SECONDS, COMMAND after 2 s of it
 aside() {
-    local step
-    { measure_step "$C" user -- --sleep "$1"
-      tell_step; } > "$SCRATCH/$C.step" 2>&1 &
-    step=$!
+    begin_step "$C" user -- --sleep "$1"
     sleep 2
     "${@:2}"
-    wait $step
-    read_step "$SCRATCH/$C.step"
+    end_step
 }
 
 group_reader() {

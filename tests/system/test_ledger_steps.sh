@@ -17,11 +17,18 @@ FLOOD_S=10
 PERCENT_MAX=5     # of a core, while somebody asks without end
 DELAY_MAX_MS=250  # of a step whose begin and end nobody answers: three waits of 50
 
-# What slurmd has: descriptors, resident KiB, CPU time in ticks of 10 ms.  A period
-# after the last step: then the file of its user is closed.
+# Whether slurmd has no user's file open: that is so a period after his last step.
+# shellcheck disable=SC2016  # the other shell's
+files_closed() {
+    local open
+    open=$(cluster run "$C" sh -c 'ls -l "/proc/$(cat "$0")/fd"' \
+        "$(cluster dir "$C")/run/slurmd-node1.pid") && [ -n "$open" ] &&
+        [[ $open != */users/* ]]
+}
+
+# What slurmd has: descriptors, resident KiB, CPU time in ticks of 10 ms.
 # shellcheck disable=SC2016  # the other shell's
 slurmd_has() {
-    sleep 3
     cluster run "$C" sh -c 'cd "/proc/$(cat "$0")" && ls fd | wc -l &&
         sed -n "s/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p" status &&
         sed "s/.*) //" stat | cut -d " " -f 12,13 | tr " " +  | sed "s/$//"' \
@@ -42,6 +49,7 @@ many_steps() {
     note < <(storm 1000)
     check "after 1,000 steps nothing is in the ledger" wait_for 20 ledger_is_empty
     cp "$SCRATCH/ledger" "$SCRATCH/before"
+    check "the file of their user is closed" wait_for 5 files_closed
     read -r fds rss ticks < <(slurmd_has)
     note < <(storm $MANY)
     check "$MANY steps" [ "$(storm_value steps)" = $MANY ]
@@ -61,6 +69,7 @@ many_steps() {
     read -r slots < <(sed -n 's/^ledger.* slots=\([0-9]*\).*/\1/p' "$SCRATCH/ledger")
     check "the ledger has $slots slots for $PARALLEL steps at a time" \
         [ "$slots" -le $((4 * PARALLEL)) ]
+    check "the file of their user is closed again" wait_for 5 files_closed
     read -r fds_now rss_now ticks_now < <(slurmd_has)
     check "slurmd has $fds_now descriptors, $fds before" [ "$fds_now" -le "$fds" ]
     check "slurmd has $rss_now KiB, $rss before" [ "$rss_now" -le $((rss + 512)) ]

@@ -101,17 +101,16 @@ check "one sampler" [ "$(cluster run reread sh -c 'cat /proc/[0-9]*/task/*/comm'
     grep -c '^joule_sampler')" = 1 ]
 
 # A step that begins before and ends after.
-{ measure_step reread user -n1 -- --sleep 9
-  echo "${STEP_J:-?} ${STEP_TRUE_J:-?} $STEP_START_NS $STEP_END_NS"
-} > "$SCRATCH/over" 2>&1 &
-RUN=$!
-sleep 2
+begin_step reread user -n1 -- --sleep 9
+sleep 1.5
+FROM_NS=$(now_ns)
 for _ in 1 2 3; do
     cluster run --timeout 20 reread scontrol reconfigure
     sleep 1.5
 done
-wait $RUN
-read -r STEP_J STEP_TRUE_J STEP_START_NS STEP_END_NS < <(tail -n 1 "$SCRATCH/over")
+TO_NS=$(now_ns)
+end_step
+check "three reconfigurations in mid-step" step_lasts "$FROM_NS" "$TO_NS"
 check "a step over three reconfigurations ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
     near_truth
 check "no child is left of them" wait_for 5 [ "$(cluster run reread pgrep -c \

@@ -29,17 +29,12 @@ total_does_not_fall() {
 # during SECONDS NAME COMMAND... - a step of SECONDS, COMMAND in its middle; it may
 # last up to half a second longer than its task, and twice that after 20 s (90 W)
 during() {
-    local seconds=$1 name=$2 run
+    local seconds=$1 name=$2
     shift 2
-    { measure_step restart user -- --sleep "$seconds"
-      echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/during" 2>&1 &
-    run=$!
-    wait_for 10 bash -c '"$0" run restart squeue -h -t R -o %A | grep -q .' \
-        "$LIB/cluster"
+    begin_step restart user -- --sleep "$seconds"
     sleep 1.5
     "$@"
-    wait $run
-    read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/during")
+    end_step
     check "$name: the step ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
         within "$STEP_J" "$STEP_TRUE_J" 4 45
     if total_does_not_fall > "$SCRATCH/total"; then
@@ -72,15 +67,16 @@ during 5 "reconfigure" reconfigure
 during 25 "slurmd away for 20 s" away
 
 # The end of a step falls into slurmd's absence.
-{ measure_step restart user -- --sleep 3
-  echo "${STEP_J:-?} ${STEP_TRUE_J:-?}"; } > "$SCRATCH/during" 2>&1 &
-RUN=$!
-sleep 2
+begin_step restart user -- --sleep 3
+sleep 1.5
 cluster slurmd restart node1 kill
-sleep 2
+FROM_NS=$(now_ns)
+sleep 3
+TO_NS=$(now_ns)
 cluster slurmd restart node1 start
-wait $RUN
-read -r STEP_J STEP_TRUE_J < <(tail -n 1 "$SCRATCH/during")
+end_step
+check "a step ends while slurmd is away" \
+    test "${STEP_END_NS:-0}" -gt "$FROM_NS" -a "${STEP_END_NS:-0}" -lt "$TO_NS"
 check "a step that ends while slurmd is away ($STEP_J J, $STEP_TRUE_J J)" \
     within "$STEP_J" "$STEP_TRUE_J" 1 1
 finish
