@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Frequencies of CPUs: requests, policies, the journal.
-libjoule_la_SOURCES += \
+libjoule_a_SOURCES += \
 	common/base/process.c common/base/process.h \
 	common/base/rundir.c common/base/rundir.h \
 	common/base/ticker.c common/base/ticker.h \

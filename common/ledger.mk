@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Whose joules: doc/ledger.md.
-libjoule_la_SOURCES += \
+libjoule_a_SOURCES += \
 	common/meter/apportion.c \
 	common/meter/floor.c common/meter/floor.h \
 	common/meter/split.c common/meter/split.h \

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-noinst_LTLIBRARIES += libjoule.la
+# Archives: of libjoule a plugin, a command or a test takes what it needs.  Whoever
+# links one says $(LIBJOULE), which names what that needs, too.
+noinst_LIBRARIES += libjoule.a
+LIBJOULE = libjoule.a -lm
 
-libjoule_la_LIBADD = -lm
-libjoule_la_SOURCES = \
+libjoule_a_SOURCES = \
 	common/base/clock.c common/base/clock.h \
 	common/base/conffile.c common/base/conffile.h \
 	common/base/error.c common/base/error.h \

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Writing profiles, HDF5 files, without libhdf5.  Whoever links it names
-# libjoule.la behind it.
+# Writing profiles, HDF5 files, without libhdf5.  Whoever links it says
+# $(LIBJOULESTORE).
 if HAVE_ZLIB
-noinst_LTLIBRARIES += libjoulestore.la
+noinst_LIBRARIES += libjoulestore.a
 endif
+LIBJOULESTORE = libjoulestore.a $(LIBJOULE) -lz
 
-libjoulestore_la_LIBADD = -lz
-libjoulestore_la_SOURCES = \
+libjoulestore_a_SOURCES = \
 	common/store/chunktree.c common/store/chunktree.h \
 	common/store/energy.c common/store/energy.h \
 	common/store/fletcher.c common/store/fletcher.h \

@@ -2,10 +2,11 @@
 # Reading profile files and writing job files: for tools and tests.  Not part
 # of libjoule, which the plugins link: slurmd needs no libhdf5 for it.
 if HAVE_HDF5
-noinst_LTLIBRARIES += libjoule_store_read.la
+noinst_LIBRARIES += libjoule_store_read.a
 endif
+LIBJOULE_READ = libjoule_store_read.a $(LIBJOULE) $(HDF5_LIBS) -lz
 
-libjoule_store_read_la_SOURCES = \
+libjoule_store_read_a_SOURCES = \
 	common/store/btree.c common/store/btree.h \
 	common/store/chunkmap.c common/store/chunkmap.h \
 	common/store/copy.c common/store/copy.h \
@@ -37,5 +38,4 @@ libjoule_store_read_la_SOURCES = \
 	common/store/unfilter.c common/store/unfilter.h \
 	common/store/visitor.h \
 	common/store/windows.c common/store/windows.h
-libjoule_store_read_la_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
-libjoule_store_read_la_LIBADD = libjoule.la $(HDF5_LIBS) -lz
+libjoule_store_read_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)

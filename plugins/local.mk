@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Plugins export exactly what Slurm looks up, are not linked with libslurm
-# (the host has it) and stay mapped over 22.05's dlclose at a reconfigure.
-PLUGIN_LDFLAGS = -module -avoid-version -shared -Wl,-z,nodelete -Wl,-z,lazy
-ENERGY_LDFLAGS = $(PLUGIN_LDFLAGS) \
-	-export-symbols-regex '^(plugin_(name|type|version)|init|fini|acct_gather_energy_p_.*)$$'
+# Plugins export exactly what Slurm looks up (JOULE_SLURM_EXPORT), are not linked
+# with libslurm (the host has it) and stay mapped over 22.05's dlclose at a
+# reconfigure.
+LDFLAGS_PLUGIN = $(LDFLAGS_MODULE) -Wl,-z,nodelete -Wl,-z,lazy
 ENERGY_SOURCES = \
 	plugins/slurm_abi/conf.c plugins/slurm_abi/conf.h \
 	plugins/slurm_abi/energy.c plugins/slurm_abi/energy.h \
@@ -15,23 +14,23 @@ ENERGY_SOURCES = \
 	plugins/slurm_abi/slurm_abi.h
 
 if HAVE_SLURM
-plugins_LTLIBRARIES += \
-	acct_gather_energy_joule_fused.la \
-	acct_gather_energy_joule_ipmi.la \
-	acct_gather_energy_joule_rapl.la
+plugins_PROGRAMS += \
+	plugins/acct_gather_energy_joule_fused.so \
+	plugins/acct_gather_energy_joule_ipmi.so \
+	plugins/acct_gather_energy_joule_rapl.so
 endif
-acct_gather_energy_joule_rapl_la_SOURCES = $(ENERGY_SOURCES) \
+plugins_acct_gather_energy_joule_rapl_so_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_rapl/acct_gather_energy_joule_rapl.c
-acct_gather_energy_joule_rapl_la_LDFLAGS = $(ENERGY_LDFLAGS)
-acct_gather_energy_joule_rapl_la_LIBADD = libjoule.la
+plugins_acct_gather_energy_joule_rapl_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_acct_gather_energy_joule_rapl_so_LDADD = $(LIBJOULE)
 
-acct_gather_energy_joule_fused_la_SOURCES = $(ENERGY_SOURCES) \
+plugins_acct_gather_energy_joule_fused_so_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_fused/acct_gather_energy_joule_fused.c
-acct_gather_energy_joule_fused_la_LDFLAGS = $(ENERGY_LDFLAGS)
-acct_gather_energy_joule_fused_la_LIBADD = libjoule.la
+plugins_acct_gather_energy_joule_fused_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_acct_gather_energy_joule_fused_so_LDADD = $(LIBJOULE)
 
 # Not linked with FreeIPMI, and built without it: the reader process has it.
-acct_gather_energy_joule_ipmi_la_SOURCES = $(ENERGY_SOURCES) \
+plugins_acct_gather_energy_joule_ipmi_so_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_ipmi/acct_gather_energy_joule_ipmi.c
-acct_gather_energy_joule_ipmi_la_LDFLAGS = $(ENERGY_LDFLAGS)
-acct_gather_energy_joule_ipmi_la_LIBADD = libjoule.la
+plugins_acct_gather_energy_joule_ipmi_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_acct_gather_energy_joule_ipmi_so_LDADD = $(LIBJOULE)

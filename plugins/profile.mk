@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The profile plugin; PLUGIN_LDFLAGS is in local.mk.
-PROFILE_LDFLAGS = $(PLUGIN_LDFLAGS) \
-	-export-symbols-regex '^(plugin_(name|type|version)|init|fini|acct_gather_profile_p_.*)$$'
-
+# The profile plugin; LDFLAGS_PLUGIN is in local.mk.
 if HAVE_SLURM
 if HAVE_ZLIB
-plugins_LTLIBRARIES += acct_gather_profile_joule_hdf5.la
+plugins_PROGRAMS += plugins/acct_gather_profile_joule_hdf5.so
 endif
 endif
-acct_gather_profile_joule_hdf5_la_SOURCES = \
+plugins_acct_gather_profile_joule_hdf5_so_SOURCES = \
 	plugins/slurm_abi/conf.c plugins/slurm_abi/conf.h \
 	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
 	plugins/slurm_abi/meter.c plugins/slurm_abi/meter.h \
@@ -18,5 +15,5 @@ acct_gather_profile_joule_hdf5_la_SOURCES = \
 	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h \
 	plugins/slurm_abi/slurm_abi.h \
 	plugins/acct_gather_profile/joule_hdf5/acct_gather_profile_joule_hdf5.c
-acct_gather_profile_joule_hdf5_la_LDFLAGS = $(PROFILE_LDFLAGS)
-acct_gather_profile_joule_hdf5_la_LIBADD = libjoulestore.la libjoule.la
+plugins_acct_gather_profile_joule_hdf5_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_acct_gather_profile_joule_hdf5_so_LDADD = $(LIBJOULESTORE)

@@ -7,7 +7,7 @@
 # Everything that a bare Debian 12 lacks, and what it has and sid has not
 # (util-linux-extra: pivot_root).
 PACKAGES="
-    autoconf automake gcc libc6-dev libtool make pkg-config procps valgrind
+    autoconf automake gcc libc6-dev make pkg-config procps valgrind
     check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev zlib1g-dev
     hdf5-tools python3-h5py clang libclang-rt-dev
     fuse3 iproute2 mariadb-server munge

@@ -2,10 +2,13 @@
 # Commands: they know libjoule and no Slurm.
 bin_PROGRAMS += tools/joule/joule
 
-joule_sources = \
+# All but main and what is told where the plugins are.
+noinst_LIBRARIES += tools/joule/libcommand.a
+LIBCOMMAND = tools/joule/libcommand.a $(LIBJOULE)
+tools_joule_libcommand_a_SOURCES = \
 	tools/joule/bmc.c tools/joule/bmc.h \
 	tools/joule/bmc_judge.c \
-	tools/joule/confcheck.c tools/joule/confcheck.h \
+	tools/joule/confcheck.h \
 	tools/joule/cpufreq.c tools/joule/cpufreq.h \
 	tools/joule/cpufreq_report.c \
 	tools/joule/finding.c tools/joule/finding.h \
@@ -26,28 +29,23 @@ joule_sources = \
 	tools/joule/slurmconf.c tools/joule/slurmconf.h \
 	tools/joule/text.c tools/joule/text.h
 
-tools_joule_joule_SOURCES = tools/joule/joule.c $(joule_sources)
+tools_joule_joule_SOURCES = tools/joule/joule.c tools/joule/confcheck.c
 tools_joule_joule_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_PLUGIN_DIR=\"$(pluginsdir)\"
-tools_joule_joule_LDADD = libjoule.la -lm
+tools_joule_joule_LDADD = $(LIBCOMMAND)
 
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/test_joule_ledger tests/unit/test_probe
 TESTS += tests/unit/test_joule_ledger tests/unit/test_probe
-tests_unit_test_probe_SOURCES = $(joule_sources) \
-	tests/unit/test_probe.c \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_probe_SOURCES = tests/unit/test_probe.c tools/joule/confcheck.c
 tests_unit_test_probe_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_PLUGIN_DIR=\"/opt/slurm-joule\" \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
-tests_unit_test_probe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_probe_LDADD = libjoule.la $(CHECK_LIBS) -lm
+tests_unit_test_probe_LDADD = $(LIBCOMMAND) $(LIBUNIT)
 
-tests_unit_test_joule_ledger_SOURCES = $(joule_sources) \
-	tests/unit/test_joule_ledger.c \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_joule_ledger_SOURCES = tests/unit/test_joule_ledger.c \
+	tools/joule/confcheck.c
 tests_unit_test_joule_ledger_CPPFLAGS = $(tests_unit_test_probe_CPPFLAGS)
-tests_unit_test_joule_ledger_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_joule_ledger_LDADD = libjoule.la $(CHECK_LIBS) -lm
+tests_unit_test_joule_ledger_LDADD = $(LIBCOMMAND) $(LIBUNIT)
 endif
 EXTRA_DIST += tools/demo

@@ -4,9 +4,13 @@ if HAVE_HDF5
 bin_PROGRAMS += tools/sh5util/sh5util
 endif
 
-sh5util_sources = \
-	tools/joule/finding.c tools/joule/finding.h \
-	tools/joule/slurmconf.c tools/joule/slurmconf.h \
+# All but main.
+if HAVE_HDF5
+noinst_LIBRARIES += tools/sh5util/libsh5util.a
+endif
+LIBSH5UTIL = tools/sh5util/libsh5util.a tools/joule/libcommand.a $(LIBJOULE_READ)
+tools_sh5util_libsh5util_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/cells.c tools/sh5util/cells.h \
 	tools/sh5util/cursor.c tools/sh5util/cursor.h \
 	tools/sh5util/extract.c tools/sh5util/extract.h \
@@ -28,7 +32,6 @@ sh5util_sources = \
 	tools/sh5util/text.c \
 	tools/sh5util/totals.c tools/sh5util/totals.h
 
-tools_sh5util_sh5util_SOURCES = tools/sh5util/sh5util.c $(sh5util_sources)
+tools_sh5util_sh5util_SOURCES = tools/sh5util/sh5util.c
 tools_sh5util_sh5util_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
-tools_sh5util_sh5util_LDADD = libjoule_store_read.la libjoule.la $(HDF5_LIBS) \
-	-lz -lm
+tools_sh5util_sh5util_LDADD = $(LIBSH5UTIL)

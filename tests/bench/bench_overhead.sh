@@ -33,7 +33,7 @@ USAGE=$JOULE_BUILD/tests/bench/usage
 READING=$JOULE_BUILD/tests/bench/reading
 COUNTERS=$JOULE_BUILD/tests/bench/counters
 WAKING=$JOULE_BUILD/tests/bench/waking
-SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
+SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
 LOADS="compute exchange"
 WATTS=200
 # The tasks begin: slurmstepd is busy with that for a moment; a profile's file is

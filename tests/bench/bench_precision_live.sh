@@ -21,7 +21,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/rows.sh"
 CLASS=${1:-stream} GHZ=${2:-2.3}
 TABLE=$TOP/tests/fixtures/georgiou2014-precision.csv
-SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
+SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
 SETTLE=(0 70) # s, of the BMC of node1 and node2
 PART=0.7
 # A sensor of 1.3 W a step, and noise that no step hides.

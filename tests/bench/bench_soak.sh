@@ -497,7 +497,7 @@ esac
 [[ $SOAK_S =~ ^[1-9][0-9]{1,5}$ ]] || fail "JOULE_SOAK_S is seconds, 10 or more"
 [[ $SEED =~ ^[0-9]{1,10}$ ]] || fail "JOULE_SOAK_SEED is a number"
 [ "$(id -u)" = 0 ] || fail "needs root"
-[ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ] ||
+[ -e "$JOULE_BUILD/plugins/acct_gather_profile_joule_hdf5.so" ] ||
     fail "the profile plugin is not built (HDF5)"
 [ -e /sys/fs/cgroup/cpuacct/cpuacct.usage_percpu ] || fail "no cgroup v1 with cpuacct"
 : > "$SCRATCH/faults"

@@ -2,6 +2,5 @@
 if HAVE_SLURM
 check_PROGRAMS += tests/bench/bench_cpufreq
 endif
-tests_bench_bench_cpufreq_SOURCES = tests/bench/bench_cpufreq.c \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_bench_cpufreq_LDADD = libjoule.la -ldl -lm
+tests_bench_bench_cpufreq_SOURCES = tests/bench/bench_cpufreq.c
+tests_bench_bench_cpufreq_LDADD = $(LIBBENCH) $(LIBJOULE) -ldl

@@ -8,5 +8,5 @@ tests_bench_bench_append_SOURCES = tests/bench/bench_append.c \
 	$(profilehost_sources)
 tests_bench_bench_append_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
 tests_bench_bench_append_LDFLAGS = -rdynamic
-tests_bench_bench_append_LDADD = libjoulestore.la libjoule.la $(HDF5_LIBS) -ldl -lm
+tests_bench_bench_append_LDADD = $(LIBBENCH) $(LIBJOULESTORE) $(HDF5_LIBS) -ldl
 EXTRA_DIST += tests/bench/bench_files.sh

@@ -11,7 +11,7 @@ export JOULE_BUILD=${JOULE_BUILD:-$TOP/build}
 CLUSTER=$TOP/tests/system/cluster
 SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
 MAKENODE=$JOULE_BUILD/tests/unit/makenode
-NOSYNC=$JOULE_BUILD/tests/bench/.libs/shim_nosync.so
+NOSYNC=$JOULE_BUILD/tests/bench/shim_nosync.so
 DIR=
 NAME=
 declare -A BEST # microseconds

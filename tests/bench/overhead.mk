@@ -2,22 +2,17 @@
 # Built by tests/bench/run, which runs them.
 EXTRA_PROGRAMS += tests/bench/ranks tests/bench/usage tests/bench/reading \
 	tests/bench/counters tests/bench/waking
-tests_bench_ranks_SOURCES = tests/bench/ranks.c \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_ranks_LDADD = -lm
-tests_bench_usage_SOURCES = tests/bench/usage.c \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_usage_LDADD = -lm
-tests_bench_reading_SOURCES = tests/bench/reading.c \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_reading_LDADD = -lm
-tests_bench_counters_SOURCES = tests/bench/counters.c \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_counters_LDADD = -lm
-tests_bench_waking_SOURCES = tests/bench/waking.c \
-	tests/bench/waker.c tests/bench/waker.h \
-	tests/bench/bench.c tests/bench/bench.h
-tests_bench_waking_LDADD = libjoulestore.la libjoule.la -lm
+tests_bench_ranks_SOURCES = tests/bench/ranks.c
+tests_bench_ranks_LDADD = $(LIBBENCH)
+tests_bench_usage_SOURCES = tests/bench/usage.c
+tests_bench_usage_LDADD = $(LIBBENCH)
+tests_bench_reading_SOURCES = tests/bench/reading.c
+tests_bench_reading_LDADD = $(LIBBENCH)
+tests_bench_counters_SOURCES = tests/bench/counters.c
+tests_bench_counters_LDADD = $(LIBBENCH)
+tests_bench_waking_SOURCES = tests/bench/waking.c tests/bench/waker.c \
+	tests/bench/waker.h
+tests_bench_waking_LDADD = $(LIBBENCH) $(LIBJOULESTORE)
 
 EXTRA_DIST += tests/bench/bench_overhead.sh tests/bench/overhead.awk \
 	tests/bench/overhead_rows.awk \

@@ -10,18 +10,18 @@ check_PROGRAMS += \
 	tests/fuzz/fuzz_wire
 
 tests_fuzz_fuzz_bmc_SOURCES = tests/fuzz/fuzz_bmc.c $(FUZZ_COMMON)
-tests_fuzz_fuzz_bmc_LDADD = libjoule.la
+tests_fuzz_fuzz_bmc_LDADD = $(LIBJOULE)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(FUZZ_COMMON)
-tests_fuzz_fuzz_config_LDADD = libjoule.la
+tests_fuzz_fuzz_config_LDADD = $(LIBJOULE)
 tests_fuzz_fuzz_cpuinfo_SOURCES = tests/fuzz/fuzz_cpuinfo.c $(FUZZ_COMMON)
-tests_fuzz_fuzz_cpuinfo_LDADD = libjoule.la
+tests_fuzz_fuzz_cpuinfo_LDADD = $(LIBJOULE)
 tests_fuzz_fuzz_ipmi_config_SOURCES = tests/fuzz/fuzz_ipmi_config.c \
 	$(FUZZ_COMMON)
-tests_fuzz_fuzz_ipmi_config_LDADD = libjoule.la
+tests_fuzz_fuzz_ipmi_config_LDADD = $(LIBJOULE)
 tests_fuzz_fuzz_topology_SOURCES = tests/fuzz/fuzz_topology.c $(FUZZ_COMMON)
-tests_fuzz_fuzz_topology_LDADD = libjoule.la
+tests_fuzz_fuzz_topology_LDADD = $(LIBJOULE)
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c $(FUZZ_COMMON)
-tests_fuzz_fuzz_wire_LDADD = libjoule.la
+tests_fuzz_fuzz_wire_LDADD = $(LIBJOULE)
 
 dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh

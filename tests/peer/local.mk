@@ -3,8 +3,7 @@
 if HAVE_LIBCGROUP
 check_PROGRAMS += tests/peer/cpusets
 endif
-tests_peer_cpusets_SOURCES = tests/peer/cpusets.c \
-	tests/peer/cgpeer.c tests/peer/cgpeer.h \
-	tests/bench/bench.c tests/bench/bench.h
+tests_peer_cpusets_SOURCES = tests/peer/cpusets.c tests/peer/cgpeer.c \
+	tests/peer/cgpeer.h
 tests_peer_cpusets_CPPFLAGS = $(AM_CPPFLAGS) $(LIBCGROUP_CFLAGS)
-tests_peer_cpusets_LDADD = libjoule.la $(LIBCGROUP_LIBS) -lm
+tests_peer_cpusets_LDADD = $(LIBBENCH) $(LIBJOULE) $(LIBCGROUP_LIBS)

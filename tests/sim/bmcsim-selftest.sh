@@ -22,7 +22,7 @@ skip() {
 for program in ipmi_sim sdrcomp ipmi-sensors ipmi-dcmi; do
     command -v $program >/dev/null || skip "$program is not installed"
 done
-module=tests/sim/bmcsim/.libs/powerbmc.so
+module=tests/sim/bmcsim/powerbmc.so
 [ -e $module ] || skip "the module is not built"
 ! ldd $module | grep -qE 'lib[at]san' || cost_max=0
 

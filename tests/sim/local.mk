@@ -2,7 +2,10 @@
 if HAVE_FUSE3
 noinst_PROGRAMS += tests/sim/nodesim
 
-sim_sources = \
+# What the simulated node is without FUSE, for it and for tests.
+noinst_LIBRARIES += tests/sim/libsim.a
+LIBSIM = tests/sim/libsim.a $(LIBJOULE)
+tests_sim_libsim_a_SOURCES = \
 	tests/sim/cgroup.c tests/sim/cgroup.h \
 	tests/sim/command.c tests/sim/command.h \
 	tests/sim/control.c tests/sim/control.h \
@@ -25,17 +28,20 @@ sim_serve_sources = \
 	tests/sim/fusemount.c tests/sim/fusemount.h \
 	tests/sim/simdir.c tests/sim/simdir.h
 
-tests_sim_nodesim_SOURCES = $(sim_sources) $(sim_serve_sources) \
+tests_sim_nodesim_SOURCES = $(sim_serve_sources) \
 	tests/sim/msrfs.c tests/sim/msrfs.h \
 	tests/sim/nodesim.c \
 	tests/sim/options.c tests/sim/options.h \
 	tests/sim/tree.c tests/sim/tree.h
 tests_sim_nodesim_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
-tests_sim_nodesim_LDADD = libjoule.la $(FUSE3_LIBS)
+tests_sim_nodesim_LDADD = $(LIBSIM) $(FUSE3_LIBS)
 
 noinst_PROGRAMS += tests/sim/freqsim
 
-freq_sources = \
+# The same of the simulated cpufreq.
+noinst_LIBRARIES += tests/sim/libfreq.a
+LIBFREQ = tests/sim/libfreq.a $(LIBSIM)
+tests_sim_libfreq_a_SOURCES = \
 	tests/sim/freq.c tests/sim/freq.h \
 	tests/sim/freqattr.c \
 	tests/sim/freqdriver.c \
@@ -44,28 +50,24 @@ freq_sources = \
 	tests/sim/freqglobal.c \
 	tests/sim/freqmake.c
 
-tests_sim_freqsim_SOURCES = $(freq_sources) $(sim_serve_sources) \
-	tests/sim/command.c tests/sim/command.h \
+tests_sim_freqsim_SOURCES = $(sim_serve_sources) \
 	tests/sim/freqbase.c tests/sim/freqbase.h \
 	tests/sim/freqcontrol.c tests/sim/freqcontrol.h \
 	tests/sim/freqfs.c tests/sim/freqfs.h \
 	tests/sim/freqlink.c tests/sim/freqlink.h \
 	tests/sim/freqnode.c tests/sim/freqnode.h \
 	tests/sim/freqoptions.c tests/sim/freqoptions.h \
-	tests/sim/freqsim.c \
-	tests/sim/talk.c tests/sim/talk.h
+	tests/sim/freqsim.c
 tests_sim_freqsim_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
-tests_sim_freqsim_LDADD = libjoule.la $(FUSE3_LIBS)
+tests_sim_freqsim_LDADD = $(LIBFREQ) $(FUSE3_LIBS)
 
 noinst_PROGRAMS += tests/sim/freqload
-tests_sim_freqload_SOURCES = tests/sim/freqload.c \
-	tests/sim/number.c tests/sim/number.h
-tests_sim_freqload_CFLAGS = $(AM_CFLAGS)
-tests_sim_freqload_LDADD = libjoule.la
+tests_sim_freqload_SOURCES = tests/sim/freqload.c
+tests_sim_freqload_LDADD = $(LIBSIM)
 
 noinst_PROGRAMS += tests/sim/msrread
 tests_sim_msrread_SOURCES = tests/sim/msrread.c
-tests_sim_msrread_LDADD = libjoule.la
+tests_sim_msrread_LDADD = $(LIBJOULE)
 
 EXTRA_DIST += tests/sim/selftest.sh
 dist_check_SCRIPTS += tests/sim/freqsim-selftest.sh \
@@ -78,31 +80,15 @@ node_tests = tests/unit/test_nodesim_cores tests/unit/test_nodesim_jobs \
 	tests/unit/test_nodesim_jobtree tests/unit/test_nodesim_model
 check_PROGRAMS += $(freq_tests) $(node_tests)
 TESTS += $(freq_tests) $(node_tests)
-tests_unit_test_freqsim_SOURCES = $(freq_sources) \
-	tests/unit/simfreq.c tests/unit/simfreq.h tests/unit/test_freqsim.c
-tests_unit_test_freqsim_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_freqsim_LDADD = libjoule.la $(CHECK_LIBS)
-tests_unit_test_freqsim_drivers_SOURCES = $(freq_sources) \
-	tests/unit/simfreq.c tests/unit/simfreq.h \
-	tests/unit/test_freqsim_drivers.c
-tests_unit_test_freqsim_drivers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_freqsim_drivers_LDADD = libjoule.la $(CHECK_LIBS)
-tests_unit_test_nodesim_cores_SOURCES = $(sim_sources) \
-	tests/unit/test_nodesim_cores.c
-tests_unit_test_nodesim_cores_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_nodesim_cores_LDADD = libjoule.la $(CHECK_LIBS)
-tests_unit_test_nodesim_jobs_SOURCES = $(sim_sources) \
-	tests/unit/test_nodesim_jobs.c
-tests_unit_test_nodesim_jobs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_nodesim_jobs_LDADD = libjoule.la $(CHECK_LIBS)
-tests_unit_test_nodesim_jobtree_SOURCES = $(UNIT_COMMON) \
-	tests/sim/jobtree.c tests/sim/jobtree.h \
-	tests/unit/test_nodesim_jobtree.c
-tests_unit_test_nodesim_jobtree_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_nodesim_jobtree_LDADD = libjoule.la $(CHECK_LIBS)
-tests_unit_test_nodesim_model_SOURCES = $(sim_sources) \
-	tests/unit/test_nodesim_model.c
-tests_unit_test_nodesim_model_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_nodesim_model_LDADD = libjoule.la $(CHECK_LIBS)
+tests_unit_test_freqsim_SOURCES = tests/unit/test_freqsim.c \
+	tests/unit/simfreq.c tests/unit/simfreq.h
+tests_unit_test_freqsim_LDADD = $(LIBFREQ) $(LIBUNIT)
+tests_unit_test_freqsim_drivers_SOURCES = tests/unit/test_freqsim_drivers.c \
+	tests/unit/simfreq.c tests/unit/simfreq.h
+tests_unit_test_freqsim_drivers_LDADD = $(LIBFREQ) $(LIBUNIT)
+tests_unit_test_nodesim_cores_LDADD = $(LIBSIM) $(LIBUNIT)
+tests_unit_test_nodesim_jobs_LDADD = $(LIBSIM) $(LIBUNIT)
+tests_unit_test_nodesim_jobtree_LDADD = $(LIBSIM) $(LIBUNIT)
+tests_unit_test_nodesim_model_LDADD = $(LIBSIM) $(LIBUNIT)
 endif
 endif

@@ -6,13 +6,13 @@ check_PROGRAMS += \
 	tests/system/steps
 
 tests_system_burn_SOURCES = tests/system/burn.c
-tests_system_burn_LDADD = libjoule.la -lm
+tests_system_burn_LDADD = $(LIBJOULE) -lm
 
 tests_system_ledgerdump_SOURCES = tests/system/ledgerdump.c
-tests_system_ledgerdump_LDADD = libjoule.la -lm
+tests_system_ledgerdump_LDADD = $(LIBJOULE) -lm
 
 tests_system_steps_SOURCES = tests/system/steps.c
-tests_system_steps_LDADD = libjoule.la -lm
+tests_system_steps_LDADD = $(LIBJOULE) -lm
 
 dist_check_SCRIPTS += \
 	tests/system/guest-ledger.sh \

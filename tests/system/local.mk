@@ -8,7 +8,7 @@ tests_system_stamp_LDADD =
 
 check_PROGRAMS += tests/system/fusedboard
 tests_system_fusedboard_SOURCES = tests/system/fusedboard.c
-tests_system_fusedboard_LDADD = libjoule.la -lm
+tests_system_fusedboard_LDADD = $(LIBJOULE) -lm
 
 if HAVE_SLURM
 check_PROGRAMS += tests/system/rpcping tests/system/spoil
@@ -18,7 +18,6 @@ tests_system_rpcping_LDADD = $(SLURM_LIBS)
 
 tests_system_spoil_SOURCES = tests/system/spoil.c \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
-tests_system_spoil_CFLAGS = $(AM_CFLAGS)
 tests_system_spoil_LDADD =
 
 if HAVE_FREEIPMI

@@ -107,7 +107,7 @@ FACADE=/opt/slurm-joule-installed
 make_facade() {
     in_overlay && mkdir -p $FACADE/tools/joule $FACADE/tools/sh5util &&
         ln -s "$JOULE_BUILD/tests" $FACADE/ &&
-        ln -s /usr/lib/*/slurm-wlm $FACADE/.libs &&
+        ln -s /usr/lib/*/slurm-wlm $FACADE/plugins &&
         cp -p /usr/libexec/slurm-joule/joule-* $FACADE/ &&
         ln -s /usr/bin/joule $FACADE/tools/joule/ &&
         ln -s /usr/bin/joule-sh5util $FACADE/tools/sh5util/sh5util

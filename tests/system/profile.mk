@@ -7,11 +7,10 @@ tests_system_stuckfs_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
 tests_system_stuckfs_LDADD = $(FUSE3_LIBS)
 
 # Built by who asks for it, as shim_nosync.
-EXTRA_LTLIBRARIES += tests/system/slowseries.la
-tests_system_slowseries_la_SOURCES = tests/system/slowseries.c
-tests_system_slowseries_la_LDFLAGS = -module -avoid-version -shared \
-	-rpath /nowhere
-tests_system_slowseries_la_LIBADD = -ldl
+EXTRA_PROGRAMS += tests/system/slowseries.so
+tests_system_slowseries_so_SOURCES = tests/system/slowseries.c
+tests_system_slowseries_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_system_slowseries_so_LDADD = -ldl
 
 dist_check_SCRIPTS += tests/system/test_profile.sh \
 	tests/system/test_profile_end.sh \

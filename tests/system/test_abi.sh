@@ -18,7 +18,7 @@ HDF5=$PLUGINS/acct_gather_profile_joule_hdf5.so
 # fresh - plugins that fit; a file that is mapped is not written to
 fresh() {
     rm -rf "$PLUGINS" && mkdir "$PLUGINS" &&
-        cp "$JOULE_BUILD"/.libs/acct_gather_*.so "$PLUGINS"
+        cp "$JOULE_BUILD"/plugins/acct_gather_*.so "$PLUGINS"
 }
 
 # spoil HOW FILE [ARGUMENT] - in another file of that name

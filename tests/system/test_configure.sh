@@ -38,9 +38,9 @@ refused() {
 }
 
 built_for() { # NUMBER
-    make -C "$DIR" -s -j2 acct_gather_energy_joule_rapl.la > "$SCRATCH/make.out" \
+    make -C "$DIR" -s -j2 plugins/acct_gather_energy_joule_rapl.so > "$SCRATCH/make.out" \
         2>&1 || { tail -n 20 "$SCRATCH/make.out"; return 1; }
-    plugin_version "$DIR/.libs/acct_gather_energy_joule_rapl.so" |
+    plugin_version "$DIR/plugins/acct_gather_energy_joule_rapl.so" |
         tee /dev/stderr | grep -qx "$1"
 }
 
@@ -54,7 +54,7 @@ plugin_version() {
 
 plugins() {
     # shellcheck disable=SC2016  # make's
-    make -C "$DIR" -s --eval='print: ; @echo $(plugins_LTLIBRARIES)' print
+    make -C "$DIR" -s --eval='print: ; @echo $(plugins_PROGRAMS)' print
 }
 
 programs() {
@@ -89,6 +89,14 @@ check "a plugin directory that is no path" refused "an absolute path" \
     --with-plugindir=plugins
 check "FreeIPMI, perhaps" refused "yes, no or auto" --with-freeipmi=perhaps
 check "HDF5, perhaps" refused "yes, no or auto" --with-hdf5=perhaps
+rm "$DIR/config.cache" # it is for other flags
+check "code that can be loaded nowhere" refused "must not take -fPIC back" \
+    CFLAGS='-O2 -fPIE'
+rm "$DIR/config.cache"
+check "programs with a prefix" refused "cannot have another name" --program-prefix=my-
+check "with a suffix" refused "cannot have another name" --program-suffix=-2
+check "those that users start may have another name" configure \
+    --program-transform-name='s/^sh5util/joule-sh5util/'
 check "without HDF5" configure --with-hdf5=no
 check "profiles are written all the same" grep -q joule_hdf5 <<< "$(plugins)"
 check "and there is no sh5util" [ -z "$(programs | grep sh5util)" ]

@@ -100,7 +100,7 @@ test_series() {
 }
 
 OTHERS="alone four share"
-if [ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ] &&
+if [ -e "$JOULE_BUILD/plugins/acct_gather_profile_joule_hdf5.so" ] &&
     command -v h5dump > /dev/null; then
     # shellcheck source-path=SCRIPTDIR source=profile.sh
     . "$LIB/profile.sh"

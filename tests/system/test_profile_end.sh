@@ -14,8 +14,8 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=ipmi.sh
 . "$LIB/ipmi.sh"
 
-SHIM=$JOULE_BUILD/tests/system/.libs/slowseries.so
-[ -e "$SHIM" ] || { not_ok "there is a $SHIM (make tests/system/slowseries.la)"; finish; }
+SHIM=$JOULE_BUILD/tests/system/slowseries.so
+[ -e "$SHIM" ] || { not_ok "there is a $SHIM (make tests/system/slowseries.so)"; finish; }
 export JOULE_SLOW_LOG=$SCRATCH/slow
 
 # up_slow ENERGY [OPTION...]

@@ -12,9 +12,6 @@
 SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
 MAKENODE=$JOULE_BUILD/tests/unit/makenode
 DAMAGED=${SH5UTIL_DAMAGED:-500}
-# Programs of libtool's are scripts that start them.
-[ -x "$JOULE_BUILD/tools/sh5util/.libs/sh5util" ] &&
-    SH5UTIL=$JOULE_BUILD/tools/sh5util/.libs/sh5util
 
 # ours ARGUMENT... - our sh5util, quietly; its status
 ours() {
@@ -204,7 +201,7 @@ copied_again() {
         h5dump -p -H again.h5 | grep -q FLETCHER32 &&
         h5dump -o /dev/null again.h5 > /dev/null
 }
-if [ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ]; then
+if [ -e "$JOULE_BUILD/plugins/acct_gather_profile_joule_hdf5.so" ]; then
     up sh5b --nodes 2 --profile=acct_gather_profile/joule_hdf5 || exit 1
     check "our plugin's files: both tools agree" ours_and_theirs
     check "libhdf5 copies from the merged file" copied_again

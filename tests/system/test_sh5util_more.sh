@@ -9,8 +9,6 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 
 SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
-[ -x "$JOULE_BUILD/tools/sh5util/.libs/sh5util" ] &&
-    SH5UTIL=$JOULE_BUILD/tools/sh5util/.libs/sh5util
 MAKENODE=$JOULE_BUILD/tests/unit/makenode
 PYTHON=/usr/bin/python3
 chmod 755 "$SCRATCH"
@@ -251,7 +249,7 @@ check "a pipe in place of the user's directory" fifo_dir
 # ---- jobs ----
 
 PROFILE=acct_gather_profile/joule_hdf5
-[ -e "$JOULE_BUILD/.libs/acct_gather_profile_joule_hdf5.so" ] || {
+[ -e "$JOULE_BUILD/plugins/acct_gather_profile_joule_hdf5.so" ] || {
     not_ok "the profile plugin" "it was not built"
     finish
 }

@@ -10,7 +10,7 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 
-PLUGINS=$JOULE_BUILD/.libs
+PLUGINS=$JOULE_BUILD/plugins
 FULL=$(find /usr/lib/*/slurm-wlm -name libslurmfull.so | head -n 1)
 
 defined_in() { # FILE...

@@ -13,17 +13,14 @@ tests_unit_test_step_record_SOURCES = tests/unit/test_step_record.c \
 	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
 	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
-tests_unit_test_step_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_step_record_LDADD = libjoule.la $(CHECK_LIBS) $(SLURM_LIBS)
+tests_unit_test_step_record_LDADD = $(LIBUNIT) $(SLURM_LIBS)
 
 # Looked up in the program itself; the other has three of them.
 tests_unit_test_timers_SOURCES = tests/unit/test_timers.c \
 	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h
-tests_unit_test_timers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_timers_LDFLAGS = -export-dynamic
+tests_unit_test_timers_LDFLAGS = -rdynamic
 tests_unit_test_timers_LDADD = $(CHECK_LIBS)
 tests_unit_test_timers_changed_SOURCES = $(tests_unit_test_timers_SOURCES)
-tests_unit_test_timers_changed_CFLAGS = $(tests_unit_test_timers_CFLAGS) \
-	-DTIMERS=3
-tests_unit_test_timers_changed_LDFLAGS = -export-dynamic
+tests_unit_test_timers_changed_CFLAGS = $(AM_CFLAGS) -DTIMERS=3
+tests_unit_test_timers_changed_LDFLAGS = -rdynamic
 tests_unit_test_timers_changed_LDADD = $(CHECK_LIBS)

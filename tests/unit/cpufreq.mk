@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Frequencies of CPUs; all are linked with libunit.la (local.mk).  System calls are wrapped where a test makes them fail.
+# Frequencies of CPUs.  System calls are wrapped where a test makes them fail.
 if HAVE_CHECK
 CPUFREQ_TESTS = \
 	tests/unit/test_cpufreq_control \
@@ -18,7 +18,6 @@ TESTS += $(CPUFREQ_TESTS)
 
 FREQ_WRAP = -Wl,--wrap=openat,--wrap=write,--wrap=renameat \
 	-Wl,--wrap=unlinkat,--wrap=fsync
-FREQ_TREE = tests/unit/freqtree.c tests/unit/freqtree.h
 
 tests_unit_test_cpufreq_request_SOURCES = tests/unit/test_cpufreq_request.c
 
@@ -26,25 +25,22 @@ tests_unit_test_cpufreq_plan_SOURCES = tests/unit/test_cpufreq_plan.c
 
 tests_unit_test_cpufreq_journal_SOURCES = tests/unit/test_cpufreq_journal.c
 
-tests_unit_test_cpufreq_policy_SOURCES = tests/unit/test_cpufreq_policy.c \
-	$(FREQ_TREE)
+tests_unit_test_cpufreq_policy_SOURCES = tests/unit/test_cpufreq_policy.c
 tests_unit_test_cpufreq_policy_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_control_SOURCES = tests/unit/test_cpufreq_control.c \
-	tests/unit/freqsteps.h $(FREQ_TREE)
+	tests/unit/freqsteps.h
 tests_unit_test_cpufreq_control_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_trouble_SOURCES = tests/unit/test_cpufreq_trouble.c \
-	tests/unit/freqsteps.h $(FREQ_TREE)
+	tests/unit/freqsteps.h
 tests_unit_test_cpufreq_trouble_LDFLAGS = $(FREQ_WRAP)
 
-tests_unit_test_cpufreq_faults_SOURCES = tests/unit/test_cpufreq_faults.c \
-	$(FREQ_TREE)
+tests_unit_test_cpufreq_faults_SOURCES = tests/unit/test_cpufreq_faults.c
 tests_unit_test_cpufreq_faults_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_keeper_SOURCES = tests/unit/test_cpufreq_keeper.c \
-	tools/cpufreq-keeper/log.c tools/cpufreq-keeper/log.h \
-	$(FREQ_TREE)
+	tools/cpufreq-keeper/log.c tools/cpufreq-keeper/log.h
 tests_unit_test_cpufreq_keeper_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_cycles_SOURCES = tests/unit/test_cpufreq_cycles.c

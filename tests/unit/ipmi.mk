@@ -8,40 +8,26 @@ IPMI_TESTS = \
 check_PROGRAMS += $(IPMI_TESTS) tests/unit/fakereader
 TESTS += $(IPMI_TESTS)
 
-tests_unit_test_config_SOURCES = tests/unit/test_config.c \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_config_SOURCES = tests/unit/test_config.c
 tests_unit_test_config_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
-tests_unit_test_config_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_config_LDADD = libjoule.la $(CHECK_LIBS)
 
-tests_unit_test_ipmi_config_SOURCES = tests/unit/test_ipmi_config.c \
-	tests/unit/tree.c tests/unit/tree.h
-tests_unit_test_ipmi_config_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_ipmi_config_LDADD = libjoule.la $(CHECK_LIBS)
+tests_unit_test_ipmi_config_SOURCES = tests/unit/test_ipmi_config.c
 
-tests_unit_test_reader_SOURCES = tests/unit/test_reader.c \
-	tests/unit/fail.h \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_reader_SOURCES = tests/unit/test_reader.c tests/unit/fail.h
 tests_unit_test_reader_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DFAKEREADER=\"$(abs_top_builddir)/tests/unit/fakereader\"
-tests_unit_test_reader_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_reader_LDFLAGS = $(FAIL_CALLOC) -Wl,--wrap=kill
-tests_unit_test_reader_LDADD = libjoule.la $(CHECK_LIBS)
 
 tests_unit_fakereader_SOURCES = tests/unit/fakereader.c
-tests_unit_fakereader_LDADD = libjoule.la
+tests_unit_fakereader_LDADD = $(LIBJOULE)
 
 if HAVE_FREEIPMI
 check_PROGRAMS += tests/unit/test_reader_bmc
 TESTS += tests/unit/test_reader_bmc
-tests_unit_test_reader_bmc_SOURCES = tests/unit/test_reader_bmc.c \
-	tests/unit/bmc.c tests/unit/bmc.h \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_reader_bmc_SOURCES = tests/unit/test_reader_bmc.c
 tests_unit_test_reader_bmc_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_BUILD_DIR=\"$(abs_top_builddir)\"
-tests_unit_test_reader_bmc_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_reader_bmc_LDADD = libjoule.la $(CHECK_LIBS)
-tests_unit_test_reader_bmc_DEPENDENCIES = libjoule.la joule-ipmi-reader
+EXTRA_tests_unit_test_reader_bmc_DEPENDENCIES = joule-ipmi-reader
 endif
 endif

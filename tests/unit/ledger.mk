@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whose joules; all are linked with libunit.la (local.mk).
+# Whose joules.
 if HAVE_CHECK
 LEDGER_TESTS = \
 	tests/unit/test_book \

@@ -16,10 +16,6 @@ TESTS += $(MANUAL_TESTS)
 tests_unit_test_manual_SOURCES = tests/unit/test_manual.c
 tests_unit_test_manual_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
-tests_unit_test_manual_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_manual_LDADD = libjoule.la $(CHECK_LIBS)
 
 tests_unit_test_profile_config_SOURCES = tests/unit/test_profile_config.c
-tests_unit_test_profile_config_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_profile_config_LDADD = libjoule.la $(CHECK_LIBS)
 endif

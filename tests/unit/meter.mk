@@ -18,53 +18,27 @@ TESTS += $(METER_TESTS)
 FAIL_CALLOC = -Wl,--wrap=calloc
 
 tests_unit_test_counter_SOURCES = tests/unit/test_counter.c
-tests_unit_test_counter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_counter_LDADD = libjoule.la $(CHECK_LIBS)
 
-tests_unit_test_fuse_SOURCES = tests/unit/test_fuse.c tests/unit/dice.h \
-	tests/unit/fusednode.c tests/unit/fusednode.h \
-	tests/unit/nodeload.c tests/unit/nodeload.h
-tests_unit_test_fuse_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_fuse_LDADD = libjoule.la $(CHECK_LIBS) -lm
+tests_unit_test_fuse_SOURCES = tests/unit/test_fuse.c tests/unit/dice.h
 
-tests_unit_test_fused_SOURCES = tests/unit/test_fused.c tests/unit/dice.h \
-	tests/unit/fusednode.c tests/unit/fusednode.h \
-	tests/unit/nodeload.c tests/unit/nodeload.h
-tests_unit_test_fused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_fused_LDADD = libjoule.la $(CHECK_LIBS) -lm
+tests_unit_test_fused_SOURCES = tests/unit/test_fused.c tests/unit/dice.h
 
-tests_unit_test_fusion_SOURCES = tests/unit/test_fusion.c \
-	tests/unit/fake.h tests/unit/fake_power.h tests/unit/tree.c \
-	tests/unit/tree.h
-tests_unit_test_fusion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_fusion_LDADD = libjoule.la $(CHECK_LIBS)
+tests_unit_test_fusion_SOURCES = tests/unit/test_fusion.c tests/unit/fake.h \
+	tests/unit/fake_power.h
 
 tests_unit_test_integrator_SOURCES = tests/unit/test_integrator.c
-tests_unit_test_integrator_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_integrator_LDADD = libjoule.la $(CHECK_LIBS) -lm
 
 tests_unit_test_tally_SOURCES = tests/unit/test_tally.c \
 	tests/unit/fake.h tests/unit/fake_power.h
-tests_unit_test_tally_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_tally_LDADD = libjoule.la $(CHECK_LIBS)
 
-tests_unit_test_board_SOURCES = tests/unit/test_board.c \
-	tests/unit/fail.h tests/unit/tree.c tests/unit/tree.h
-tests_unit_test_board_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_board_SOURCES = tests/unit/test_board.c tests/unit/fail.h
 tests_unit_test_board_LDFLAGS = $(FAIL_CALLOC)
-tests_unit_test_board_LDADD = libjoule.la $(CHECK_LIBS)
 
-tests_unit_test_account_SOURCES = tests/unit/test_account.c \
-	tests/unit/fail.h tests/unit/fake.h tests/unit/fake_power.h \
-	tests/unit/tree.c tests/unit/tree.h
-tests_unit_test_account_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_account_SOURCES = tests/unit/test_account.c tests/unit/fail.h \
+	tests/unit/fake.h tests/unit/fake_power.h
 tests_unit_test_account_LDFLAGS = $(FAIL_CALLOC)
-tests_unit_test_account_LDADD = libjoule.la $(CHECK_LIBS)
 
-tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c \
-	tests/unit/fail.h tests/unit/fake.h tests/unit/fake_power.h \
-	tests/unit/tree.c tests/unit/tree.h
-tests_unit_test_sampler_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c tests/unit/fail.h \
+	tests/unit/fake.h tests/unit/fake_power.h
 tests_unit_test_sampler_LDFLAGS = $(FAIL_CALLOC)
-tests_unit_test_sampler_LDADD = libjoule.la $(CHECK_LIBS)
 endif

@@ -13,32 +13,36 @@ TESTS += $(STORE_TESTS)
 endif
 endif
 
-STORE_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(HDF5_CFLAGS)
-STORE_LIBS = libjoulestore.la libjoule.la $(HDF5_LIBS) $(CHECK_LIBS)
+if HAVE_HDF5
+check_LIBRARIES += tests/unit/libprofiles.a
+endif
+tests_unit_libprofiles_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tests_unit_libprofiles_a_SOURCES = \
+	tests/unit/nodefile.c tests/unit/nodefile.h
+if HAVE_CHECK
+tests_unit_libprofiles_a_SOURCES += tests/unit/rows.c tests/unit/rows.h
+endif
+LIBPROFILES = tests/unit/libprofiles.a $(HDF5_LIBS) $(CHECK_LIBS)
+
+STORE_CFLAGS = $(AM_CFLAGS) $(HDF5_CFLAGS)
+STORE_LIBS = $(LIBPROFILES) tests/unit/libunit.a $(LIBJOULESTORE)
 WRAP_DISK = -Wl,--wrap=pwrite -Wl,--wrap=fdatasync -Wl,--wrap=ftruncate
 
-tests_unit_test_nodefile_SOURCES = tests/unit/test_nodefile.c \
-	tests/unit/rows.c tests/unit/rows.h \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_nodefile_SOURCES = tests/unit/test_nodefile.c
 tests_unit_test_nodefile_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_nodefile_LDFLAGS = $(WRAP_DISK)
 tests_unit_test_nodefile_LDADD = $(STORE_LIBS)
 
-tests_unit_test_place_SOURCES = tests/unit/test_place.c \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_place_SOURCES = tests/unit/test_place.c
 tests_unit_test_place_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_place_LDADD = $(STORE_LIBS)
 
-tests_unit_test_writer_SOURCES = tests/unit/test_writer.c \
-	tests/unit/rows.c tests/unit/rows.h \
-	tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_writer_SOURCES = tests/unit/test_writer.c
 tests_unit_test_writer_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_writer_LDFLAGS = $(WRAP_DISK)
 tests_unit_test_writer_LDADD = $(STORE_LIBS)
 
 tests_unit_test_energy_SOURCES = tests/unit/test_energy.c \
-	tests/unit/fake_power.h \
-	tests/unit/rows.c tests/unit/rows.h \
-	tests/unit/tree.c tests/unit/tree.h
+	tests/unit/fake_power.h
 tests_unit_test_energy_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_energy_LDADD = $(STORE_LIBS)

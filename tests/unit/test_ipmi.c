@@ -23,7 +23,7 @@
 #include "tests/unit/relay.h"
 
 #define READER JOULE_BUILD_DIR "/joule-ipmi-reader"
-#define SHIM   JOULE_BUILD_DIR "/tests/unit/.libs/shim_clock.so"
+#define SHIM   JOULE_BUILD_DIR "/tests/unit/shim_clock.so"
 
 #define SKIP_CODE 77
 

@@ -15,7 +15,7 @@
 #include "tests/unit/asker.h"
 
 #define READER JOULE_BUILD_DIR "/joule-ipmi-reader"
-#define MODULE JOULE_BUILD_DIR "/tests/sim/bmcsim/.libs/powerbmc.so"
+#define MODULE JOULE_BUILD_DIR "/tests/sim/bmcsim/powerbmc.so"
 #define BMCSIM                                                                 \
     "JOULE_BUILD=" JOULE_BUILD_DIR " " JOULE_SOURCE_DIR                        \
     "/tests/sim/bmcsim/bmcsim "

@@ -5,4 +5,4 @@ joulelibexec_PROGRAMS += joule-cpufreq-keeper
 endif
 joule_cpufreq_keeper_SOURCES = tools/cpufreq-keeper/main.c \
 	tools/cpufreq-keeper/log.c tools/cpufreq-keeper/log.h
-joule_cpufreq_keeper_LDADD = libjoule.la
+joule_cpufreq_keeper_LDADD = $(LIBJOULE)

@@ -12,5 +12,5 @@ joule_ipmi_reader_SOURCES = \
 	tools/ipmi-reader/loop.c tools/ipmi-reader/loop.h \
 	tools/ipmi-reader/main.c
 joule_ipmi_reader_CFLAGS = $(AM_CFLAGS) $(FREEIPMI_CFLAGS)
-joule_ipmi_reader_LDADD = libjoule.la $(FREEIPMI_LIBS) -lm
+joule_ipmi_reader_LDADD = $(LIBJOULE) $(FREEIPMI_LIBS)
 endif

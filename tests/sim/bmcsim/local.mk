@@ -2,13 +2,14 @@
 noinst_PROGRAMS += tests/sim/bmcsim/relay tests/sim/simtalk
 
 tests_sim_simtalk_SOURCES = tests/sim/simtalk.c
-tests_sim_simtalk_LDADD = tests/sim/bmcsim/libbmc.la
+tests_sim_simtalk_LDADD = $(LIBBMC)
 
 tests_sim_bmcsim_relay_SOURCES = tests/sim/bmcsim/relay.c
-tests_sim_bmcsim_relay_LDADD = tests/sim/bmcsim/libbmc.la
+tests_sim_bmcsim_relay_LDADD = $(LIBBMC)
 
-noinst_LTLIBRARIES += tests/sim/bmcsim/libbmc.la
-tests_sim_bmcsim_libbmc_la_SOURCES = \
+noinst_LIBRARIES += tests/sim/bmcsim/libbmc.a
+LIBBMC = tests/sim/bmcsim/libbmc.a $(LIBJOULE)
+tests_sim_bmcsim_libbmc_a_SOURCES = \
 	tests/sim/bmcsim/bmc.c tests/sim/bmcsim/bmc.h \
 	tests/sim/bmcsim/dcmi.c \
 	tests/sim/bmcsim/fault.c tests/sim/bmcsim/fault.h \
@@ -20,15 +21,13 @@ tests_sim_bmcsim_libbmc_la_SOURCES = \
 	tests/sim/bmcsim/words.c tests/sim/bmcsim/words.h \
 	tests/sim/control.h tests/sim/number.c tests/sim/number.h \
 	tests/sim/talk.c tests/sim/talk.h
-tests_sim_bmcsim_libbmc_la_LIBADD = libjoule.la -lm
 
 if HAVE_OPENIPMI
 # Loaded by ipmi_sim, never installed.
-noinst_LTLIBRARIES += tests/sim/bmcsim/powerbmc.la
-tests_sim_bmcsim_powerbmc_la_SOURCES = tests/sim/bmcsim/powerbmc.c
-tests_sim_bmcsim_powerbmc_la_LDFLAGS = -module -avoid-version -shared \
-	-rpath /nonexistent
-tests_sim_bmcsim_powerbmc_la_LIBADD = tests/sim/bmcsim/libbmc.la
+noinst_PROGRAMS += tests/sim/bmcsim/powerbmc.so
+tests_sim_bmcsim_powerbmc_so_SOURCES = tests/sim/bmcsim/powerbmc.c
+tests_sim_bmcsim_powerbmc_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_sim_bmcsim_powerbmc_so_LDADD = $(LIBBMC)
 endif
 
 dist_check_SCRIPTS += tests/sim/bmcsim/bmcsim tests/sim/bmcsim-selftest.sh
@@ -38,6 +37,5 @@ if HAVE_CHECK
 check_PROGRAMS += tests/unit/test_bmcsim
 TESTS += tests/unit/test_bmcsim
 tests_unit_test_bmcsim_SOURCES = tests/unit/test_bmcsim.c
-tests_unit_test_bmcsim_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_bmcsim_LDADD = tests/sim/bmcsim/libbmc.la $(CHECK_LIBS)
+tests_unit_test_bmcsim_LDADD = $(LIBBMC) $(LIBUNIT)
 endif
