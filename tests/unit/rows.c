@@ -63,22 +63,41 @@ static long read_set(hid_t set, unsigned table, int cells_only)
     return rc;
 }
 
-long rows_count(const char *path, const char *name, unsigned table,
-                int cells_only)
+int64_t rows_open(const char *path)
 {
-    hid_t file, set;
-    long rc = -2;
-
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+}
+
+long rows_count_in(int64_t file, const char *name, unsigned table,
+                   int cells_only)
+{
+    hid_t set;
+    long rc;
+
     if (file < 0)
         return -1;
     set = H5Dopen2(file, name, H5P_DEFAULT);
-    if (set >= 0) {
-        rc = read_set(set, table, cells_only);
-        H5Dclose(set);
-    }
-    H5Fclose(file);
+    if (set < 0)
+        return -2;
+    rc = read_set(set, table, cells_only);
+    H5Dclose(set);
+    return rc;
+}
+
+void rows_close(int64_t file)
+{
+    if (file >= 0)
+        H5Fclose(file);
+}
+
+long rows_count(const char *path, const char *name, unsigned table,
+                int cells_only)
+{
+    int64_t file = rows_open(path);
+    long rc = rows_count_in(file, name, table, cells_only);
+
+    rows_close(file);
     return rc;
 }
 

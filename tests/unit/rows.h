@@ -31,6 +31,13 @@ void rows_make(uint64_t row[ROWS_FIELDS + 3], unsigned table, uint64_t i);
 long rows_count(const char *path, const char *name, unsigned table,
                 int cells_only);
 
+/* The same of several data sets of a file that is opened once; rows_open returns
+ * -1 if it cannot be, and rows_count_in -1 of that. */
+int64_t rows_open(const char *path);
+long rows_count_in(int64_t file, const char *name, unsigned table,
+                   int cells_only);
+void rows_close(int64_t file);
+
 /* Attribute of one number of an object of a file; fails the test if it is not
  * there. */
 uint64_t rows_attribute(const char *path, const char *object, const char *name);
