@@ -35,7 +35,6 @@ COUNTERS=$JOULE_BUILD/tests/bench/counters
 WAKING=$JOULE_BUILD/tests/bench/waking
 SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
 LOADS="compute exchange"
-WATTS=200
 # The tasks begin: slurmstepd is busy with that for a moment; a profile's file is
 # made when it is written for the first time, after JouleProfileFlush; their end.
 SETTLE_S=2
@@ -46,95 +45,11 @@ WAKING_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-15}
 
-# Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
-# JOBACCT is not of the paper: what Slurm's gathering costs without energy.  FILES:
-# the counters are plain files; a processor's take longer, those of FUSE more so.
-TABLE="
-NO_JOBACCT none task=0 - - none
-JOBACCT none task=1 - - none
-JOBACCT_0_RAPL rapl task=0 - - ours,slurm
-JOBACCT_RAPL rapl task=1 - - ours,slurm
-JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
-JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours
-JOBACCT_RAPL_PROFILE_FILES rapl task=1,energy=1 energy,task 1 ours,slurm
-JOBACCT_RAPL_PROFILE_10HZ_FILES rapl task=1,energy=1 energy,task 10 ours
-JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
-JOBACCT_RAPL_PROFILE_100HZ_FILES rapl task=1,energy=1 energy,task 100 ours
-JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
-JOBACCT_IPMI ipmi task=1 - - ours,slurm
-JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
-NO_JOBACCT none task=0 - - none"
-
 command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
 # shellcheck source-path=SCRIPTDIR source=../system/profile.sh
 . "$LIB/profile.sh"
-
-# gather_lines ENERGY WHOSE HZ - for acct_gather.conf
-gather_lines() {
-    case $2-$1 in
-    # The rule that is the default outside of tests.
-    ours-*) echo "JouleAttribution=cputime" ;;&
-    ours-ipmi) printf '%s\n' "$BMC_CONF" ;;&
-    slurm-ipmi) cat <<END_OF_LINES ;;&
-EnergyIPMIUsername=admin
-EnergyIPMIPassword=secret
-EnergyIPMIProtocolVersion=1
-EnergyIPMICipherSuiteId=3
-EnergyIPMIWorkaroundFlags=16
-END_OF_LINES
-    *-ipmi) printf '%s\n' EnergyIPMIFrequency=1 EnergyIPMIPowerSensors=Node=3 ;;
-    esac
-    case $3 in
-    10) echo "JouleProfilePeriod=100ms" ;;
-    100) echo "JouleProfilePeriod=10ms" ;;
-    esac
-}
-
-# Plain files in place of the simulator's devices, for the next slurmd.
-counters_as_files() {
-    local dir
-    dir=$(cluster dir $NAME)
-    mkdir "$dir/cpu" || fail "no directory"
-    cluster run --timeout 0 $NAME "$COUNTERS" "$dir/sim/node1/dev/cpu" "$dir/cpu" \
-        > "$SCRATCH/counters.log" 2>&1 &
-    wait_for 10 test -e "$dir/cpu/ready" || fail "$(cat "$SCRATCH/counters.log")"
-    cluster run $NAME mount -n --bind "$dir/cpu" "$dir/sim/node1/dev/cpu" ||
-        fail "the files cannot be mounted"
-}
-
-# start MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a cluster of one node; sets GROUP
-start() {
-    local energy=$2 profile=$4 hz=$5 whose=$6 ours='' options=()
-    local conf="SlurmdDebug=info
-SlurmdTimeout=0
-AcctGatherNodeFreq=0
-JobAcctGatherFrequency=$3"
-    [ "$whose" != ours ] || ours=joule_
-    [ "$1" != NO_JOBACCT ] || conf+="
-JobAcctGatherType=jobacct_gather/none"
-    [ "$energy" = none ] || energy=acct_gather_energy/$ours$energy
-    [ "$profile" = - ] || options+=("--profile=acct_gather_profile/${ours}hdf5")
-    [[ $energy != *ipmi ]] || options+=(--bmc '')
-    up $NAME --cgroup --energy "$energy" --sim "--load const:$WATTS" \
-        --conf "$conf" --gather "$(gather_lines "$2" "$whose" "$hz")" \
-        "${options[@]}" >&2 || fail "no cluster"
-    GROUP=$(grep /cpuacct/ "$(cluster dir $NAME)/cgroups" | head -n 1)/node1
-    [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
-    real_time $NAME ||
-        echo "bench_overhead: the node has no share of real time" >&2
-    # The simulator stands for hardware, which does not wait for a CPU.
-    chrt -a -f -p 2 "$(process_of "$(cluster dir $NAME)" 'nodesim .*/sim/node1$')" ||
-        echo "bench_overhead: the simulator cannot be hurried" >&2
-    if [[ $1 = *_FILES ]]; then
-        cluster slurmd $NAME node1 stop || fail "slurmd does not end"
-        counters_as_files
-        cluster slurmd $NAME node1 start || fail "slurmd does not start"
-    elif [ "$whose-$2" = slurm-ipmi ]; then
-        cluster slurmd $NAME node1 stop || fail "slurmd does not end"
-        LD_PRELOAD=$SHIM JOULE_SHIM_BMC=bmc-node1 JOULE_SHIM_CACHE=$SCRATCH \
-            cluster slurmd $NAME node1 start || fail "slurmd does not start"
-    fi
-}
+# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
+. "$HERE/overhead_modes.sh"
 
 # snapshot WHAT
 snapshot() {
@@ -196,11 +111,11 @@ load() {
     fi
     echo "$ENERGY_J" > "$DIR/joules"
     if [ "$profile" != - ]; then
-        n=$(rows "$(profile_dir $NAME)/${job}_0_node1.h5" /node1/Energy | wc -l)
+        n=$(rows_of "$job")
         echo "$n" > "$DIR/rows"
         # The first and the last second may be short of one.
         [ "$n" -ge $((seconds * hz * 9 / 10 - 2)) ] || {
-            echo "bench_overhead: $n rows of a profile of $seconds s at $hz Hz" >&2
+            warn "$n rows of a profile of $seconds s at $hz Hz"
             return 1
         }
     fi
@@ -210,11 +125,13 @@ load() {
 measure() {
     local run=$1 mode=$2 energy=$3 frequency=$4 profile=$5 hz=$6 whose=$7
     local top what try reading
-    echo "bench_overhead: run $run: $mode, $whose" >&2
+    warn "run $run: $mode, $whose"
     top=$SCRATCH/mode
     DIR=$top
     mkdir -m 755 "$top" || fail "no directory"
     start "${@:2}"
+    GROUP=$(grep /cpuacct/ "$(cluster dir $NAME)/cgroups" | head -n 1)/node1
+    [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
     # The controller sees whether the node answers; the BMC's first readings.
     sleep 4
     reading=
@@ -251,11 +168,6 @@ measure() {
     rm -rf "$top"
 }
 
-wanted() { # MODE
-    [[ $1 = *JOBACCT ]] || [ -z "${BENCH_MODES:-}" ] ||
-        [[ " $BENCH_MODES " == *" $1 "* ]]
-}
-
 [ "$(id -u)" = 0 ] || fail "needs root"
 for file in "$RANKS" "$USAGE" "$READING" "$COUNTERS" "$WAKING" "$SHIM" "$BMC_READER"; do
     [ -x "$file" ] || fail "there is no $file"
@@ -269,22 +181,15 @@ if command -v perf > /dev/null &&
     perf stat -x, -e instructions true 2>&1 | grep -q '^[0-9]'; then
     COUNTED=yes
 else
-    echo "bench_overhead: this machine counts no instructions" >&2
+    warn "this machine counts no instructions"
 fi
 mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
 CSV=$SCRATCH/overhead.csv
 awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
     -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
 for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
-    while read -r mode rest; do
-        if [ -z "$mode" ] || ! wanted "$mode"; then continue; fi
-        read -r energy frequency profile hz who <<< "$rest"
-        for whose in ${who//,/ }; do
-            measure $run "$mode" "$energy" "$frequency" "$profile" "$hz" \
-                "$whose" < /dev/null
-        done
-    done <<< "$TABLE"
+    each_mode measure $run
 done
 install -m 644 "$CSV" "$BENCH_OUT/overhead.csv" || fail "cannot write to $BENCH_OUT"
-echo "bench_overhead: $BENCH_OUT/overhead.csv" >&2
+warn "$BENCH_OUT/overhead.csv"
 awk -F, -f "$HERE/overhead_rows.awk" "$CSV"

@@ -130,7 +130,7 @@ process_of() {
 # in cgroups that were not given a share; gone with the cluster
 real_time() {
     local slurmd dir
-    slurmd=$(process_of "$(cluster dir "$1")" '^slurmd -N node1')
+    slurmd=$(process_of "$(cluster dir "$1")" '(^|/)slurmd (-D )?-N node1')
     dir=/sys/fs/cgroup/cpu$(sed -n 's/^[0-9]*:cpu:\(\/.*\)/\1/p' "/proc/$slurmd/cgroup")
     [ -e "$dir/cpu.rt_runtime_us" ] || return 0
     echo 200000 > "${dir%/*}/cpu.rt_runtime_us" &&

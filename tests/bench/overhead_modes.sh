@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# overhead_modes.sh - the ways of monitoring that bench_overhead.sh and
+# bench_instructions.sh measure, and a cluster for each; sourced after lib.sh and
+# ipmi.sh.  NAME is the cluster's, COUNTERS the program that makes plain files of
+# counters, SHIM shim_bmc.so.
+#
+# shellcheck disable=SC2154  # NAME, COUNTERS and SHIM are the benchmark's
+WATTS=200
+
+# Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
+# JOBACCT is not of the paper: what Slurm's gathering costs without energy.  FILES:
+# the counters are plain files; a processor's take longer, those of FUSE more so.
+TABLE="
+NO_JOBACCT none task=0 - - none
+JOBACCT none task=1 - - none
+JOBACCT_0_RAPL rapl task=0 - - ours,slurm
+JOBACCT_RAPL rapl task=1 - - ours,slurm
+JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours
+JOBACCT_RAPL_PROFILE_FILES rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT_RAPL_PROFILE_10HZ_FILES rapl task=1,energy=1 energy,task 10 ours
+JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
+JOBACCT_RAPL_PROFILE_100HZ_FILES rapl task=1,energy=1 energy,task 100 ours
+JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
+JOBACCT_IPMI ipmi task=1 - - ours,slurm
+JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
+NO_JOBACCT none task=0 - - none"
+
+# each_mode COMMAND... - with each line of the table that is wanted, once for each
+# who takes part: MODE ENERGY FREQUENCY PROFILE HZ WHOSE
+each_mode() {
+    local mode rest energy frequency profile hz who whose
+    while read -r mode rest; do
+        if [ -z "$mode" ] || ! wanted "$mode"; then continue; fi
+        read -r energy frequency profile hz who <<< "$rest"
+        for whose in ${who//,/ }; do
+            "$@" "$mode" "$energy" "$frequency" "$profile" "$hz" "$whose" < /dev/null
+        done
+    done <<< "$TABLE"
+}
+
+# Without a cost of no accounting there is nothing to compare with.
+wanted() { # MODE
+    [[ $1 = *JOBACCT ]] || [ -z "${BENCH_MODES:-}" ] ||
+        [[ " $BENCH_MODES " == *" $1 "* ]]
+}
+
+# gather_lines ENERGY WHOSE HZ - for acct_gather.conf
+gather_lines() {
+    case $2-$1 in
+    # The rule that is the default outside of tests.
+    ours-*) echo "JouleAttribution=cputime" ;;&
+    ours-ipmi) printf '%s\n' "$BMC_CONF" ;;&
+    slurm-ipmi) cat <<END_OF_LINES ;;&
+EnergyIPMIUsername=admin
+EnergyIPMIPassword=secret
+EnergyIPMIProtocolVersion=1
+EnergyIPMICipherSuiteId=3
+EnergyIPMIWorkaroundFlags=16
+END_OF_LINES
+    *-ipmi) printf '%s\n' EnergyIPMIFrequency=1 EnergyIPMIPowerSensors=Node=3 ;;
+    esac
+    case $3 in
+    10) echo "JouleProfilePeriod=100ms" ;;
+    100) echo "JouleProfilePeriod=10ms" ;;
+    esac
+}
+
+# Plain files in place of the simulator's devices, for the next slurmd.
+counters_as_files() {
+    local dir
+    dir=$(cluster dir $NAME)
+    mkdir "$dir/cpu" || fail "no directory"
+    cluster run --timeout 0 $NAME "$COUNTERS" "$dir/sim/node1/dev/cpu" "$dir/cpu" \
+        > "$SCRATCH/counters.log" 2>&1 &
+    wait_for 10 test -e "$dir/cpu/ready" || fail "$(cat "$SCRATCH/counters.log")"
+    cluster run $NAME mount -n --bind "$dir/cpu" "$dir/sim/node1/dev/cpu" ||
+        fail "the files cannot be mounted"
+}
+
+# start MODE ENERGY FREQUENCY PROFILE HZ WHOSE [OPTION...] - a cluster of one node
+start() {
+    local energy=$2 profile=$4 hz=$5 whose=$6 ours='' options=("${@:7}")
+    local conf="SlurmdDebug=info
+SlurmdTimeout=0
+AcctGatherNodeFreq=0
+JobAcctGatherFrequency=$3"
+    [ "$whose" != ours ] || ours=joule_
+    [ "$1" != NO_JOBACCT ] || conf+="
+JobAcctGatherType=jobacct_gather/none"
+    [ "$energy" = none ] || energy=acct_gather_energy/$ours$energy
+    [ "$profile" = - ] || options+=("--profile=acct_gather_profile/${ours}hdf5")
+    [[ $energy != *ipmi ]] || options+=(--bmc '')
+    up $NAME --cgroup --energy "$energy" --sim "--load const:$WATTS" \
+        --conf "$conf" --gather "$(gather_lines "$2" "$whose" "$hz")" \
+        "${options[@]}" >&2 || fail "no cluster"
+    real_time $NAME || warn "the node has no share of real time"
+    # The simulator stands for hardware, which does not wait for a CPU.
+    chrt -a -f -p 2 "$(process_of "$(cluster dir $NAME)" 'nodesim .*/sim/node1$')" ||
+        warn "the simulator cannot be hurried"
+    if [[ $1 = *_FILES ]]; then
+        cluster slurmd $NAME node1 stop || fail "slurmd does not end"
+        counters_as_files
+        cluster slurmd $NAME node1 start || fail "slurmd does not start"
+    elif [ "$whose-$2" = slurm-ipmi ]; then
+        cluster slurmd $NAME node1 stop || fail "slurmd does not end"
+        LD_PRELOAD=$SHIM JOULE_SHIM_BMC=bmc-node1 JOULE_SHIM_CACHE=$SCRATCH \
+            cluster slurmd $NAME node1 start || fail "slurmd does not start"
+    fi
+}
+
+# rows_of JOB - of the profile of its step 0
+rows_of() {
+    rows "$(profile_dir $NAME)/${1}_0_node1.h5" /node1/Energy | wc -l
+}
+
+warn() {
+    echo "${0##*/}: $*" >&2
+}
