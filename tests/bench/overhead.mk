@@ -17,3 +17,13 @@ tests_bench_waking_LDADD = $(LIBBENCH) $(LIBJOULESTORE)
 EXTRA_DIST += tests/bench/bench_overhead.sh tests/bench/overhead.awk \
 	tests/bench/overhead_rows.awk tests/bench/overhead_modes.sh \
 	tests/fixtures/georgiou2014-overhead.csv
+
+# Instructions: the same modes under callgrind.  shim_title is built by who asks for
+# it, as shim_bmc.
+EXTRA_DIST += tests/bench/bench_instructions.sh tests/bench/callgrind-counts \
+	tests/bench/instructions.awk tests/bench/instructions_rows.awk
+EXTRA_LTLIBRARIES += tests/system/shim_title.la
+tests_system_shim_title_la_SOURCES = tests/system/shim_title.c
+tests_system_shim_title_la_LDFLAGS = -module -avoid-version -shared \
+	-rpath /nowhere
+tests_system_shim_title_la_LIBADD = -ldl

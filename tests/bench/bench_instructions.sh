@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# bench_instructions.sh - what monitoring costs a node in instructions: the modes of
+# bench_overhead.sh, ours and Slurm's own plugins by turns, with slurmd, slurmstepd
+# and what they start under callgrind.  It counts those of user mode, whatever the
+# machine can count itself.
+#
+# Prints CSV as tests/bench/run, and writes instructions.csv into $JOULE_BENCH_OUT
+# (default: bench in the build directory).
+#
+#   BENCH_SECONDS  that are looked at of each step (10)
+#   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
+#   BENCH_SMALL=1  to see that it works: 4 seconds, and a machine that is too busy
+#                  for it will do
+#
+# Without BENCH_MODES those of plain files (_FILES) are left out: to read a file is
+# one system call, whatever is behind it.  One load is enough, since the tasks are
+# not counted; callgrind is some fifty times slower, but a step's daemons have next to
+# nothing to do: that a profile has its rows says whether they kept up.
+set -u
+set -o pipefail
+HERE=$(dirname "$(readlink -f "$0")")
+# shellcheck source-path=SCRIPTDIR source=../system/lib.sh
+. "$HERE/../system/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
+. "$LIB/ipmi.sh"
+# shellcheck source-path=SCRIPTDIR source=rows.sh
+. "$HERE/rows.sh"
+NAME=bench-instructions
+RANKS=$JOULE_BUILD/tests/bench/ranks
+# shellcheck disable=SC2034  # for overhead_modes.sh
+COUNTERS=$JOULE_BUILD/tests/bench/counters
+SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
+SHIM_TITLE=$JOULE_BUILD/tests/system/.libs/shim_title.so
+# As in bench_overhead.sh; starting takes longer under callgrind.
+SETTLE_S=3
+SETTLE_PROFILE_S=7
+SPARE_S=4
+IDLE_S=4
+SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
+SECONDS_SEEN=${SECONDS_SEEN:-10}
+
+command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
+# shellcheck source-path=SCRIPTDIR source=../system/profile.sh
+. "$LIB/profile.sh"
+# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
+. "$HERE/overhead_modes.sh"
+
+wanted() { # MODE
+    case " ${BENCH_MODES:-} " in
+    *" $1 "*) ;;
+    "  ") [[ $1 != *_FILES ]] ;;
+    *) [[ $1 = *JOBACCT ]] ;;
+    esac
+}
+
+# counts HZ SECONDS FILE... - snapshots in DIR, so far apart
+counts() {
+    local wait_ms=1 files=() file
+    # It wakes up by itself, and is not to be stopped.
+    [ "$1" != 100 ] || wait_ms=100
+    for file in "${@:3}"; do
+        files+=("$DIR/$file")
+    done
+    cluster run $NAME env -i "$HERE/callgrind-counts" "$SCRATCH/vgdb" $wait_ms "$2" \
+        "${files[@]}" || fail "what was executed cannot be asked for"
+    for file in "${files[@]}"; do
+        grep -q '^process .* slurmd$' "$file" ||
+            fail "slurmd does not say what it executed"
+    done
+}
+
+stepd_gone() {
+    [ -z "$(process_of "$(cluster dir $NAME)" '/slurmstepd$')" ]
+}
+
+# What processes that ended have executed in all.
+collected() {
+    local log
+    for log in "$(cluster dir $NAME)"/log/valgrind-node1-*.log; do
+        sed -n 's/^==\([0-9]*\)== Collected : \([0-9]*\)$/\1 \2/p' "$log"
+    done > "$DIR/collected"
+}
+
+# load PROFILE HZ - a step; leaves snapshots and more in DIR; 1 if its profile lacks
+# rows, 2 if it was over too soon
+load() {
+    local profile=$1 hz=$2 options=() settle=$SETTLE_S seconds srun job n='' soon=''
+    local ranks=$DIR/ranks
+    mkdir -m 1777 "$ranks" || fail "no directory"
+    if [ "$profile" != - ]; then
+        options+=(--profile="$profile")
+        settle=$SETTLE_PROFILE_S
+    fi
+    seconds=$((settle + SECONDS_SEEN + SPARE_S))
+    counts "$hz" 0 before
+    cluster user --timeout $((seconds + 120)) $NAME srun -n2 "${options[@]}" \
+        "$RANKS" compute "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
+    srun=$!
+    wait_for 60 test -e "$ranks/began.0" -a -e "$ranks/began.1" ||
+        { cat "$DIR/srun.log" >&2; fail "the step does not begin"; }
+    date +%s%N -r "$ranks/began.0" > "$DIR/began" || fail "the tasks did not begin"
+    sleep "$settle"
+    counts "$hz" $((SECONDS_SEEN / 2)) begun half seen
+    [ ! -e "$ranks/ended.0" ] || soon=yes
+    wait $srun || { cat "$DIR/srun.log" >&2; fail "the step failed"; }
+    wait_for 60 stepd_gone || fail "slurmstepd does not end"
+    # slurmd hears of it, and tells the controller.
+    sleep 1
+    counts "$hz" 0 after
+    collected
+    cat "$ranks"/ended.* > "$DIR/ended" || fail "the tasks did not end"
+    : > "$DIR/rows"
+    [ -z "$soon" ] || { warn "the tasks ended before they were looked at"; return 2; }
+    [ "$profile" != - ] || return 0
+    job=$(last_job $NAME) || fail "there is no job"
+    n=$(rows_of "$job")
+    echo "$n $((seconds * hz))" > "$DIR/rows"
+    # The first and the last second may be short of one.
+    [ "$n" -ge $((seconds * hz * 19 / 20 - 2)) ] || {
+        warn "$n rows of a profile of $seconds s at $hz Hz"
+        return 1
+    }
+}
+
+# measure MODE ENERGY FREQUENCY PROFILE HZ WHOSE - lines for instructions.csv; one
+# without figures for what is not kept up with
+measure() {
+    local mode=$1 profile=$4 hz=$5 whose=$6 try rc n='' due='' kept=yes
+    local top=$SCRATCH/mode
+    warn "$mode, $whose"
+    mkdir -m 755 "$top" || fail "no directory"
+    start "$@" --preload "$SHIM_TITLE" --valgrind "callgrind --separate-threads=yes\
+ --vgdb-prefix=$SCRATCH/vgdb --callgrind-out-file=$SCRATCH/callgrind.%p\
+ --trace-children-skip=*/bin/*,*/ranks"
+    # The controller sees whether the node answers; the BMC's first readings.
+    sleep 4
+    for ((try = 1; ; try++)); do
+        DIR=$top/step
+        mkdir "$DIR" || fail "no directory"
+        load "$profile" "$hz"
+        rc=$?
+        [ $rc != 0 ] || break
+        [ $rc != 1 ] || [ -z "${BENCH_SMALL:-}" ] || break
+        [ $try -lt 3 ] || { kept=; break; }
+        rm -rf "$DIR"
+    done
+    read -r n due < "$DIR/rows"
+    if [ -n "$kept" ]; then
+        counts "$hz" $IDLE_S idle idled
+        (cd "$DIR" && awk -v mode="$mode" -v plugins="$whose" -v rows="$n" \
+            -v due="$due" -f "$HERE/instructions.awk" began ended collected before \
+            begun half seen after idle idled) >> "$CSV" ||
+            fail "no figures of $mode, $whose"
+    else
+        echo "$mode,$whose,node,,,,,,,,,$n,$due" >> "$CSV"
+    fi
+    cluster down $NAME
+    rm -rf "$top" "$SCRATCH"/vgdb-* "$SCRATCH"/callgrind.*
+}
+
+[ "$(id -u)" = 0 ] || fail "needs root"
+for file in "$RANKS" "$COUNTERS" "$SHIM" "$SHIM_TITLE" "$BMC_READER"; do
+    [ -x "$file" ] || fail "there is no $file"
+done
+command -v valgrind vgdb > /dev/null || fail "there is no valgrind"
+[ "$(nproc --all)" -ge 2 ] || fail "the load needs two CPUs"
+[[ $SECONDS_SEEN =~ ^[0-9]*[02468]$ && $SECONDS_SEEN != 0 ]] ||
+    fail "BENCH_SECONDS takes an even number"
+mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
+CSV=$SCRATCH/instructions.csv
+awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
+    -f "$HERE/instructions.awk" > "$CSV" < /dev/null || fail "no table"
+each_mode measure
+install -m 644 "$CSV" "$BENCH_OUT/instructions.csv" ||
+    fail "cannot write to $BENCH_OUT"
+warn "$BENCH_OUT/instructions.csv"
+awk -F, -f "$HERE/instructions_rows.awk" "$CSV"
