@@ -121,6 +121,41 @@ load() {
     fi
 }
 
+# executed KIND SECONDS - "INSTRUCTIONS ROUNDS" of the tasks of a load under callgrind
+executed() {
+    local dir=$SCRATCH/executed.$2 rank ranks=1
+    [ "$1" != exchange ] || ranks=2
+    rm -rf "$dir"
+    mkdir "$dir" || return 1
+    for ((rank = 0; rank < ranks; rank++)); do
+        SLURM_PROCID=$rank SLURM_NTASKS=$ranks timeout 120 valgrind --tool=callgrind \
+            --callgrind-out-file=/dev/null --log-file="$dir/log.$rank" \
+            --vgdb=no "$RANKS" "$1" "$2" "$dir" &
+    done
+    wait
+    cat "$dir"/log.* "$dir"/ended.* | awk -v ranks=$ranks '
+        $2 == "Collected" { instructions += $4; counted++ }
+        /^[0-9]/ { rounds += $4 }
+        END {
+            printf "%.0f %d\n", instructions, rounds
+            exit counted != ranks || !rounds
+        }'
+}
+
+# per_round KIND - instructions of a round, in user mode: what a longer run has more
+# than a shorter one, which is as long in starting and ending
+per_round() {
+    local short long
+    if ! short=$(executed "$1" 2) || ! long=$(executed "$1" 6); then
+        cat "$SCRATCH"/executed.*/log.* >&2
+        fail "what a round of '$1' executes cannot be counted"
+    fi
+    awk -v short="$short" -v long="$long" 'BEGIN {
+        split(short, a, " "); split(long, b, " ")
+        if (b[2] > a[2]) printf "%.0f\n", (b[1] - a[1]) / (b[2] - a[2])
+    }' | grep . || fail "a longer run of '$1' has no more rounds than a shorter one"
+}
+
 # measure RUN MODE ENERGY FREQUENCY PROFILE HZ WHOSE - lines for overhead.csv
 measure() {
     local run=$1 mode=$2 energy=$3 frequency=$4 profile=$5 hz=$6 whose=$7
@@ -160,6 +195,7 @@ measure() {
         (cd "$DIR/$what" && mv ../idle* . && awk -v run="$run" -v kind="$what" \
             -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
             -v rows="$(cat rows)" -v energy="$(cat joules)" \
+            -v per_round="${PER_ROUND[$what]:-}" \
             -v reading="$reading" -v waking="$(cat waking)" \
             -f "$HERE/overhead.awk" ended idle idled before begun seen after &&
             mv idle* ..) >> "$CSV" || fail "no figures of $mode, $whose"
@@ -177,16 +213,22 @@ CPUS=$(nproc --all)
 # As many as the cluster gives to Slurm.
 CPUS=2
 COUNTED=
+declare -A PER_ROUND=()
 if command -v perf > /dev/null &&
     perf stat -x, -e instructions true 2>&1 | grep -q '^[0-9]'; then
     COUNTED=yes
 else
-    warn "this machine counts no instructions"
+    warn "this machine counts no instructions: those of the load are reckoned"
+    command -v valgrind > /dev/null || fail "there is no valgrind"
+    for what in $LOADS; do
+        PER_ROUND[$what]=$(per_round "$what") || exit
+        reckoned+="${reckoned:+, }$what ${PER_ROUND[$what]}"
+    done
 fi
 mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
 CSV=$SCRATCH/overhead.csv
 awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
-    -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
+    -v reckoned="${reckoned:-}" -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
 for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
     each_mode measure $run
 done

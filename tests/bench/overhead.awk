@@ -4,8 +4,10 @@
 #
 # Reads ended (of `ranks`) and the snapshots of one step: idle and idled, without
 # a job; before it; begun, when its tasks run, and seen, some time later; after it.
-# Variables: run, mode, plugins, kind, cpus, rows, energy, reading, waking; or header=1,
-# seconds and slurm for what stands above the lines.
+# Variables: run, mode, plugins, kind, cpus, rows, energy, reading, waking, per_round
+# (instructions of a round of the load, where its tasks could not count them); or
+# header=1, seconds, slurm and reckoned ("LOAD INSTRUCTIONS, ..." of a round) for what
+# stands above the lines.
 #
 # What goes on is what the processes used from begun to seen.  The whole is what
 # the group used from before to after, less the tasks' own: it has all that ended
@@ -45,6 +47,10 @@ BEGIN {
             " _FILES: they are plain files."
         print "# waking_us: CPU time of a thread that is woken 100 times a second" \
             " and does nothing, each time, right after that."
+        if (reckoned)
+            print "# load_instructions_per_s: reckoned, load_rounds_per_s x" \
+                " instructions of a round in user mode, as callgrind counts: " \
+                reckoned "."
         print "# Blank: not to be told, or not counted by this machine" \
             " (instructions)."
         print "run,mode,plugins,load,process,thread,idle_us_per_s,cpu_us_per_s," \
@@ -146,7 +152,10 @@ function put_node(    key, whole, seconds, without, once, line, counted, text) {
     put("node", "", "stolen", sum[key, "long"] / 2640 / cpus * 100)
     put("node", "", "load_cpu", load_ns / 1e9)
     put("node", "", "rounds", rounds / seconds)
-    if (!uncounted) put("node", "", "load_instructions", instructions / seconds)
+    if (!uncounted)
+        put("node", "", "load_instructions", instructions / seconds)
+    else if (per_round)
+        put("node", "", "load_instructions", rounds / seconds * per_round)
     while ((getline line < "perf") > 0)
         if (line ~ /^[0-9]+,.*instructions/) {
             split(line, counted, ",")

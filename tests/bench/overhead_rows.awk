@@ -39,6 +39,50 @@ function extra_rss(mode, plugins) {
     return median(rss[mode, plugins]) - median(rss["NO_JOBACCT", "none"])
 }
 
+# By how much a load is slower than without accounting, in percent.
+function slower(mode, plugins, kind) {
+    return 100 * (1 - median(work[mode, plugins, kind]) / \
+        median(work["NO_JOBACCT", "none", kind]))
+}
+
+# What NO_JOBACCT itself varies by, in percent of its median.
+function spread(kind,    value, n, i, least, most) {
+    n = split(work["NO_JOBACCT", "none", kind], value, " ")
+    for (i = 1; i <= n; i++) {
+        if (i == 1 || value[i] + 0 < least) least = value[i] + 0
+        if (value[i] + 0 > most) most = value[i] + 0
+    }
+    return 100 * (most - least) / median(work["NO_JOBACCT", "none", kind])
+}
+
+function absolute(x) {
+    return x < 0 ? -x : x
+}
+
+# No goal.  What does not stand out from the spread has no ratio, and says so.
+function load_rows(kind,    i, mode, peer, noise, ours, name) {
+    if (!median(work["NO_JOBACCT", "none", kind])) return
+    noise = spread(kind)
+    printf "load NO_JOBACCT (%s): instructions per second vary by,%%,%.5g,,,,\n",
+        kind, noise
+    for (i = 1; i <= count; i++) {
+        mode = modes[i]
+        peer = mode
+        sub(/_100?HZ/, "", peer)
+        ours = slower(mode, "ours", kind)
+        name = "load " mode " (" kind "): fewer instructions per second than" \
+            " NO_JOBACCT" (peer == mode ? "" : "; peer: at 1 Hz")
+        if (absolute(ours) <= noise) name = name "; within what that varies by"
+        printf "%s,%%,%.5g,", name, ours
+        if (!((peer, "slurm") in seen))
+            print ",,,"
+        else
+            printf "%.5g,%s,,\n", slower(peer, "slurm", kind),
+                (absolute(ours) > noise && slower(peer, "slurm", kind) > noise ? \
+                sprintf("%.3f", ours / slower(peer, "slurm", kind)) : "")
+    }
+}
+
 /^#/ { next }
 !column["mode"] { for (i = 1; i <= NF; i++) column[$i] = i; next }
 {
@@ -56,6 +100,8 @@ $column["process"] == "node" {
     cpu[mode, plugins, kind] = cpu[mode, plugins, kind] " " $column["cpu_44min_s"]
     rate[mode, plugins, kind] = rate[mode, plugins, kind] " " \
         $column["cpu_us_per_s"]
+    work[mode, plugins, kind] = work[mode, plugins, kind] " " \
+        $column["load_instructions_per_s"]
     stolen[mode, plugins] = stolen[mode, plugins] " " $column["stolen_pct"]
     if ($column["waking_us"] != "")
         waking[mode, kind] = waking[mode, kind] " " $column["waking_us"]
@@ -74,6 +120,7 @@ END {
     print "name,unit,ours,peer,ratio,goal,verdict"
     for (i = 1; i <= count; i++)
         for (j = 1; j <= kinds; j++) cpu_rows(modes[i], order[j])
+    for (j = 1; j <= kinds; j++) load_rows(order[j])
     for (i = 1; i <= count; i++) {
         peer = (modes[i], "slurm") in seen ? extra_rss(modes[i], "slurm") : ""
         row("memory " modes[i] ": slurmstepd beyond NO_JOBACCT", "KiB",

@@ -59,6 +59,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
+	tests/system/test_overhead.sh \
 	tests/system/test_plot.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
