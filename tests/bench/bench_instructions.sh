@@ -55,15 +55,11 @@ wanted() { # MODE
     esac
 }
 
-# counts HZ SECONDS FILE... - snapshots in DIR, so far apart
+# counts SECONDS FILE... - snapshots in DIR, so far apart
 counts() {
-    local wait_ms=1 files=() file
-    # It wakes up by itself, and is not to be stopped.
-    [ "$1" != 100 ] || wait_ms=100
-    for file in "${@:3}"; do
-        files+=("$DIR/$file")
-    done
-    cluster run $NAME env -i "$HERE/callgrind-counts" "$SCRATCH/vgdb" $wait_ms "$2" \
+    local files=("${@:2}") file
+    files=("${files[@]/#/$DIR/}")
+    cluster run $NAME env -i "$HERE/callgrind-counts" "$SCRATCH/vgdb" "$1" \
         "${files[@]}" || fail "what was executed cannot be asked for"
     for file in "${files[@]}"; do
         grep -q '^process .* slurmd$' "$file" ||
@@ -84,17 +80,18 @@ collected() {
 }
 
 # load PROFILE HZ - a step; leaves snapshots and more in DIR; 1 if its profile lacks
-# rows, 2 if it was over too soon
+# rows, 2 if it failed or was over too soon
 load() {
     local profile=$1 hz=$2 options=() settle=$SETTLE_S seconds srun job n='' soon=''
     local ranks=$DIR/ranks
+    : > "$DIR/rows"
     mkdir -m 1777 "$ranks" || fail "no directory"
     if [ "$profile" != - ]; then
         options+=(--profile="$profile")
         settle=$SETTLE_PROFILE_S
     fi
     seconds=$((settle + SECONDS_SEEN + SPARE_S))
-    counts "$hz" 0 before
+    counts 0 before
     cluster user --timeout $((seconds + 120)) $NAME srun -n2 "${options[@]}" \
         "$RANKS" compute "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
     srun=$!
@@ -102,16 +99,15 @@ load() {
         { cat "$DIR/srun.log" >&2; fail "the step does not begin"; }
     date +%s%N -r "$ranks/began.0" > "$DIR/began" || fail "the tasks did not begin"
     sleep "$settle"
-    counts "$hz" $((SECONDS_SEEN / 2)) begun half seen
+    counts $((SECONDS_SEEN / 2)) begun half seen
     [ ! -e "$ranks/ended.0" ] || soon=yes
-    wait $srun || { cat "$DIR/srun.log" >&2; fail "the step failed"; }
-    wait_for 60 stepd_gone || fail "slurmstepd does not end"
+    wait $srun || { cat "$DIR/srun.log" >&2; warn "the step failed"; return 2; }
+    wait_for 60 stepd_gone || { warn "slurmstepd does not end"; return 2; }
     # slurmd hears of it, and tells the controller.
     sleep 1
-    counts "$hz" 0 after
+    counts 0 after
     collected
     cat "$ranks"/ended.* > "$DIR/ended" || fail "the tasks did not end"
-    : > "$DIR/rows"
     [ -z "$soon" ] || { warn "the tasks ended before they were looked at"; return 2; }
     [ "$profile" != - ] || return 0
     job=$(last_job $NAME) || fail "there is no job"
@@ -124,31 +120,36 @@ load() {
     }
 }
 
+cluster_down() {
+    cluster down $NAME
+    rm -rf "$SCRATCH"/mode "$SCRATCH"/vgdb-* "$SCRATCH"/callgrind.*
+}
+
 # measure MODE ENERGY FREQUENCY PROFILE HZ WHOSE - lines for instructions.csv; one
 # without figures for what is not kept up with
 measure() {
     local mode=$1 profile=$4 hz=$5 whose=$6 try rc n='' due='' kept=yes
     local top=$SCRATCH/mode
     warn "$mode, $whose"
-    mkdir -m 755 "$top" || fail "no directory"
-    start "$@" --preload "$SHIM_TITLE" --valgrind "callgrind --separate-threads=yes\
- --vgdb-prefix=$SCRATCH/vgdb --callgrind-out-file=$SCRATCH/callgrind.%p\
- --trace-children-skip=*/bin/*,*/ranks"
-    # The controller sees whether the node answers; the BMC's first readings.
-    sleep 4
     for ((try = 1; ; try++)); do
         DIR=$top/step
-        mkdir "$DIR" || fail "no directory"
+        mkdir -m 755 "$top" "$DIR" || fail "no directory"
+        start "$@" --preload "$SHIM_TITLE" --valgrind "callgrind\
+ --separate-threads=yes --fair-sched=try --vgdb-prefix=$SCRATCH/vgdb\
+ --callgrind-out-file=$SCRATCH/callgrind.%p --trace-children-skip=*/bin/*,*/ranks"
+        # The controller sees whether the node answers; the BMC's first readings.
+        sleep 4
         load "$profile" "$hz"
         rc=$?
         [ $rc != 0 ] || break
         [ $rc != 1 ] || [ -z "${BENCH_SMALL:-}" ] || break
         [ $try -lt 3 ] || { kept=; break; }
-        rm -rf "$DIR"
+        # Whatever the step has left behind.
+        cluster_down
     done
     read -r n due < "$DIR/rows"
     if [ -n "$kept" ]; then
-        counts "$hz" $IDLE_S idle idled
+        counts $IDLE_S idle idled
         (cd "$DIR" && awk -v mode="$mode" -v plugins="$whose" -v rows="$n" \
             -v due="$due" -f "$HERE/instructions.awk" began ended collected before \
             begun half seen after idle idled) >> "$CSV" ||
@@ -156,8 +157,7 @@ measure() {
     else
         echo "$mode,$whose,node,,,,,,,,,$n,$due" >> "$CSV"
     fi
-    cluster down $NAME
-    rm -rf "$top" "$SCRATCH"/vgdb-* "$SCRATCH"/callgrind.*
+    cluster_down
 }
 
 [ "$(id -u)" = 0 ] || fail "needs root"

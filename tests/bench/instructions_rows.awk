@@ -78,7 +78,8 @@ $column["process"] != "node" || $column["thread"] != "" { next }
     long[mode, plugins] = total[mode, plugins] / times[mode, plugins]
     rate[mode, plugins] = total_rate[mode, plugins] / times[mode, plugins]
     if (plugins == "none") accounting[mode] = long[mode, plugins]
-    if ($column["spread_pct"] > worst) {
+    # Of next to nothing it says nothing.
+    if (mode != "NO_JOBACCT" && $column["spread_pct"] > worst) {
         worst = $column["spread_pct"]
         worst_of = mode ", " plugins
         sub(/, none/, "", worst_of)
