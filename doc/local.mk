@@ -24,6 +24,7 @@ dist_measurements_DATA = \
 	doc/measurements/attribution.svg \
 	doc/measurements/files-growth.csv \
 	doc/measurements/files.svg \
+	doc/measurements/instructions.csv \
 	doc/measurements/machine.csv \
 	doc/measurements/overhead.csv \
 	doc/measurements/overhead.svg \
@@ -35,6 +36,7 @@ dist_measurements_DATA = \
 	doc/measurements/rows-extract.csv \
 	doc/measurements/rows-files.csv \
 	doc/measurements/rows-fused.csv \
+	doc/measurements/rows-instructions.csv \
 	doc/measurements/rows-ipmi.csv \
 	doc/measurements/rows-ledger.csv \
 	doc/measurements/rows-merge.csv \
