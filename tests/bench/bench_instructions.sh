@@ -31,8 +31,8 @@ NAME=bench-instructions
 RANKS=$JOULE_BUILD/tests/bench/ranks
 # shellcheck disable=SC2034  # for overhead_modes.sh
 COUNTERS=$JOULE_BUILD/tests/bench/counters
-SHIM=$JOULE_BUILD/tests/bench/.libs/shim_bmc.so
-SHIM_TITLE=$JOULE_BUILD/tests/system/.libs/shim_title.so
+SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
+SHIM_TITLE=$JOULE_BUILD/tests/system/shim_title.so
 # As in bench_overhead.sh; starting takes longer under callgrind.
 SETTLE_S=3
 SETTLE_PROFILE_S=7

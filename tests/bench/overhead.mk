@@ -22,8 +22,7 @@ EXTRA_DIST += tests/bench/bench_overhead.sh tests/bench/overhead.awk \
 # it, as shim_bmc.
 EXTRA_DIST += tests/bench/bench_instructions.sh tests/bench/callgrind-counts \
 	tests/bench/instructions.awk tests/bench/instructions_rows.awk
-EXTRA_LTLIBRARIES += tests/system/shim_title.la
-tests_system_shim_title_la_SOURCES = tests/system/shim_title.c
-tests_system_shim_title_la_LDFLAGS = -module -avoid-version -shared \
-	-rpath /nowhere
-tests_system_shim_title_la_LIBADD = -ldl
+EXTRA_PROGRAMS += tests/system/shim_title.so
+tests_system_shim_title_so_SOURCES = tests/system/shim_title.c
+tests_system_shim_title_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_system_shim_title_so_LDADD = -ldl
