@@ -28,15 +28,28 @@ findings() {
         END { exit n > 0 }'
 }
 
+# Without it our plugins do not believe the step's record, and do next to nothing.
+SHIM=$JOULE_BUILD/tests/system/shim_title.so
+[ -e "$SHIM" ] || { not_ok "there is a $SHIM"; finish; }
+
+has_energy() {
+    local joules
+    joules=$(last_job_energy valgrind .0)
+    echo "$joules J"
+    [ "$joules" -gt 0 ]
+}
+
 # under NAME VALGRIND-OPTIONS CLUSTER-OPTION...
 under() {
     local tool=$1 logs
-    up valgrind --valgrind "$2" --sim '--load const:70' --profile "${@:3}" || {
+    up valgrind --valgrind "$2" --preload "$SHIM" --sim '--load const:70' --profile \
+        "${@:3}" || {
         not_ok "$tool: the cluster starts"
         return
     }
     check "$tool: a profiled step" cluster user --timeout 120 valgrind \
         srun --profile=energy --acctg-freq=energy=1 sleep 4
+    check "$tool: slurmstepd has its energy" has_energy
     check "$tool: a step of two tasks" cluster user --timeout 120 valgrind \
         srun -n2 --overcommit sleep 1
     cluster run valgrind scontrol reconfigure
