@@ -132,7 +132,9 @@ test_energy() {
         not_ok "a job of alice runs"
         return
     fi
-    check "a job of alice is in sacct" output_is alice \
+    # The database hears of a step at once, of its job within some seconds; until then
+    # the job is root's.
+    check "a job of alice is in sacct" wait_for 10 output_is alice \
         sacct_field harness "$STEP_JOB" User
     note <<< "sacct: $STEP_J J, wattmeter: $STEP_TRUE_J J"
     check "Slurm's own plugin measures the simulated node" \
