@@ -23,15 +23,9 @@ set -o pipefail
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source-path=SCRIPTDIR source=../system/lib.sh
 . "$HERE/../system/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
-. "$LIB/ipmi.sh"
-# shellcheck source-path=SCRIPTDIR source=rows.sh
-. "$HERE/rows.sh"
 NAME=bench-instructions
-RANKS=$JOULE_BUILD/tests/bench/ranks
-# shellcheck disable=SC2034  # for overhead_modes.sh
-COUNTERS=$JOULE_BUILD/tests/bench/counters
-SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
+# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
+. "$HERE/overhead_modes.sh"
 SHIM_TITLE=$JOULE_BUILD/tests/system/shim_title.so
 # As in bench_overhead.sh; starting takes longer under callgrind.
 SETTLE_S=3
@@ -41,11 +35,6 @@ IDLE_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-10}
 
-command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
-# shellcheck source-path=SCRIPTDIR source=../system/profile.sh
-. "$LIB/profile.sh"
-# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
-. "$HERE/overhead_modes.sh"
 
 wanted() { # MODE
     case " ${BENCH_MODES:-} " in
@@ -151,8 +140,9 @@ measure() {
     if [ -n "$kept" ]; then
         counts $IDLE_S idle idled
         (cd "$DIR" && awk -v mode="$mode" -v plugins="$whose" -v rows="$n" \
-            -v due="$due" -f "$HERE/instructions.awk" began ended collected before \
-            begun half seen after idle idled) >> "$CSV" ||
+            -v due="$due" -f "$HERE/overhead_sums.awk" \
+            -f "$HERE/instructions.awk" began ended collected before begun half \
+            seen after idle idled) >> "$CSV" ||
             fail "no figures of $mode, $whose"
     else
         echo "$mode,$whose,node,,,,,,,,,$n,$due" >> "$CSV"
@@ -171,7 +161,8 @@ command -v valgrind vgdb > /dev/null || fail "there is no valgrind"
 mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
 CSV=$SCRATCH/instructions.csv
 awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
-    -f "$HERE/instructions.awk" > "$CSV" < /dev/null || fail "no table"
+    -f "$HERE/overhead_sums.awk" -f "$HERE/instructions.awk" > "$CSV" < /dev/null ||
+    fail "no table"
 each_mode measure
 install -m 644 "$CSV" "$BENCH_OUT/instructions.csv" ||
     fail "cannot write to $BENCH_OUT"

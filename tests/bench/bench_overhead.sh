@@ -23,17 +23,12 @@ set -o pipefail
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source-path=SCRIPTDIR source=../system/lib.sh
 . "$HERE/../system/lib.sh"
-# shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
-. "$LIB/ipmi.sh"
-# shellcheck source-path=SCRIPTDIR source=rows.sh
-. "$HERE/rows.sh"
 NAME=bench-overhead
-RANKS=$JOULE_BUILD/tests/bench/ranks
+# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
+. "$HERE/overhead_modes.sh"
 USAGE=$JOULE_BUILD/tests/bench/usage
 READING=$JOULE_BUILD/tests/bench/reading
-COUNTERS=$JOULE_BUILD/tests/bench/counters
 WAKING=$JOULE_BUILD/tests/bench/waking
-SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
 LOADS="compute exchange"
 # The tasks begin: slurmstepd is busy with that for a moment; a profile's file is
 # made when it is written for the first time, after JouleProfileFlush; their end.
@@ -45,11 +40,6 @@ WAKING_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-15}
 
-command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
-# shellcheck source-path=SCRIPTDIR source=../system/profile.sh
-. "$LIB/profile.sh"
-# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
-. "$HERE/overhead_modes.sh"
 
 # snapshot WHAT
 snapshot() {
@@ -197,7 +187,8 @@ measure() {
             -v rows="$(cat rows)" -v energy="$(cat joules)" \
             -v per_round="${PER_ROUND[$what]:-}" \
             -v reading="$reading" -v waking="$(cat waking)" \
-            -f "$HERE/overhead.awk" ended idle idled before begun seen after &&
+            -f "$HERE/overhead_sums.awk" -f "$HERE/overhead.awk" \
+            ended idle idled before begun seen after &&
             mv idle* ..) >> "$CSV" || fail "no figures of $mode, $whose"
     done
     cluster down $NAME
@@ -228,7 +219,8 @@ fi
 mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
 CSV=$SCRATCH/overhead.csv
 awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
-    -v reckoned="${reckoned:-}" -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
+    -v reckoned="${reckoned:-}" -f "$HERE/overhead_sums.awk" \
+    -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
 for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
     each_mode measure $run
 done

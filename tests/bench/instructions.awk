@@ -16,20 +16,6 @@ function per_second(from, to, a, b) {
     return (b - a) / ((at[to] - at[from]) / 1e9)
 }
 
-function put(process, thread, column, value,    key) {
-    key = process SUBSEP thread
-    if (!(key in known)) {
-        known[key] = 1
-        order[++lines] = key
-    }
-    sum[key, column] += value
-    there[key, column] = 1
-}
-
-function number(key, column, format) {
-    return (key, column) in there ? sprintf(format, sum[key, column]) : ""
-}
-
 BEGIN {
     if (header) {
         print "# What monitoring costs a node in instructions, by mode (table 1 of" \

@@ -18,21 +18,6 @@ function per_second(from, to) {
     return (to - from) / ((at["seen"] - at["begun"]) / 1e9)
 }
 
-# put PROCESS THREAD COLUMN VALUE - to be added to it
-function put(process, thread, column, value,    key) {
-    key = process SUBSEP thread
-    if (!(key in known)) {
-        known[key] = 1
-        order[++lines] = key
-    }
-    sum[key, column] += value
-    there[key, column] = 1
-}
-
-function number(key, column, format) {
-    return (key, column) in there ? sprintf(format, sum[key, column]) : ""
-}
-
 BEGIN {
     if (header) {
         print "# What monitoring costs a node, by mode (table 1 of Georgiou et" \

@@ -15,7 +15,8 @@ tests_bench_waking_SOURCES = tests/bench/waking.c tests/bench/waker.c \
 tests_bench_waking_LDADD = $(LIBBENCH) $(LIBJOULESTORE)
 
 EXTRA_DIST += tests/bench/bench_overhead.sh tests/bench/overhead.awk \
-	tests/bench/overhead_rows.awk tests/bench/overhead_modes.sh \
+	tests/bench/overhead_rows.awk tests/bench/overhead_sums.awk \
+	tests/bench/overhead_modes.sh \
 	tests/fixtures/georgiou2014-overhead.csv
 
 # Instructions: the same modes under callgrind.  shim_title is built by who asks for

@@ -2,11 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # overhead_modes.sh - the ways of monitoring that bench_overhead.sh and
-# bench_instructions.sh measure, and a cluster for each; sourced after lib.sh and
-# ipmi.sh.  NAME is the cluster's, COUNTERS the program that makes plain files of
-# counters, SHIM shim_bmc.so.
+# bench_instructions.sh measure, and a cluster for each; sourced after lib.sh.  NAME
+# is the cluster's, HERE this directory.
 #
-# shellcheck disable=SC2154  # NAME, COUNTERS and SHIM are the benchmark's
+# shellcheck disable=SC2154  # NAME and HERE are the benchmark's
+# shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
+. "$LIB/ipmi.sh"
+# shellcheck source-path=SCRIPTDIR source=rows.sh
+. "$HERE/rows.sh"
+command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
+# shellcheck source-path=SCRIPTDIR source=../system/profile.sh
+. "$LIB/profile.sh"
+# shellcheck disable=SC2034  # the benchmark's tasks
+RANKS=$JOULE_BUILD/tests/bench/ranks
+# Makes plain files of counters.
+COUNTERS=$JOULE_BUILD/tests/bench/counters
+SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
 WATTS=200
 
 # Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.

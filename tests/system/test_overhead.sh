@@ -11,6 +11,7 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 BENCH=$TOP/tests/bench
+SUMS=$BENCH/overhead_sums.awk
 cd "$SCRATCH" || exit
 
 # field COLUMN PROCESS [THREAD] - of the lines on stdin, by the name in their head
@@ -58,9 +59,9 @@ usage 30 30000000 > after
 overhead() {
     local arguments="run=1 mode=JOBACCT plugins=none kind=compute cpus=2"
     # shellcheck disable=SC2046,SC2086  # words
-    { awk -v header=1 -f "$BENCH/overhead.awk" < /dev/null &&
-        awk $(printf -- '-v %s ' $arguments "$@") -f "$BENCH/overhead.awk" ended idle \
-            idled before begun seen after; } > overhead.csv
+    { awk -v header=1 -f "$SUMS" -f "$BENCH/overhead.awk" < /dev/null &&
+        awk $(printf -- '-v %s ' $arguments "$@") -f "$SUMS" -f "$BENCH/overhead.awk" \
+            ended idle idled before begun seen after; } > overhead.csv
 }
 
 of_overhead() {
@@ -140,9 +141,9 @@ counts 40 6000 > idle
 counts 50 6500 > idled
 
 instructions() {
-    { awk -v header=1 -f "$BENCH/instructions.awk" < /dev/null &&
-        awk -v mode=JOBACCT -v plugins=none -f "$BENCH/instructions.awk" began ended \
-            collected before begun half seen after idle idled; } > instructions.csv
+    { awk -v header=1 -f "$SUMS" -f "$BENCH/instructions.awk" < /dev/null &&
+        awk -v mode=JOBACCT -v plugins=none -f "$SUMS" -f "$BENCH/instructions.awk" \
+            began ended collected before begun half seen after idle idled; } > instructions.csv
 }
 
 of_instructions() {
