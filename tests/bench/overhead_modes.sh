@@ -23,6 +23,8 @@ WATTS=200
 # Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
 # JOBACCT is not of the paper: what Slurm's gathering costs without energy.  FILES:
 # the counters are plain files; a processor's take longer, those of FUSE more so.
+# What the others are compared with is measured three times: medians count, and what
+# lies between says what the machine makes of it.
 TABLE="
 NO_JOBACCT none task=0 - - none
 JOBACCT none task=1 - - none
@@ -34,9 +36,12 @@ JOBACCT_RAPL_PROFILE_FILES rapl task=1,energy=1 energy,task 1 ours,slurm
 JOBACCT_RAPL_PROFILE_10HZ_FILES rapl task=1,energy=1 energy,task 10 ours
 JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
 JOBACCT_RAPL_PROFILE_100HZ_FILES rapl task=1,energy=1 energy,task 100 ours
+NO_JOBACCT none task=0 - - none
+JOBACCT none task=1 - - none
 JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
 JOBACCT_IPMI ipmi task=1 - - ours,slurm
 JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT none task=1 - - none
 NO_JOBACCT none task=0 - - none"
 
 # each_mode COMMAND... - with each line of the table that is wanted, once for each

@@ -45,14 +45,21 @@ function slower(mode, plugins, kind) {
         median(work["NO_JOBACCT", "none", kind]))
 }
 
-# What NO_JOBACCT itself varies by, in percent of its median.
-function spread(kind,    value, n, i, least, most) {
-    n = split(work["NO_JOBACCT", "none", kind], value, " ")
+# The highest of a list less the lowest.
+function spread(list,    value, n, i, least, most) {
+    n = split(list, value, " ")
     for (i = 1; i <= n; i++) {
         if (i == 1 || value[i] + 0 < least) least = value[i] + 0
         if (value[i] + 0 > most) most = value[i] + 0
     }
-    return 100 * (most - least) / median(work["NO_JOBACCT", "none", kind])
+    return most - least
+}
+
+# No goal: a difference that is less than this says nothing.
+function base_row(base, kind,    value) {
+    if (split(cpu[base, "none", kind], value, " ") > 1)
+        printf "CPU %s (%s): 44 min vary by,s,%.5g,,,,\n", base, kind,
+            spread(cpu[base, "none", kind])
 }
 
 function absolute(x) {
@@ -62,7 +69,8 @@ function absolute(x) {
 # No goal.  What does not stand out from the spread has no ratio, and says so.
 function load_rows(kind,    i, mode, peer, noise, ours, name) {
     if (!median(work["NO_JOBACCT", "none", kind])) return
-    noise = spread(kind)
+    noise = 100 * spread(work["NO_JOBACCT", "none", kind]) / \
+        median(work["NO_JOBACCT", "none", kind])
     printf "load NO_JOBACCT (%s): instructions per second vary by,%%,%.5g,,,,\n",
         kind, noise
     for (i = 1; i <= count; i++) {
@@ -118,6 +126,10 @@ END {
         exit 2
     }
     print "name,unit,ours,peer,ratio,goal,verdict"
+    for (j = 1; j <= kinds; j++) {
+        base_row("NO_JOBACCT", order[j])
+        base_row("JOBACCT", order[j])
+    }
     for (i = 1; i <= count; i++)
         for (j = 1; j <= kinds; j++) cpu_rows(modes[i], order[j])
     for (j = 1; j <= kinds; j++) load_rows(order[j])
