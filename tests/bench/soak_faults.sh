@@ -8,7 +8,7 @@
 
 # A step of 22.05 and later has its number in the title of its slurmstepd.  Prints
 # "JOB STEP" of the one that was killed; waits for one.
-KILL_STEPD='for try in $(seq 50); do
+KILL_STEPD='for try in $(seq 200); do
     found=($(pgrep -f "^slurmstepd: \[[0-9]"))
     [ ${#found[@]} -gt 0 ] && {
         pid=${found[$1 % ${#found[@]}]}
@@ -31,7 +31,7 @@ kill_stepd() { # CHOICE
     local victim from
     from=$(seconds)
     # shellcheck disable=SC2016  # expanded in the cluster
-    victim=$(cluster run --timeout 20 "$C" bash -c "$KILL_STEPD" - "$1") || return 1
+    victim=$(cluster run --timeout 60 "$C" bash -c "$KILL_STEPD" - "$1") || return 1
     echo "slurmstepd - $from $(seconds) $victim" >> "$SCRATCH/faults"
     [[ $victim != *" extern" ]] || return 0
     sleep 1
