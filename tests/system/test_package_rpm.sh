@@ -14,6 +14,9 @@
 
 RPMS=$SCRATCH/rpm
 ROOT=$SCRATCH/root
+# Where rpm and rpmlint put files of their own.
+export HOME=$SCRATCH/home XDG_CONFIG_HOME=$SCRATCH/home/.config
+mkdir -p "$XDG_CONFIG_HOME" || exit 1
 
 of_package() { # NAME QUERY-OPTION...
     rpm --dbpath "$RPMS/db" -qp "${@:2}" "$RPMS"/RPMS/*/slurm-joule-"$1"-[0-9]*.rpm
