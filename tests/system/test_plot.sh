@@ -24,13 +24,17 @@ table() {
 tables() {
     rm -rf "$CSV" && mkdir "$CSV"
     table overhead << 'END'
-mode,load,source,process,cpu_ms_per_s,start_cpu_ms,rss_kib
-NO_JOBACCT,linpack,none,slurmd,0.05,1,9000
-NO_JOBACCT,linpack,none,slurmstepd,0.1,1,9000
-RAPL_1s,linpack,joule,slurmd,0.3,1,9100
-RAPL_1s,linpack,joule,slurmstepd,0.2,1,9100
-RAPL_1s,linpack,slurm,slurmd,0.6,1,9100
-RAPL_1s,linpack,slurm,slurmstepd,0.7,1,9100
+mode,load,plugins,process,thread,cpu_us_per_s,start_ms,rss_kib
+NO_JOBACCT,compute,none,node,,150,1,
+NO_JOBACCT,compute,none,slurmd,,50,1,9000
+NO_JOBACCT,compute,none,slurmstepd,,100,1,9000
+JOBACCT_RAPL,compute,ours,node,,500,1,
+JOBACCT_RAPL,compute,ours,slurmd,,300,1,9100
+JOBACCT_RAPL,compute,ours,slurmd,joule_sampler,200,,
+JOBACCT_RAPL,compute,ours,slurmstepd,,200,1,9100
+JOBACCT_RAPL,compute,slurm,node,,1300,1,
+JOBACCT_RAPL,compute,slurm,slurmd,,600,1,9100
+JOBACCT_RAPL,compute,slurm,slurmstepd,,700,1,9100
 END
     table precision << 'END'
 class,frequency_ghz,source,bmc_settle_s,seconds,true_j,measured_j,error_pct,paper_error_pct
@@ -133,7 +137,7 @@ check "all tables are drawn, without a word" plot 0 0
 # shellcheck disable=SC2086  # a list
 check "six drawings" drawn $DRAWINGS
 check "overhead" well_formed overhead "CPU time (ms per second)" \
-    RAPL_1s NO_JOBACCT slurm-joule "Slurm's own"
+    JOBACCT_RAPL NO_JOBACCT slurm-joule "Slurm's own"
 check "precision" well_formed precision long short "error of a job's energy (%)" \
     "frequency (GHz), turbo last" published "joule_fused, BMC of 70 s"
 check "tradeoff" well_formed tradeoff "energy (J)" "cpu, joule" \
@@ -153,6 +157,11 @@ mv "$SCRATCH/turned" "$CSV/attribution.csv"
 check "columns in another order, and one more" plot 0 0
 check "are the same drawing" cmp "$SCRATCH/before.svg" "$OUT/attribution.svg"
 tables
+mv "$OUT/overhead.svg" "$SCRATCH/before.svg"
+sed -i '/^NO_JOBACCT/{p;p}' "$CSV/overhead.csv"
+check "a mode that was measured three times" plot 0 0
+check "is drawn at its mean" cmp "$SCRATCH/before.svg" "$OUT/overhead.svg"
+tables
 
 rm "$CSV/overhead.csv"
 spoilt "a table is missing" overhead "there is no $CSV/overhead.csv"
@@ -162,8 +171,8 @@ sed -i 3,\$d "$CSV/tradeoff.csv"
 spoilt "a head alone" tradeoff "$CSV/tradeoff.csv has no line but its head"
 sed -i s/frequency_ghz/frequency/ "$CSV/precision.csv"
 spoilt "a column is missing" precision "$CSV/precision.csv has no column frequency_ghz"
-sed -i s/source/from/ "$CSV/overhead.csv"
-spoilt "a column by neither name" overhead "$CSV/overhead.csv has no column source or plugins"
+sed -i s/plugins/from/ "$CSV/overhead.csv"
+spoilt "another column is missing" overhead "$CSV/overhead.csv has no column plugins"
 sed -i s/_rss_kib/_rss/g "$CSV/soak.csv"
 spoilt "no column of memory" soak "$CSV/soak.csv has no column whose name ends in _rss_kib"
 echo "2,3,joule" >> "$CSV/attribution.csv"
