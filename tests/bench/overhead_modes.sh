@@ -23,8 +23,8 @@ WATTS=200
 # Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
 # JOBACCT is not of the paper: what Slurm's gathering costs without energy.  FILES:
 # the counters are plain files; a processor's take longer, those of FUSE more so.
-# What the others are compared with is measured three times: medians count, and what
-# lies between says what the machine makes of it.
+# What the others are compared with is measured three times: how far apart the three
+# are is what the machine makes of it.
 TABLE="
 NO_JOBACCT none task=0 - - none
 JOBACCT none task=1 - - none

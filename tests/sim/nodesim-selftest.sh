@@ -167,7 +167,7 @@ stop
 
 # Driven by the CPU time of a real process: 10 W x its CPU seconds, no floor.
 
-sh -c 'while :; do :; done' &
+(ulimit -t 60 && exec sh -c 'while :; do :; done') & # not for ever
 burner=$!
 us_before=$(now_us)
 start --idle 0 --busy 10 --pid $burner
