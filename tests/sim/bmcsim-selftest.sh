@@ -122,6 +122,17 @@ dcmi() { # the current power, or the error
     fi
 }
 
+# In the background, with what is said in FILE; it is there when the BMC is asked.
+begin_dcmi() { # FILE OPTION...
+    ipmi-dcmi "${reach[@]}" --debug "${@:2}" --get-system-power-statistics \
+        >"$1" 2>&1 &
+    for _ in $(seq 500); do
+        grep -q "Get Power Reading Request" "$1" && return
+        sleep 0.02
+    done
+    is "the BMC is asked" no yes
+}
+
 # Wrong calls.
 
 for wrong in "" "frob" "start" "start --watts x --packages 9 $tmp/x" \
@@ -229,17 +240,15 @@ begin=$(ms)
 is "late answer" "$(dcmi)" 100
 between "by 300 ms" $(($(ms) - begin)) 300 $((400 + usual_ms))
 fault "netfn=0x2c cmd=2 delay_ms=3000"
-dcmi --retransmission-timeout=10000 --session-timeout=15000 >"$tmp/late" &
-sleep 0.1
+begin_dcmi "$tmp/late" --retransmission-timeout=10000 --session-timeout=15000
 is "others do not wait" "$(sensor Node)" 100.00
-is "for the late answer" "$(cat "$tmp/late")" ""
+is "for the late answer" "$(grep -c "^Current Power" "$tmp/late")" 0
 wait $!
-is "which comes" "$(cat "$tmp/late")" 100
+is "which comes" "$(grep -c "^Current Power .* 100 Watts" "$tmp/late")" 1
 usual_ms=$(usual sensor Node)
 fault "netfn=0x2c cmd=2 block_ms=700" # less than after which it is asked again
 begin=$(ms)
-dcmi >/dev/null &
-sleep 0.2 # so that it comes first
+begin_dcmi "$tmp/busy"
 is "a busy BMC serves nobody" "$(sensor Node)" 100.00
 between "for 700 ms" $(($(ms) - begin)) 700 $((900 + usual_ms))
 wait $!

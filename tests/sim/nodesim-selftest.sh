@@ -232,6 +232,8 @@ end_tasks() { # GROUP ; until nothing of them counts any more
         [ -n "$(cat "$1/cgroup.procs")" ] || break
         sleep 0.02
     done
+    is "no task of ${1##*/} is left" "$(cat "$1/cgroup.procs")" ""
+    # One that is no longer in the list has a last moment on its CPU to come.
     sleep 0.1
 }
 
@@ -266,6 +268,7 @@ else
         [ -z "$(job_field 8 5)" ] || break
         sleep 0.02
     done
+    is "the job is found" "$(job_field 8 1)" 8
     inner=$(now_us)
     sleep 1
     end_tasks "$eight"
