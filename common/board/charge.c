@@ -31,7 +31,7 @@ struct joule_charge {
     uint64_t power_uj; /* of the node, then */
     struct joule_row row[JOULE_LEDGER_SLOTS_MAX];
     struct slot slot[JOULE_LEDGER_SLOTS_MAX];
-    size_t slots;
+    size_t slots;      /* none has a row from here on */
     uint64_t *cpus;    /* of each slot's job, [words] */
     uint64_t *part_ns; /* of each slot: baseline, [part_count] */
     uint64_t *used_ns; /* of each slot: in this interval */
@@ -126,6 +126,13 @@ void joule_charge_destroy(struct joule_charge *c)
     free(c);
 }
 
+/* No row is behind the last one. */
+static void trim(struct joule_charge *c)
+{
+    while (c->slots > 0 && c->row[c->slots - 1].owner == 0)
+        c->slots--;
+}
+
 static void drop_row(struct joule_charge *c, size_t i)
 {
     c->totals.gone_uj += c->row[i].uj;
@@ -154,27 +161,36 @@ static void new_row(struct joule_charge *c, size_t i,
     c->slot[i] = (struct slot){.changed = true, .is_new = true};
 }
 
-/* The row of a slot as it is registered now. */
-static void follow_slot(struct joule_charge *c, size_t i, int64_t now_ns)
+/* The row of a slot that somebody else has now, or nobody. */
+static void change_owner(struct joule_charge *c, size_t i, int64_t now_ns)
 {
     uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     struct joule_registration r;
     struct joule_row *row = &c->row[i];
     bool there = joule_ledger_registered(c->ledger, (unsigned)i, &r, cpus) == 0;
-    int64_t ended_ns = 0;
 
     if (!there && errno == EBADMSG)
         c->totals.refused++;
     c->slot[i].leaves = row->owner && (!there || r.owner != row->owner);
-    if (c->slot[i].leaves)
-        ended_ns = joule_ledger_ended(c->ledger, (unsigned)i, row->owner);
     if (c->slot[i].leaves && there)
         drop_row(c, i);
     if (there && row->owner == 0)
         new_row(c, i, &r, cpus, now_ns);
-    if (there)
-        ended_ns = r.ended_ns;
-    if (row->owner && row->ended_ns == 0 && ended_ns > 0)
+}
+
+/* The row of a slot as it is registered now. */
+static void follow_slot(struct joule_charge *c, size_t i, int64_t now_ns)
+{
+    struct joule_row *row = &c->row[i];
+    int64_t ended_ns;
+
+    c->slot[i].leaves = false;
+    if (joule_ledger_owner_of(c->ledger, (unsigned)i) != row->owner)
+        change_owner(c, i, now_ns);
+    if (row->owner == 0 || row->ended_ns)
+        return;
+    ended_ns = joule_ledger_ended(c->ledger, (unsigned)i, row->owner);
+    if (ended_ns > 0)
         row->ended_ns = ended_ns < now_ns ? ended_ns : now_ns;
 }
 
@@ -275,11 +291,11 @@ static void add_step(struct joule_charge *c, size_t i,
 
 static void gather(struct joule_charge *c, const struct joule_charge_sample *s)
 {
-    size_t slots = joule_ledger_slots(c->ledger);
+    size_t taken = joule_ledger_taken(c->ledger);
 
     joule_jobs_begin(c->jobs);
-    if (slots > c->slots)
-        c->slots = slots;
+    if (taken > c->slots)
+        c->slots = taken;
     for (size_t i = 0; i < c->slots; i++) {
         follow_slot(c, i, s->mono_ns);
         if (c->row[i].state == JOULE_ROW_RUNNING) {
@@ -431,6 +447,7 @@ static void publish(struct joule_charge *c)
             joule_ledger_stage(c->ledger, (unsigned)i, &c->row[i]);
         c->slot[i].changed = false;
     }
+    trim(c);
     joule_ledger_publish(c->ledger, t);
 }
 

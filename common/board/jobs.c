@@ -16,6 +16,8 @@ struct joule_jobs *joule_jobs_create(size_t words, size_t part_count)
     j->cpus = calloc(JOULE_LEDGER_SLOTS_MAX * words, sizeof(*j->cpus));
     j->part_ns =
         calloc(JOULE_LEDGER_SLOTS_MAX * part_count, sizeof(*j->part_ns));
+    for (size_t i = 0; i < JOBS_BUCKETS; i++)
+        j->bucket[i] = -1;
     if (j->cpus && j->part_ns)
         return j;
     joule_jobs_destroy(j);
@@ -34,10 +36,10 @@ void joule_jobs_destroy(struct joule_jobs *j)
 
 void joule_jobs_begin(struct joule_jobs *j)
 {
+    for (size_t i = 0; i < j->job_count; i++)
+        j->bucket[j->job[i].bucket] = -1;
     j->step_count = 0;
     j->job_count = 0;
-    for (size_t i = 0; i < JOBS_BUCKETS; i++)
-        j->bucket[i] = -1;
 }
 
 /* The job's place, made if it is new. */
@@ -52,7 +54,12 @@ static size_t find_job(struct joule_jobs *j, uint32_t job)
     i = j->job_count++;
     j->bucket[b] = (int)i;
     j->job[i] = (struct joule_jobs_job){
-        .job = job, .first = -1, .last = -1, .from_ns = INT64_MAX};
+        .job = job,
+        .bucket = b,
+        .first = -1,
+        .last = -1,
+        .from_ns = INT64_MAX,
+    };
     j->claim[i] = (struct joule_claim){
         .cpus = j->cpus + i * j->words,
         .part_ns = j->part_ns + i * j->part_count,

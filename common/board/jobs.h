@@ -24,6 +24,7 @@ struct joule_jobs_step {
 
 struct joule_jobs_job {
     uint32_t job;
+    size_t bucket; /* in which it is found */
     int first, last;
     size_t steps;
     int64_t from_ns, to_ns;

@@ -225,6 +225,16 @@ uint64_t joule_ledger_owner_of(struct joule_ledger *l, unsigned slot)
                : 0;
 }
 
+size_t joule_ledger_taken(struct joule_ledger *l)
+{
+    size_t i = joule_ledger_slots(l);
+
+    while (i > 0 && atomic_load_explicit(&ledger_slot(l, i - 1)->claim.owner,
+                                         memory_order_relaxed) == 0)
+        i--;
+    return i;
+}
+
 int64_t joule_ledger_ended(struct joule_ledger *l, unsigned slot,
                            uint64_t owner)
 {

@@ -130,6 +130,10 @@ size_t joule_ledger_words(const struct joule_ledger *ledger);
  * before. */
 size_t joule_ledger_slots(struct joule_ledger *ledger);
 
+/* From here on nobody has a slot, at this moment.  Steps take the first that is
+ * free: these are few. */
+size_t joule_ledger_taken(struct joule_ledger *ledger);
+
 /* -- registrations ------------------------------------------------------ */
 
 /* A number for the process that started at [start_ticks] (process.h). */

@@ -36,6 +36,7 @@ struct joule_book {
     uint64_t owner[JOULE_LEDGER_SLOTS_MAX]; /* of each reader */
     struct joule_charge_usage usage[JOULE_LEDGER_SLOTS_MAX];
     uint64_t *part_ns; /* [JOULE_LEDGER_SLOTS_MAX][part_count] */
+    size_t slots;      /* none has a reader from here on */
     unsigned round;
     int64_t gap_ns; /* of the tally, at the last sample */
 };
@@ -289,14 +290,17 @@ static bool has_process(const struct joule_book *b, unsigned slot)
 
 static size_t read_usages(struct joule_book *b)
 {
-    size_t slots = joule_ledger_slots(b->ledger);
+    size_t taken = joule_ledger_taken(b->ledger);
+    size_t slots = taken > b->slots ? taken : b->slots;
 
+    b->slots = 0;
     for (unsigned i = 0; i < slots; i++) {
         follow_owner(b, i);
         if (b->owner[i] == 0) {
             b->usage[i].owner = 0;
             continue;
         }
+        b->slots = i + 1;
         read_usage(b, i);
         if (i % SWEEPS == b->round % SWEEPS || !has_process(b, i))
             joule_ledger_sweep(b->ledger, b->opt.root_fd, i);

@@ -389,6 +389,52 @@ START_TEST(test_a_step_that_left_an_old_word)
 }
 END_TEST
 
+static size_t row_count(void)
+{
+    size_t count;
+
+    (void)joule_charge_rows(charge, &count);
+    return count;
+}
+
+/* Only slots up to the last one in use are gone through: what a step leaves at
+ * the end, or in between, must not be lost with that. */
+START_TEST(test_slots_that_become_free)
+{
+    enum { STEPS = 100 };
+    const struct joule_ledger_totals *t = second(0, 0);
+    unsigned slot[STEPS];
+
+    ck_assert_uint_eq(row_count(), 0);
+    for (uint32_t i = 0; i < STEPS; i++)
+        slot[i] = add(i + 1, JOULE_STEP_NUMBERED, 0xf, 4);
+    t = second(1000 * J, 0);
+    ck_assert_uint_eq(row_count(), STEPS);
+    for (size_t i = 10; i < STEPS; i++)
+        joule_ledger_release(stepd, slot[i], usage[slot[i]].owner);
+    t = second(1000 * J, 0);
+    ck_assert_uint_eq(row_count(), 10);
+    ck_assert_uint_gt(t->gone_uj, 0);
+    joule_ledger_release(stepd, slot[3], usage[slot[3]].owner);
+    second(1000 * J, 0);
+    ck_assert_uint_eq(row_count(), 10);
+    ck_assert_uint_eq(add(500, JOULE_STEP_NUMBERED, 0xf, 4), slot[3]);
+    ck_assert_uint_eq(add(501, JOULE_STEP_NUMBERED, 0xf, 4), slot[10]);
+    second(1000 * J, 0);
+    ck_assert_uint_eq(row_count(), 11);
+    ck_assert_uint_eq(row(slot[3]).job, 500);
+    ck_assert_uint_gt(row(slot[10]).uj, 0);
+    for (size_t i = 0; i < 11; i++)
+        joule_ledger_release(stepd, slot[i], usage[slot[i]].owner);
+    t = second(1000 * J, 0);
+    ck_assert_uint_eq(row_count(), 0);
+    ck_assert_uint_eq(t->gone_uj, t->jobs_uj);
+    t = second(1000 * J, 0);
+    ck_assert_uint_eq(t->charged_uj,
+                      t->jobs_uj + t->unallocated_uj + t->system_uj);
+}
+END_TEST
+
 START_TEST(test_packages)
 {
     uint64_t a_ns[2] = {0}, b_ns[2] = {0};
@@ -508,6 +554,7 @@ int main(void)
     tcase_add_test(tc, test_a_step_that_can_be_read);
     tcase_add_test(tc, test_a_step_that_began_and_ended_unseen);
     tcase_add_test(tc, test_a_step_that_left_an_old_word);
+    tcase_add_test(tc, test_slots_that_become_free);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);
     tcase_add_test(tc, test_what_cannot_be);
