@@ -77,6 +77,28 @@ int joule_ledger_ask(struct joule_ledger *l, int64_t timeout_ns)
     }
 }
 
+static uint32_t seconds(int64_t ns)
+{
+    return (uint32_t)(ns / JOULE_NS_PER_S);
+}
+
+void joule_ledger_look(struct joule_ledger *l, int64_t now_ns)
+{
+    uint32_t now = seconds(now_ns);
+
+    if (l->writable &&
+        atomic_load_explicit(&l->head->looked, memory_order_relaxed) != now)
+        atomic_store_explicit(&l->head->looked, now, memory_order_relaxed);
+}
+
+bool joule_ledger_is_looked_at(struct joule_ledger *l, int64_t now_ns)
+{
+    uint32_t looked =
+        atomic_load_explicit(&l->head->looked, memory_order_relaxed);
+
+    return seconds(now_ns) - looked <= seconds(JOULE_LEDGER_LOOKED_NS);
+}
+
 uint32_t joule_ledger_asked(struct joule_ledger *l)
 {
     return atomic_load(&l->head->asked);

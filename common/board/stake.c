@@ -29,6 +29,8 @@ struct joule_stake {
     uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t used_uj; /* that was read last */
     int64_t fresh_ns; /* an extern step's: when it asked last */
+    int64_t alone_ns; /* when nobody answered last; 0: never */
+    int64_t looked_ns; /* joule_stake_look */
 };
 
 /* The slot that this process has. */
@@ -132,6 +134,38 @@ static uint64_t carried_uj(const struct joule_row *row, uint64_t mw,
     return mw * (uint64_t)(ns / 1000) / 1000;
 }
 
+static int read_row(struct joule_stake *s, struct joule_row *ret,
+                    int64_t *ret_mono_ns)
+{
+    return joule_ledger_read_row(s->ledger, s->slot, s->registration.owner, ret,
+                                 ret_mono_ns);
+}
+
+/* true: there is a newer sample than the one of [mono_ns]. */
+static bool renew(struct joule_stake *s, int64_t mono_ns)
+{
+    int64_t now_ns = joule_clock_mono_ns(s->clock);
+    bool looks =
+        s->looked_ns && now_ns - s->looked_ns <= JOULE_LEDGER_LOOKED_NS;
+
+    if (now_ns - mono_ns <=
+            (looks ? JOULE_STAKE_LOOK_OLD_NS : JOULE_STAKE_OLD_NS) ||
+        (s->alone_ns && now_ns - s->alone_ns < JOULE_STAKE_PATIENCE_NS))
+        return false;
+    if (joule_ledger_ask(s->ledger, s->watches ? JOULE_STAKE_GLANCE_NS
+                                               : JOULE_STAKE_WAIT_NS) == 0)
+        return true;
+    s->alone_ns = now_ns;
+    return false;
+}
+
+void joule_stake_look(struct joule_stake *s)
+{
+    s->looked_ns = joule_clock_mono_ns(s->clock);
+    if (s->ledger)
+        joule_ledger_look(s->ledger, s->looked_ns);
+}
+
 int joule_stake_read(struct joule_stake *s, bool fresh,
                      struct joule_stake_reading *ret, struct joule_error *err)
 {
@@ -143,10 +177,13 @@ int joule_stake_read(struct joule_stake *s, bool fresh,
     if (take_slot(s, err) < 0)
         return -1;
     is_extern = s->registration.kind == JOULE_STEP_EXTERN;
+    if (s->watches)
+        joule_stake_look(s);
     away = (fresh || is_new) && !s->watches &&
            joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
-    if (joule_ledger_read_row(s->ledger, s->slot, s->registration.owner, &row,
-                              &mono_ns) < 0)
+    if (read_row(s, &row, &mono_ns) < 0 ||
+        (row.state == JOULE_ROW_RUNNING && !fresh && renew(s, mono_ns) &&
+         read_row(s, &row, &mono_ns) < 0))
         return joule_error_set(err, ENODATA, "the ledger has no row of this "
                                "step: the node's energy is not known, or "
                                "slurmd is away");

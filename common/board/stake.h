@@ -4,11 +4,15 @@
  * what slurmstepd does with the ledger.
  *
  * While slurmd is away the row stands still: what is read then is carried on
- * with the power that the row had.  A step's figure does not fall when the ledger
- * goes on; a job's is what the ledger then says, for its steps may have ended
- * meanwhile, and its extern step is read again (in 26.05, at each of Slurm's
- * polls).
- * Where no sampler has made a ledger yet, each reading tries again.
+ * with the power that the row had.  A step's figure does not fall when the
+ * ledger goes on; a job's is what the ledger then says, for its steps may have
+ * ended meanwhile, and its extern step is read again (in 26.05, at each of
+ * Slurm's polls). Where no sampler has made a ledger yet, each reading tries
+ * again.
+ *
+ * A sampler that has nothing to divide samples seldom: a reading that finds its
+ * row older than JOULE_STAKE_OLD_NS asks for a sample.  If none comes, no
+ * reading asks for JOULE_STAKE_PATIENCE_NS.
  *
  * Belongs to one thread at a time.  See doc/ledger.md.
  */
@@ -20,6 +24,14 @@
 
 /* The longest wait for a sample. */
 #define JOULE_STAKE_WAIT_NS (50 * JOULE_NS_PER_MS)
+
+/* A row older than this is asked for anew; by who looks at it again and again,
+ * if it is less old.  Who watches may read a hundred times a second, and waits
+ * for less. */
+#define JOULE_STAKE_OLD_NS      (5 * JOULE_NS_PER_S)
+#define JOULE_STAKE_LOOK_OLD_NS (1500 * JOULE_NS_PER_MS)
+#define JOULE_STAKE_GLANCE_NS   (5 * JOULE_NS_PER_MS)
+#define JOULE_STAKE_PATIENCE_NS (10 * JOULE_NS_PER_S)
 
 /* Longer than that nothing is carried on. */
 #define JOULE_STAKE_CARRY_NS (300 * JOULE_NS_PER_S)
@@ -51,15 +63,19 @@ struct joule_stake *joule_stake_create(const struct joule_clock *clock,
 
 /*
  * The row of the step that this process has registered, or will, for another
- * reader in it.  It cannot end the step, and asks for no samples.  NULL with
- * ENOMEM.
+ * reader in it, who reads it again and again (joule_ledger_look).  It cannot
+ * end the step.  NULL with ENOMEM.
  */
 struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
                                       int root_fd, const char *node);
 
+/* Who has it reads it again and again. */
+void joule_stake_look(struct joule_stake *stake);
+
 /* What has been charged.  [fresh]: up to now, with a bounded wait; else up to
- * the last sample.  -1 with a sentence: ENODATA (the energy of the node is not
- * known), or why the step cannot be registered (ENOENT: it has not been). */
+ * the last sample, unless that is old.  -1 with a sentence: ENODATA (the energy
+ * of the node is not known), or why the step cannot be registered (ENOENT: it
+ * has not been). */
 int joule_stake_read(struct joule_stake *stake, bool fresh,
                      struct joule_stake_reading *ret, struct joule_error *err);
 

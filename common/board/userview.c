@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/rundir.h"
@@ -292,8 +293,13 @@ static bool prepare(struct entry *e, int64_t now_ns)
     return memcmp(&e->now, &e->shown, sizeof(e->now)) != 0;
 }
 
-static int write_file(struct joule_userview *v, struct user *u, int64_t now_ns,
-                      int64_t wall_ns, struct joule_error *err)
+/* When, and what readers are told of it. */
+struct moment {
+    int64_t mono_ns, wall_ns, sample_period_ns;
+};
+
+static int write_file(struct joule_userview *v, struct user *u,
+                      const struct moment *now, struct joule_error *err)
 {
     struct userfile *f = v->file;
     size_t n = 0;
@@ -302,25 +308,25 @@ static int write_file(struct joule_userview *v, struct user *u, int64_t now_ns,
         struct entry *e = &v->entry[i];
 
         f->row[n++] = e->shown = e->now;
-        e->shown_ns = now_ns;
+        e->shown_ns = now->mono_ns;
     }
     f->head = (struct userfile_head){
         .generation = ++u->generation,
         .uid = u->uid,
         .rows = n,
         .attribution = v->options.attribution,
-        .mono_ns = now_ns,
-        .wall_ns = wall_ns,
+        .mono_ns = now->mono_ns,
+        .wall_ns = now->wall_ns,
         .period_ns = v->options.period_ns,
-        .sample_period_ns = v->options.sample_period_ns,
+        .sample_period_ns = now->sample_period_ns,
     };
     memcpy(f->head.boot_id, v->boot_id, JOULE_BOOT_ID_MAX);
     u->is_written = joule_userfile_write(v->dir_fd, &u->open, f, err) == 0;
     return u->is_written ? 0 : -1;
 }
 
-static int show(struct joule_userview *v, struct user *u, int64_t now_ns,
-                int64_t wall_ns, struct joule_error *err)
+static int show(struct joule_userview *v, struct user *u,
+                const struct moment *now, struct joule_error *err)
 {
     bool changed = false, is_here = false;
     int next, rc = 0;
@@ -329,10 +335,10 @@ static int show(struct joule_userview *v, struct user *u, int64_t now_ns,
         struct entry *e = &v->entry[i];
 
         next = e->next;
-        if (e->gone_ns && now_ns - e->gone_ns >= JOULE_USERVIEW_LINGER_NS)
+        if (e->gone_ns && now->mono_ns - e->gone_ns >= JOULE_USERVIEW_LINGER_NS)
             forget(v, i);
         else
-            changed |= prepare(e, now_ns);
+            changed |= prepare(e, now->mono_ns);
         is_here |= !e->gone_ns;
     }
     if (u->first == NONE) {
@@ -343,7 +349,7 @@ static int show(struct joule_userview *v, struct user *u, int64_t now_ns,
         return 0;
     }
     if (changed || !u->is_written)
-        rc = write_file(v, u, now_ns, wall_ns, err);
+        rc = write_file(v, u, now, err);
     if (!is_here || u - v->user >= JOULE_USERVIEW_OPEN)
         joule_userfile_close(&u->open);
     return rc;
@@ -365,8 +371,9 @@ static bool is_due(struct joule_userview *v, int64_t now_ns)
 int joule_userview_publish(struct joule_userview *v,
                            const struct joule_row *rows, size_t count,
                            int64_t mono_ns, int64_t wall_ns,
-                           struct joule_error *err)
+                           int64_t sample_period_ns, struct joule_error *err)
 {
+    const struct moment now = {mono_ns, wall_ns, sample_period_ns};
     int rc = 0, errnum = 0;
 
     track(v, rows, count, mono_ns);
@@ -374,7 +381,7 @@ int joule_userview_publish(struct joule_userview *v,
         return 0;
     for (size_t i = 0; i < v->users; i++) {
         if (!v->user[i].used ||
-            show(v, &v->user[i], mono_ns, wall_ns, rc ? NULL : err) == 0)
+            show(v, &v->user[i], &now, rc ? NULL : err) == 0)
             continue;
         if (rc == 0)
             errnum = errno;
@@ -385,6 +392,24 @@ int joule_userview_publish(struct joule_userview *v,
     if (rc < 0)
         errno = errnum;
     return rc;
+}
+
+/* Of a file that was not read since it was written, Linux notes the first
+ * time that it is, mounted with relatime or not. */
+bool joule_userview_is_looked_at(const struct joule_userview *v)
+{
+    struct stat st;
+
+    for (size_t i = 0; i < v->users; i++) {
+        const struct user *u = &v->user[i];
+
+        if (u->used && u->open.fd >= 0 && fstat(u->open.fd, &st) == 0 &&
+            (st.st_atim.tv_sec > st.st_mtim.tv_sec ||
+             (st.st_atim.tv_sec == st.st_mtim.tv_sec &&
+              st.st_atim.tv_nsec > st.st_mtim.tv_nsec)))
+            return true;
+    }
+    return false;
 }
 
 int joule_userview_read(int root_fd, const char *node, uid_t uid,

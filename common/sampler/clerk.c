@@ -69,7 +69,6 @@ static void open_view(struct joule_clerk *c)
 {
     struct joule_userview_options opt = {
         .period_ns = c->opt->user_period_ns,
-        .sample_period_ns = c->opt->period_ns,
         .attribution = c->opt->attribution,
     };
     struct joule_error err;
@@ -110,7 +109,8 @@ static void open_book(struct joule_clerk *c)
     pthread_cond_broadcast(&c->wake);
 }
 
-static void show_users(struct joule_clerk *c, int64_t mono_ns)
+static void show_users(struct joule_clerk *c, int64_t mono_ns,
+                       int64_t sample_period_ns)
 {
     const struct joule_row *rows;
     struct joule_error err;
@@ -120,26 +120,30 @@ static void show_users(struct joule_clerk *c, int64_t mono_ns)
         return;
     rows = joule_book_rows(c->book, &count);
     if (joule_userview_publish(c->view, rows, count, mono_ns,
-                               joule_clock_wall_ns(c->opt->clock), &err) < 0)
+                               joule_clock_wall_ns(c->opt->clock),
+                               sample_period_ns, &err) < 0)
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
 }
 
-static void charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
+static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
                    uint32_t tickets)
 {
-    const struct joule_ledger_totals *totals = joule_book_sample(
-        c->book, snapshot, joule_clock_mono_ns(c->opt->clock));
+    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
+    const struct joule_ledger_totals *totals =
+        joule_book_sample(c->book, snapshot, now_ns);
+    bool looked_at = c->view && joule_userview_is_looked_at(c->view);
 
     joule_ledger_answer(joule_book_ledger(c->book), tickets);
     c->answered = tickets;
     if (!totals)
-        return;
-    show_users(c, totals->mono_ns);
+        return false;
+    show_users(c, totals->mono_ns, snapshot->period_ns);
     if (totals->faults > 0)
         say_once(c, PROBLEM_FAULT, JOULE_EVENT_PROBLEM,
                  "the ledger does not add up: %" PRIu64 " of %" PRIu64
                  " intervals, please report this",
                  totals->faults, totals->intervals);
+    return !looked_at && joule_book_is_quiet(c->book, now_ns);
 }
 
 /* Whether a sample that was asked for may be taken now. */
@@ -263,9 +267,11 @@ uint32_t joule_clerk_tickets(struct joule_clerk *c)
     return tickets;
 }
 
-void joule_clerk_sample(struct joule_clerk *c,
+bool joule_clerk_sample(struct joule_clerk *c,
                         const struct joule_snapshot *snapshot, uint32_t tickets)
 {
+    bool quiet = false;
+
     pthread_mutex_lock(&c->lock);
     if (c->is_slow)
         c->snapshot = *snapshot;
@@ -274,8 +280,9 @@ void joule_clerk_sample(struct joule_clerk *c,
         tickets = c->answered;
     }
     if (c->book)
-        charge(c, snapshot, tickets);
+        quiet = charge(c, snapshot, tickets);
     pthread_mutex_unlock(&c->lock);
+    return quiet;
 }
 
 static void init_locks(struct joule_clerk *c)

@@ -32,8 +32,9 @@ void joule_clerk_destroy(struct joule_clerk *clerk, bool has_threads);
 uint32_t joule_clerk_tickets(struct joule_clerk *clerk);
 
 /* The sampler, which holds the board: charge a sample, and answer
- * [tickets].  A ledger that cannot be had is said once, and tried again. */
-void joule_clerk_sample(struct joule_clerk *clerk,
+ * [tickets].  A ledger that cannot be had is said once, and tried again.  true:
+ * it was charged, there was nothing to divide (book.h), and no user looks. */
+bool joule_clerk_sample(struct joule_clerk *clerk,
                         const struct joule_snapshot *snapshot,
                         uint32_t tickets);
 

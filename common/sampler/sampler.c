@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/thread.h"
+#include "common/board/ledger.h"
 #include "common/sampler/clerk.h"
 #include "common/sampler/watch.h"
 
@@ -41,11 +42,14 @@ struct joule_sampler {
     char *node;
     _Atomic(struct joule_board *) board; /* NULL until it is ours to write;
                                             then it stays */
+    _Atomic int64_t read_ns;             /* when the node was read last */
+    _Atomic int64_t looked_ns; /* when that was not the first time in a while */
     pid_t pid; /* of the process that has the threads */
     pthread_t thread;
     atomic_bool stop;
     struct joule_clerk *clerk;
     int64_t begun_ns;
+    int64_t wait_ns;   /* from one sample to the next */
     int64_t power_ns;  /* counters: power is the mean since then */
     uint64_t power_uj; /* the total then */
     bool said[PROBLEM_COUNT];
@@ -251,9 +255,59 @@ static void ask_power(struct joule_sampler *s)
     publish_power(s);
 }
 
+/* The counters can be left alone for a while: all answer, and move. */
+static bool is_healthy(const struct joule_sampler *s)
+{
+    const struct joule_tally *t = &s->snapshot.tally;
+
+    if (joule_source_is_power(s->opt.source) || !t->valid || s->snapshot.stale)
+        return false;
+    for (uint32_t i = 0; i < t->count; i++)
+        if (s->readings[i].error ||
+            (t->counter[i].state == JOULE_COUNTER_MOVING &&
+             t->counter[i].moved_ns != t->mono_ns))
+            return false;
+    return true;
+}
+
+/* The node is read again and again.  Two questions at once are one. */
+#define LOOK_ONCE_NS (100 * JOULE_NS_PER_MS)
+
+static void look(struct joule_sampler *s, int64_t now_ns)
+{
+    int64_t ns = now_ns - s->read_ns;
+
+    if (ns < LOOK_ONCE_NS)
+        return;
+    if (ns <= JOULE_LEDGER_LOOKED_NS)
+        s->looked_ns = now_ns;
+    s->read_ns = now_ns;
+}
+
+static bool is_looked_at(const struct joule_sampler *s)
+{
+    return s->looked_ns && joule_clock_mono_ns(s->opt.clock) - s->looked_ns <=
+                               JOULE_LEDGER_LOOKED_NS;
+}
+
+/* When the next sample is due.  Readers have been told of the snapshot's
+ * period: longer it is only from the next one on. */
+static void set_pace(struct joule_sampler *s, bool quiet)
+{
+    struct joule_snapshot *snap = &s->snapshot;
+    int64_t told_ns = snap->period_ns;
+
+    snap->period_ns = s->opt.period_ns;
+    if (quiet && s->opt.quiet_period_ns > snap->period_ns && is_healthy(s) &&
+        !is_looked_at(s))
+        snap->period_ns = s->opt.quiet_period_ns;
+    s->wait_ns = snap->period_ns < told_ns ? snap->period_ns : told_ns;
+}
+
 static void take_sample(struct joule_sampler *s, bool is_asked)
 {
     uint32_t tickets;
+    bool quiet;
 
     /* A BMC's energy is carried on from the measurement to now. */
     if (!joule_source_is_prompt(s->opt.source))
@@ -263,7 +317,8 @@ static void take_sample(struct joule_sampler *s, bool is_asked)
         ask_power(s);
     else if (joule_source_is_prompt(s->opt.source))
         read_counters(s, is_asked);
-    joule_clerk_sample(s->clerk, &s->snapshot, tickets);
+    quiet = joule_clerk_sample(s->clerk, &s->snapshot, tickets);
+    set_pace(s, quiet);
 }
 
 /* A source of energy goes on where this total ends. */
@@ -360,19 +415,20 @@ static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
     bool is_power = joule_source_is_power(s->opt.source);
-    int64_t wait_ns = is_power ? 0 : s->opt.period_ns;
-    struct timespec deadline, now;
-    bool asked = false;
+    struct timespec deadline, now, soon;
+    bool asked = is_power; /* at once */
     struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     for (;;) {
-        if (!asked) {
-            deadline = later(deadline, wait_ns);
-            wait_ns = s->opt.period_ns;
-        }
+        if (!asked)
+            deadline = later(deadline, s->wait_ns);
         clock_gettime(CLOCK_MONOTONIC, &now);
+        /* What was asked for may have ended a long wait. */
+        soon = later(now, s->wait_ns);
+        if (is_later(&deadline, soon))
+            deadline = soon;
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;
@@ -430,6 +486,7 @@ joule_sampler_create(const struct joule_sampler_options *opt,
     s->opt.root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
     s->node = strdup(opt->node);
     s->opt.node = s->node;
+    s->wait_ns = opt->period_ns;
     s->pid = getpid();
     if (s->opt.root_fd >= 0 && s->node)
         s->clerk = joule_clerk_create(&s->opt);
@@ -479,7 +536,8 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
     if (joule_board_read(board, ret) < 0)
         return -1;
     now_ns = joule_clock_mono_ns(s->opt.clock);
-    if (now_ns - ret->tally.mono_ns > 3 * s->opt.period_ns &&
+    look(s, now_ns);
+    if (now_ns - ret->tally.mono_ns > 3 * ret->period_ns &&
         s->pid != getpid()) {
         errno = ECHILD;
         return -1;

@@ -100,16 +100,22 @@ static void close_all(void)
     self.source = NULL;
 }
 
+static int64_t source_wrap_ns(void)
+{
+    const struct joule_source *source = self.source;
+
+    return source->wrap_ns
+               ? source->wrap_ns
+               : joule_domains_wrap_ns(source->domains, source->domain_count);
+}
+
 static int64_t sample_period_ns(void)
 {
     int64_t asked_ns = self.config.sample_period_ns;
-    int64_t wrap_ns = self.source->wrap_ns;
+    int64_t wrap_ns = source_wrap_ns();
     int64_t ns;
     char asked[32], used[32];
 
-    if (wrap_ns == 0)
-        wrap_ns = joule_domains_wrap_ns(self.source->domains,
-                                        self.source->domain_count);
     ns = joule_sampler_period_ns(wrap_ns, asked_ns);
     if (ns < asked_ns) {
         joule_format_duration(asked_ns, asked, sizeof(asked));
@@ -122,13 +128,15 @@ static int64_t sample_period_ns(void)
     return ns;
 }
 
-static void say_source(int64_t period_ns)
+static void say_source(const struct joule_sampler_options *opt)
 {
     const struct joule_source *source = self.source;
-    char labels[JOULE_ERROR_MAX], period[32], remark[JOULE_ERROR_MAX];
+    char labels[JOULE_ERROR_MAX], period[32], quiet[32];
+    char remark[JOULE_ERROR_MAX];
     size_t length = 0, i;
 
-    joule_format_duration(period_ns, period, sizeof(period));
+    joule_format_duration(opt->period_ns, period, sizeof(period));
+    joule_format_duration(opt->quiet_period_ns, quiet, sizeof(quiet));
     labels[0] = '\0';
     for (i = 0; i < source->domain_count && length < sizeof(labels); i++)
         length +=
@@ -139,10 +147,14 @@ static void say_source(int64_t period_ns)
                    labels,
                    joule_source_is_prompt(source) ? "found" : "asked for",
                    period);
+    else if (opt->quiet_period_ns > opt->period_ns)
+        slurm_info("%s: %zu energy counters, read every %s, or every %s while "
+                   "there is nothing to divide",
+                   joule_energy_driver.name, source->domain_count, period,
+                   quiet);
     else
-        slurm_info("%s: %zu energy counters, read every %" PRId64 " ms",
-                   joule_energy_driver.name, source->domain_count,
-                   period_ns / JOULE_NS_PER_MS);
+        slurm_info("%s: %zu energy counters, read every %s",
+                   joule_energy_driver.name, source->domain_count, period);
     if (joule_energy_driver.remark &&
         joule_energy_driver.remark(source, remark, sizeof(remark)))
         slurm_info("%s: %s", joule_energy_driver.name, remark);
@@ -156,6 +168,7 @@ static void slurmd_open(void)
         .node = self.node,
         .attribution = (enum joule_attribution)self.config.attribution,
         .idle_uw = self.config.idle_w * 1000000,
+        .quiet_period_ns = self.config.quiet_period_ns,
         .user_period_ns = self.config.user_period_ns,
         .event = on_event,
     };
@@ -168,6 +181,8 @@ static void slurmd_open(void)
     if (self.source) {
         opt.source = self.source;
         opt.period_ns = sample_period_ns();
+        opt.quiet_period_ns = joule_sampler_period_ns(
+            source_wrap_ns(), self.config.quiet_period_ns);
         self.sampler = joule_sampler_create(&opt, &err);
     }
     if (!self.sampler) {
@@ -179,7 +194,7 @@ static void slurmd_open(void)
         return;
     }
     self.said_missing = false;
-    say_source(opt.period_ns);
+    say_source(&opt);
 }
 
 /* slurmd says what is wrong with the node, once; a step does not repeat it. */
@@ -493,6 +508,8 @@ static void add_to_series(void)
 
     if (!self.series || !joule_series_wanted(self.series))
         return;
+    if (self.stake)
+        joule_stake_look(self.stake);
     known = self.stake &&
             joule_stake_read(self.stake, false, &share, NULL) == 0;
     if (self.account && joule_account_update(self.account, &reading) == 0)

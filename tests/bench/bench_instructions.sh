@@ -9,7 +9,7 @@
 # Prints CSV as tests/bench/run, and writes instructions.csv into $JOULE_BENCH_OUT
 # (default: bench in the build directory).
 #
-#   BENCH_SECONDS  that are looked at of each step (10)
+#   BENCH_SECONDS  that are looked at of each step (20: two JouleQuietPeriod)
 #   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
 #   BENCH_SMALL=1  to see that it works: 4 seconds, and a machine that is too busy
 #                  for it will do
@@ -33,7 +33,7 @@ SETTLE_PROFILE_S=7
 SPARE_S=4
 IDLE_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
-SECONDS_SEEN=${SECONDS_SEEN:-10}
+SECONDS_SEEN=${SECONDS_SEEN:-20}
 
 
 wanted() { # MODE

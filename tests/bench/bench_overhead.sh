@@ -8,7 +8,7 @@
 # Prints CSV as tests/bench/run, and writes overhead.csv into $JOULE_BENCH_OUT
 # (default: bench in the build directory).
 #
-#   BENCH_SECONDS  that are looked at of each step (15)
+#   BENCH_SECONDS  that are looked at of each step (20: two JouleQuietPeriod)
 #   BENCH_RUNS     of all modes; medians count (1)
 #   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
 #   BENCH_SMALL=1  to see that it works: 4 seconds, and a machine that is too busy
@@ -38,7 +38,7 @@ SPARE_S=1
 # Then, at 100 Hz, what only being woken as often costs here and now.
 WAKING_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
-SECONDS_SEEN=${SECONDS_SEEN:-15}
+SECONDS_SEEN=${SECONDS_SEEN:-20}
 
 
 # snapshot WHAT

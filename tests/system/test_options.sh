@@ -40,6 +40,9 @@ for value in 9ms 61s 0 -1 1x abc 1e3 9999999999999999999s 0x10 '1 s'; do
     case $value in *' '*) continue ;; esac
     bad JouleSamplePeriod "$value" '10ms to 60s'
 done
+for value in 9ms 61s; do
+    bad JouleQuietPeriod "$value" '10ms to 60s'
+done
 for value in dram psys,package pp0 package,package '' core,dram package,; do
     [ -n "$value" ] || continue
     bad JouleRAPLDomains "$value" 'package,dram or package or psys'
@@ -61,7 +64,7 @@ up options --sim '--load const:60 --psys --filtering --model 0x8F' \
 JouleRAPLDomains=psys' || exit 1
 check "JouleSamplePeriod=250ms is shown" shows JouleSamplePeriod 250ms
 check "JouleRAPLDomains=psys is shown" shows JouleRAPLDomains psys
-check "and used" bash -c '"$0" log options node1 | grep -q "every 250 ms"' \
+check "and used" bash -c '"$0" log options node1 | grep -q "every 250ms, or every 10s"' \
     "$LIB/cluster"
 check "energy filtering is on: one line in the log" test \
     "$(cluster log options node1 | grep -c 'energy filtering is on')" -eq 1

@@ -31,15 +31,16 @@ static void on_event(enum joule_event event, const char *text, void *arg)
     problems += event == JOULE_EVENT_PROBLEM;
 }
 
-/* Samples are taken when they are asked for: the period is an hour. */
-static void slurmd_starts(enum joule_attribution how, uint64_t idle_w)
+static void slurmd_starts_with(enum joule_attribution how, uint64_t idle_w,
+                               int64_t period_ns)
 {
     struct joule_sampler_options opt = {
         .clock = &fake.clock,
         .source = &fake.source,
         .root_fd = tree.fd,
         .node = "n1",
-        .period_ns = 3600 * S,
+        .period_ns = period_ns,
+        .quiet_period_ns = 3600 * S,
         .attribution = how,
         .idle_uw = idle_w * J,
         .event = on_event,
@@ -47,6 +48,12 @@ static void slurmd_starts(enum joule_attribution how, uint64_t idle_w)
 
     sampler = joule_sampler_create(&opt, &err);
     ck_assert_msg(sampler != NULL, "%s", err.text);
+}
+
+/* Samples are taken when they are asked for: the period is an hour. */
+static void slurmd_starts(enum joule_attribution how, uint64_t idle_w)
+{
+    slurmd_starts_with(how, idle_w, 3600 * S);
 }
 
 static void slurmd_ends(void)
@@ -299,6 +306,182 @@ START_TEST(test_flood)
 }
 END_TEST
 
+/* The sampler comes to rest: no reading for ten of its periods. */
+static bool rests(void)
+{
+    unsigned before = fake.reads;
+
+    for (int tries = 0; tries < 100; tries++) {
+        pass(S, 1, 1); /* a row goes with the next interval */
+        usleep(200000);
+        if (fake.reads == before)
+            return true;
+        before = fake.reads;
+    }
+    return false;
+}
+
+/* It reads, again and again, without being asked. */
+static bool works(void)
+{
+    unsigned before = fake.reads;
+
+    for (int tries = 0; tries < 2000 && fake.reads < before + 20; tries++)
+        usleep(5000);
+    return fake.reads >= before + 20;
+}
+
+static int64_t told_period_ns(void)
+{
+    struct joule_snapshot snapshot;
+
+    ck_assert_int_eq(joule_sampler_read(sampler, &snapshot), 0);
+    return snapshot.period_ns;
+}
+
+/* With nothing to divide the counters are read when somebody asks. */
+START_TEST(test_quiet)
+{
+    struct joule_stake *first, *second;
+
+    slurmd_ends();
+    pass(S, 1, 1);
+    slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 0, 20 * MS);
+    ck_assert(rests());
+    ck_assert_int_eq(told_period_ns(), 3600 * S);
+    pass(10 * S, 10, 10);
+    first = begin(7, JOULE_STEP_NUMBERED, 0x3, 2);
+    ck_assert(rests());
+    /* The second step is another job. */
+    pass(10 * S, 10, 10);
+    second = begin(8, JOULE_STEP_NUMBERED, 0xc, 2);
+    ck_assert(works());
+    ck_assert_int_eq(told_period_ns(), 20 * MS);
+    pass(10 * S, 10, 10);
+    ck_assert(works());
+    joule_stake_destroy(second);
+    ck_assert(rests());
+    ck_assert_int_eq(told_period_ns(), 3600 * S);
+    joule_stake_destroy(first);
+    ck_assert(rests());
+}
+END_TEST
+
+static struct joule_stake *quiet_step(void)
+{
+    struct joule_stake *s;
+
+    slurmd_ends();
+    pass(S, 1, 1);
+    slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 0, 20 * MS);
+    pass(S, 1, 1);
+    s = begin(7, JOULE_STEP_NUMBERED, 0x3, 2);
+    ck_assert(rests());
+    return s;
+}
+
+/* But not while somebody watches. */
+START_TEST(test_quiet_but_watched)
+{
+    struct joule_stake *s = quiet_step();
+    struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
+
+    pass(2 * S, 2, 2);
+    must_read(watch, false);
+    ck_assert(works());
+    pass(3 * S, 3, 3);
+    ck_assert(works());
+    must_read(watch, false);
+    pass(3 * S, 3, 3);
+    ck_assert(works());
+    pass(3 * S, 3, 3);
+    ck_assert(rests());
+    joule_stake_destroy(watch);
+    joule_stake_destroy(s);
+}
+END_TEST
+
+/* Nor while the node's power is asked for all the time; twice at once is no
+ * more than once. */
+START_TEST(test_quiet_but_asked)
+{
+    struct joule_stake *s = quiet_step();
+
+    pass(10 * S, 10, 10);
+    told_period_ns();
+    told_period_ns();
+    pass(S / 20, 1, 1);
+    told_period_ns();
+    ck_assert(rests());
+    pass(10 * S, 10, 10);
+    told_period_ns();
+    pass(2 * S, 2, 2);
+    told_period_ns();
+    must_read(s, true);
+    ck_assert(works());
+    pass(10 * S, 10, 10);
+    ck_assert(rests());
+    joule_stake_destroy(s);
+}
+END_TEST
+
+/* Nor while a counter does not answer, or no longer moves. */
+START_TEST(test_quiet_but_ill)
+{
+    struct joule_stake *s = quiet_step();
+
+    fake.error[1] = EIO;
+    pass(S, 1, 1);
+    must_read(s, true);
+    ck_assert(works());
+    fake.error[1] = 0;
+    ck_assert(rests());
+    must_read(s, true);
+    fake.ticks[0] += TICKS_J;
+    fake.now_ns += S;
+    must_read(s, true);
+    ck_assert(works());
+    fake.now_ns += 10 * S;
+    ck_assert(works());
+    pass(S, 1, 1);
+    ck_assert(rests());
+    joule_stake_destroy(s);
+}
+END_TEST
+
+/* Who reads a row that is old gets a new one; if nobody is there, not again and
+ * again. */
+START_TEST(test_old_row)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    struct joule_stake_reading r;
+    struct timespec from, to;
+    uint64_t uj = 0;
+
+    pass(4 * S, 100, 60);
+    ck_assert_uint_eq(must_read(s, false).used_uj, 0);
+    pass(2 * S, 100, 60);
+    for (int tries = 0; uj == 0 && tries < 100; tries++) {
+        uj = must_read(s, false).used_uj;
+        if (uj == 0)
+            pass(JOULE_STAKE_PATIENCE_NS, 0, 0);
+    }
+    ck_assert_uint_eq(uj, 320 * J);
+    slurmd_ends();
+    pass(6 * S, 100, 60);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(joule_stake_read(s, false, &r, &err), 0);
+        ck_assert_uint_eq(r.used_uj, 320 * J);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    ck_assert_int_lt((to.tv_sec - from.tv_sec) * S + to.tv_nsec - from.tv_nsec,
+                     50 * JOULE_STAKE_WAIT_NS);
+    joule_stake_destroy(s);
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+}
+END_TEST
+
 /* Floor and rest by package, by CPU time: nobody's here, so the system's. */
 START_TEST(test_cpu_time)
 {
@@ -407,6 +590,11 @@ int main(void)
     tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_no_ledger_yet);
     tcase_add_test(tc, test_flood);
+    tcase_add_test(tc, test_quiet);
+    tcase_add_test(tc, test_quiet_but_watched);
+    tcase_add_test(tc, test_quiet_but_asked);
+    tcase_add_test(tc, test_quiet_but_ill);
+    tcase_add_test(tc, test_old_row);
     tcase_add_test(tc, test_cpu_time);
     tcase_add_test(tc, test_power_hangs);
     tcase_add_test(tc, test_no_topology);

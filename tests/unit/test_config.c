@@ -61,6 +61,7 @@ static const struct {
     const char *key, *value, *sentence;
 } bad_values[] = {
     {"JouleSamplePeriod", "9ms", "10ms to 60s"},
+    {"JouleQuietPeriod", "61s", "10ms to 60s"},
     {"EnergyIPMIFrequency", "0", "10ms to 60s"},
     {"EnergyIPMIFrequency", "-1", "is not a duration"},
     {"EnergyIPMITimeout", "0", "1s to 600s"},
@@ -156,7 +157,7 @@ START_TEST(keys_of_slurm)
                 break;
         }
     }
-    ck_assert_uint_eq(ours, 9);
+    ck_assert_uint_eq(ours, 10);
     ck_assert_int_eq(config.sample_period_ns, 10 * JOULE_NS_PER_S);
     ck_assert_int_eq(make(), 0);
     ck_assert_int_eq(ipmi.driver, JOULE_IPMI_DRIVER_OPENIPMI);

@@ -564,7 +564,7 @@ static const struct {
     {GOOD, "JouleRAPLDomains=package,psys\n", "bad-value", JOULE_WARNING, 1,
      "JouleRAPLDomains=package,dram", "package,dram or package or psys"},
     {GOOD, "JouleSamplePerod=1s\n", "unknown-option", JOULE_FAULT, 1, NULL,
-     "JouleSamplePeriod, JouleRAPLDomains"},
+     "JouleSamplePeriod, JouleQuietPeriod, JouleRAPLDomains"},
     {GOOD_PLUGIN_DIR GOOD_REST "AcctGatherEnergyType=acct_gather_energy/rapl\n",
      "JouleSamplePeriod=1s\n", "option-without-plugin", JOULE_FAULT, 1, NULL,
      "do not start"},

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: quiet
+#
+# A node without a job, or with one that has it to itself, is left alone
+# (JouleQuietPeriod): how often it is sampled, and that every figure is as exact
+# as with a sample each second.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+
+JOULE=$JOULE_BUILD/tools/joule/joule
+
+board() { # KEY
+    cluster at still node1 "$JOULE" probe --no-conf --json 2> "$SCRATCH/probe.err" |
+        /usr/bin/python3 -c 'import json, sys
+print(json.load(sys.stdin)["board"][sys.argv[1]])' "$1"
+}
+
+# samples COMMAND... - what the command prints goes to a file; SAMPLES is how often the
+# counters were read meanwhile, TOOK how many seconds that was
+samples() {
+    local before from
+    before=$(board samples) from=$(now_ns)
+    "$@" > "$SCRATCH/samples.out" 2>&1
+    TOOK=$((($(now_ns) - from) / 1000000000))
+    SAMPLES=$(($(board samples) - before))
+}
+
+age_of() { # as who: "at still node1" or "user still"
+    # shellcheck disable=SC2086  # two words and more
+    cluster $1 "$JOULE" ledger --json | /usr/bin/python3 -c 'import json, sys
+print(json.load(sys.stdin)["age_ns"])'
+}
+
+# Slurm polls tasks and the node each 30 s, as sites have it.
+up still --sim '--load const:100' --conf 'JobAcctGatherFrequency=task=30,energy=1
+AcctGatherNodeFreq=30' || exit 1
+check "slurmd says how often it reads" test "$(cluster log still node1 |
+    grep -c 'every 1s, or every 10s while there is nothing to divide')" -eq 1
+is_quiet() {
+    [ "$(board period_ns)" = 10000000000 ]
+}
+check "an idle node becomes quiet" wait_for 10 is_quiet
+samples sleep 21
+check "an idle node: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 4 -a \
+    "$SAMPLES" -ge 2
+check "its board is not old for that" test "$(board fresh)" = True
+
+# A step that has the node to itself, in which the power changes.
+lone_step() {
+    begin_step still user -- --sleep 16
+    sleep 5
+    cluster sim still node1 'load const:300'
+    sleep 4
+    cluster sim still node1 'load const:100'
+    end_step
+}
+samples lone_step
+# Begin and end, of the step and the extern step, are samples as well.
+check "a job that has the node: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 12
+check "and its energy is right ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
+    step_within 0.5 2
+
+# What is looked at is of this moment.
+begin_step still user -- --sleep 45
+JOB=$(last_job still)
+sleep 8
+FROM=$(now_ns)
+J=$(cluster run still sstat -a -n -P -j "$JOB" -o ConsumedEnergyRaw | head -n 1)
+sleep 5
+TO=$(now_ns)
+LATER_J=$(cluster run still sstat -a -n -P -j "$JOB" -o ConsumedEnergyRaw | head -n 1)
+TRUE_J=$(awk -v ns=$((TO - FROM)) 'BEGIN { printf "%.1f\n", ns / 1e9 * 100 }')
+check "sstat sees the energy of these seconds ($J, then $LATER_J J: $TRUE_J J more)" \
+    within "$((LATER_J - J))" "$TRUE_J" 2 30
+sleep 4
+AGE=$(age_of "at still node1")
+check "root's look is of this moment ($((AGE / 1000000)) ms)" \
+    test "$AGE" -lt 1700000000
+users_looks() {
+    local end=$((SECONDS + 13))
+    while [ $SECONDS -lt $end ]; do
+        AGE=$(age_of "user still")
+        sleep 0.4
+    done
+}
+users_looks
+check "a user who looks all the time sees what is a second old ($((AGE / 1000000)) ms)" \
+    test "$AGE" -lt 2500000000
+
+# slurmd dies in a long interval.
+cluster slurmd still node1 kill
+sleep 2
+cluster slurmd still node1 start
+end_step
+check "slurmd was killed and came back ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
+    step_within 0.5 2
+
+# Two jobs: the node is divided each second.
+two_jobs() {
+    cluster user still srun -c1 --mem=100 sleep 12 &
+    cluster user still srun -c1 --mem=100 sleep 12
+    wait $!
+}
+samples two_jobs
+check "two jobs: $SAMPLES samples in $TOOK s" test "$SAMPLES" -ge 11
+finish
