@@ -84,19 +84,19 @@ static uint32_t seconds(int64_t ns)
 
 void joule_ledger_look(struct joule_ledger *l, int64_t now_ns)
 {
-    uint32_t now = seconds(now_ns);
+    uint32_t now_s = seconds(now_ns);
 
-    if (l->writable &&
-        atomic_load_explicit(&l->head->looked, memory_order_relaxed) != now)
-        atomic_store_explicit(&l->head->looked, now, memory_order_relaxed);
+    if (l->writable && atomic_load_explicit(&l->head->looked_s,
+                                            memory_order_relaxed) != now_s)
+        atomic_store_explicit(&l->head->looked_s, now_s, memory_order_relaxed);
 }
 
 bool joule_ledger_is_looked_at(struct joule_ledger *l, int64_t now_ns)
 {
-    uint32_t looked =
-        atomic_load_explicit(&l->head->looked, memory_order_relaxed);
+    uint32_t looked_s =
+        atomic_load_explicit(&l->head->looked_s, memory_order_relaxed);
 
-    return seconds(now_ns) - looked <= seconds(JOULE_LEDGER_LOOKED_NS);
+    return seconds(now_ns) - looked_s <= seconds(JOULE_LEDGER_LOOKED_NS);
 }
 
 uint32_t joule_ledger_asked(struct joule_ledger *l)
