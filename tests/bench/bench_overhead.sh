@@ -9,10 +9,19 @@
 # (default: bench in the build directory).
 #
 #   BENCH_SECONDS  that are looked at of each step (20: two JouleQuietPeriod)
-#   BENCH_RUNS     of all modes; medians count (1)
-#   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
+#   BENCH_RUNS     of all modes; medians of their differences count (1)
+#   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE"), with the
+#                  controls beside them
 #   BENCH_SMALL=1  to see that it works: 4 seconds, and a machine that is too busy
 #                  for it will do
+#
+# What a mode costs is the difference from two controls, NO_JOBACCT (no accounting) and
+# JOBACCT (Slurm's, without energy).  These are measured again and again between the
+# modes, since the machine may be several times slower a quarter of an hour later: a
+# mode is compared with what lies, at its time, on the line between the control before
+# it and the one after it; Slurm's own plugin likewise, at the time of its own.  How far
+# a control is from that line between its neighbours says how far the differences can be
+# repeated: see overhead_rows.awk.
 #
 # What is one-off and what goes on is told apart, so that the cost of 44 minutes
 # can be reckoned: see overhead.awk.  The counters are simulated: a reading is a
@@ -39,11 +48,13 @@ SPARE_S=1
 WAKING_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-20}
-
+# By the clock of the snapshots.
+BEGAN_NS=
 
 # snapshot WHAT
 snapshot() {
     "$USAGE" "$GROUP" > "$DIR/$1" || fail "the processes cannot be seen"
+    [ -n "$BEGAN_NS" ] || BEGAN_NS=$(awk '$1 == "at" { print $2 }' "$DIR/$1")
 }
 
 stepd_gone() {
@@ -183,7 +194,7 @@ measure() {
     snapshot idled
     for what in $LOADS; do
         (cd "$DIR/$what" && mv ../idle* . && awk -v run="$run" -v kind="$what" \
-            -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
+            -v since="$BEGAN_NS" -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
             -v rows="$(cat rows)" -v energy="$(cat joules)" \
             -v per_round="${PER_ROUND[$what]:-}" \
             -v reading="$reading" -v waking="$(cat waking)" \

@@ -4,7 +4,8 @@
 #
 # Reads ended (of `ranks`) and the snapshots of one step: idle and idled, without
 # a job; before it; begun, when its tasks run, and seen, some time later; after it.
-# Variables: run, mode, plugins, kind, cpus, rows, energy, reading, waking, per_round
+# Variables: run, since (what the clock of the snapshots showed when the first was
+# taken), mode, plugins, kind, cpus, rows, energy, reading, waking, per_round
 # (instructions of a round of the load, where its tasks could not count them); or
 # header=1, seconds, slurm and reckoned ("LOAD INSTRUCTIONS, ..." of a round) for what
 # stands above the lines.
@@ -24,6 +25,8 @@ BEGIN {
             " al. 2014), load and process;"
         print "# " slurm ", " seconds " s of each step, 44 min reckoned:" \
             " one-off + 2640 s x cpu_us_per_s."
+        print "# at_s: the middle of those seconds, since the benchmark began; modes" \
+            " are compared with what NO_JOBACCT and JOBACCT cost then, interpolated."
         print "# node: all processes but the tasks; stolen_pct: cpu_44min_s of" \
             " the CPUs; threads: main, or by name."
         print "# The counters are simulated (FUSE), the BMC is asked over the" \
@@ -38,9 +41,9 @@ BEGIN {
                 reckoned "."
         print "# Blank: not to be told, or not counted by this machine" \
             " (instructions)."
-        print "run,mode,plugins,load,process,thread,idle_us_per_s,cpu_us_per_s," \
-            "start_ms,end_ms,whole_ms,cpu_44min_s,stolen_pct,rss_kib,hwm_kib," \
-            "pss_kib,voluntary_per_s,involuntary_per_s,instructions_per_s," \
+        print "run,at_s,mode,plugins,load,process,thread,idle_us_per_s," \
+            "cpu_us_per_s,start_ms,end_ms,whole_ms,cpu_44min_s,stolen_pct,rss_kib," \
+            "hwm_kib,pss_kib,voluntary_per_s,involuntary_per_s,instructions_per_s," \
             "load_cpu_s,load_rounds_per_s,load_instructions_per_s,rows,energy_j," \
             "reading_us,waking_us"
         exit
@@ -150,7 +153,9 @@ function put_node(    key, whole, seconds, without, once, line, counted, text) {
 
 function print_line(key,    id) {
     split(key, id, SUBSEP)
-    printf "%d,%s,%s,%s,%s,%s", run, mode, plugins, kind, id[1], id[2]
+    printf "%d,%.1f,%s,%s,%s,%s,%s", run,
+        ((at["begun"] + at["seen"]) / 2 - since) / 1e9, mode, plugins, kind, id[1],
+        id[2]
     printf ",%s,%s,%s,%s,%s,%s,%s", number(key, "idle", "%.2f"),
         number(key, "rate", "%.2f"), number(key, "start", "%.3f"),
         number(key, "end", "%.3f"), number(key, "whole", "%.3f"),

@@ -23,44 +23,68 @@ WATTS=200
 # Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz; who takes part.
 # JOBACCT is not of the paper: what Slurm's gathering costs without energy.  FILES:
 # the counters are plain files; a processor's take longer, those of FUSE more so.
-# What the others are compared with is measured three times: how far apart the three
-# are is what the machine makes of it.
+#
+# none, beside: controls, which the others are compared with.  A machine may take
+# several times as long for the same work a quarter of an hour later, so that a control
+# says little of what is not beside it.  What does not change with the time, as a count
+# of instructions, is compared with those of none alone.
 TABLE="
 NO_JOBACCT none task=0 - - none
 JOBACCT none task=1 - - none
 JOBACCT_0_RAPL rapl task=0 - - ours,slurm
+JOBACCT none task=1 - - beside
 JOBACCT_RAPL rapl task=1 - - ours,slurm
+JOBACCT none task=1 - - beside
+NO_JOBACCT none task=0 - - beside
 JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT none task=1 - - beside
 JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours
-JOBACCT_RAPL_PROFILE_FILES rapl task=1,energy=1 energy,task 1 ours,slurm
-JOBACCT_RAPL_PROFILE_10HZ_FILES rapl task=1,energy=1 energy,task 10 ours
 JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
+JOBACCT none task=1 - - beside
+NO_JOBACCT none task=0 - - beside
+JOBACCT_RAPL_PROFILE_FILES rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT none task=1 - - beside
+JOBACCT_RAPL_PROFILE_10HZ_FILES rapl task=1,energy=1 energy,task 10 ours
 JOBACCT_RAPL_PROFILE_100HZ_FILES rapl task=1,energy=1 energy,task 100 ours
-NO_JOBACCT none task=0 - - none
 JOBACCT none task=1 - - none
+NO_JOBACCT none task=0 - - none
 JOBACCT_0_IPMI ipmi task=0 - - ours,slurm
+JOBACCT none task=1 - - beside
 JOBACCT_IPMI ipmi task=1 - - ours,slurm
+JOBACCT none task=1 - - beside
+NO_JOBACCT none task=0 - - beside
 JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm
 JOBACCT none task=1 - - none
 NO_JOBACCT none task=0 - - none"
 
 # each_mode COMMAND... - with each line of the table that is wanted, once for each
-# who takes part: MODE ENERGY FREQUENCY PROFILE HZ WHOSE
+# who takes part (none: a control): MODE ENERGY FREQUENCY PROFILE HZ WHOSE
 each_mode() {
-    local mode rest energy frequency profile hz who whose
+    local mode rest energy frequency profile hz who whose controls=' '
     while read -r mode rest; do
-        if [ -z "$mode" ] || ! wanted "$mode"; then continue; fi
         read -r energy frequency profile hz who <<< "$rest"
+        if [ -z "$mode" ] || ! wanted "$mode" "$who"; then continue; fi
+        if is_control "$who"; then
+            # Where modes are left out: one is enough until the next mode.
+            [[ $controls != *" $mode "* ]] || continue
+            controls+="$mode "
+            who=none
+        else
+            controls=' '
+        fi
         for whose in ${who//,/ }; do
             "$@" "$mode" "$energy" "$frequency" "$profile" "$hz" "$whose" < /dev/null
         done
     done <<< "$TABLE"
 }
 
-# Without a cost of no accounting there is nothing to compare with.
-wanted() { # MODE
-    [[ $1 = *JOBACCT ]] || [ -z "${BENCH_MODES:-}" ] ||
-        [[ " $BENCH_MODES " == *" $1 "* ]]
+is_control() { # WHO
+    [[ $1 = none || $1 = beside ]]
+}
+
+# Without controls there is nothing to compare with.
+wanted() { # MODE WHO
+    is_control "$2" || [ -z "${BENCH_MODES:-}" ] || [[ " $BENCH_MODES " == *" $1 "* ]]
 }
 
 # gather_lines ENERGY WHOSE HZ - for acct_gather.conf

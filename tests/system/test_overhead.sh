@@ -4,7 +4,8 @@
 #
 # What bench_overhead.sh and bench_instructions.sh make of what was seen of a step,
 # from snapshots that are made up: with a machine that counts instructions and with one
-# that does not, and for a step of which not everything is known.
+# that does not, and for a step of which not everything is known.  Which modes they
+# measure, and what they compare them with on a machine that slows down meanwhile.
 #
 # shellcheck disable=SC2317  # functions are called through check
 set -u
@@ -57,7 +58,8 @@ usage 20 13000000 stepd > seen
 usage 30 30000000 > after
 
 overhead() {
-    local arguments="run=1 mode=JOBACCT plugins=none kind=compute cpus=2"
+    local arguments="run=1 since=2500000000 mode=JOBACCT plugins=none kind=compute"
+    arguments+=" cpus=2"
     # shellcheck disable=SC2046,SC2086  # words
     { awk -v header=1 -f "$SUMS" -f "$BENCH/overhead.awk" < /dev/null &&
         awk $(printf -- '-v %s ' $arguments "$@") -f "$SUMS" -f "$BENCH/overhead.awk" \
@@ -75,6 +77,8 @@ cat > perf << 'END'
 123000000,,instructions,40000000,100.00,,
 END
 check "overhead: a machine that counts" overhead
+check "when that was: from 10 s to 20 s, by a clock that began at 2.5 s" \
+    is 12.5 of_overhead at_s node
 check "the daemons' instructions are those that perf counted" \
     is 12300000 of_overhead instructions_per_s node
 check "the load's are those that its tasks counted" \
@@ -96,32 +100,206 @@ check "the load's are its rounds'" \
 
 # ---- overhead_rows.awk ----
 
+HEAD=run,at_s,mode,plugins,load,process,thread,cpu_us_per_s,cpu_44min_s,stolen_pct
+HEAD+=,waking_us,rss_kib,hwm_kib,load_instructions_per_s
+
 # loads NO_JOBACCT OURS SLURM NO_JOBACCT - instructions of the load per second
 loads() {
     {
-        echo mode,plugins,load,process,thread,cpu_us_per_s,cpu_44min_s,stolen_pct,waking_us,rss_kib,hwm_kib,load_instructions_per_s
-        printf '%s,compute,node,,1,1,1,,,,%s\n' NO_JOBACCT,none "$1" \
-            JOBACCT,none "$1" JOBACCT_RAPL,ours "$2" JOBACCT_RAPL,slurm "$3" \
-            NO_JOBACCT,none "$4"
-        printf '%s,compute,slurmstepd,,1,,,,1,1,\n' NO_JOBACCT,none \
-            JOBACCT_RAPL,ours JOBACCT_RAPL,slurm
+        echo "$HEAD"
+        printf '1,%s,compute,node,,1,1,1,,,,%s\n' 0,NO_JOBACCT,none "$1" \
+            10,JOBACCT,none "$1" 20,JOBACCT_RAPL,ours "$2" 30,JOBACCT_RAPL,slurm "$3" \
+            40,NO_JOBACCT,none "$4"
+        printf '1,%s,compute,slurmstepd,,1,,,,1,1,\n' 0,NO_JOBACCT,none \
+            20,JOBACCT_RAPL,ours 30,JOBACCT_RAPL,slurm
     } > loads.csv
     awk -F, -f "$BENCH/overhead_rows.awk" loads.csv > rows
 }
 
 SLOWER="load JOBACCT_RAPL (compute): fewer instructions per second than NO_JOBACCT"
+LOAD="load NO_JOBACCT (compute): instructions per second"
 loads 1000 900 950 1000
 check "what CPU time without accounting varies by" \
-    grep -qxF "CPU NO_JOBACCT (compute): 44 min vary by,s,0,,,," rows
+    grep -qxF "CPU NO_JOBACCT (compute): 44 min from lowest to highest,s,0,,,," rows
 check "of what was measured once that is not known" \
     is 0 grep -c "^CPU JOBACCT (" rows
+check "nor how far one is from its neighbours, where none has two" \
+    is 0 grep -c "off the line" rows
 check "what a load varies by" \
-    grep -qxF "load NO_JOBACCT (compute): instructions per second vary by,%,0,,,," rows
+    grep -qxF "$LOAD from lowest to highest,%,0,,,," rows
 check "how much slower it is with ours and with Slurm's" \
     grep -qxF "$SLOWER,%,10,5,2.000,," rows
 loads 1100 950 945 900
 check "what does not stand out of that says so, and has no ratio" \
-    grep -qxF "$SLOWER; within what that varies by,%,5,5.5,,," rows
+    grep -qxF "$SLOWER; within what that varies by,%,5,0.52632,,," rows
+
+# measured RUN LATER CPU_44MIN_S PER_S - lines of overhead.csv from "AT_S MODE PLUGINS
+# CPU_44MIN_S" on stdin: so much later, with so much more each second and in all
+measured() {
+    awk -v run="$1" -v later="$2" -v more="$3" -v per_s="$4" '
+        NF {
+            cpu = $4 + more + per_s * $1
+            id = run "," $1 + later "," $2 "," $3 ",compute,"
+            printf "%snode,,%.6f,%.6f,1,%s,,,1000\n", id, cpu * 1000, cpu,
+                $2 ~ /_100HZ/ ? 10 : ""
+            printf "%sslurmstepd,,1,,,,%.6f,7000,\n", id, 6000 + cpu * 64
+        }'
+}
+
+# compared STATUS < LINES - rows of these lines; those of differences also by themselves
+compared() {
+    local rc
+    { echo "$HEAD"; cat; } > measured.csv
+    awk -F, -f "$BENCH/overhead_rows.awk" measured.csv > rows 2> said
+    rc=$?
+    grep " beyond " rows > differences
+    cat said
+    [ "$rc" = "$1" ]
+}
+
+# Controls are not as far from each other in time as they are in number.
+cat > modes << 'END'
+0 NO_JOBACCT none 0.25
+40 JOBACCT none 1.5
+110 JOBACCT_0_RAPL ours 0.5
+170 JOBACCT_0_RAPL slurm 1.25
+240 JOBACCT none 1.5
+300 JOBACCT_RAPL ours 2.5
+390 JOBACCT_RAPL slurm 3
+450 JOBACCT none 1.5
+500 NO_JOBACCT none 0.25
+510 JOBACCT_RAPL_PROFILE_100HZ ours 4.5
+650 JOBACCT none 1.5
+700 NO_JOBACCT none 0.25
+END
+cat > wanted << 'END'
+CPU JOBACCT_0_RAPL (compute): 44 min beyond NO_JOBACCT,s,0.25,1,0.250,<=0.5x,pass
+CPU JOBACCT_RAPL (compute): 44 min beyond NO_JOBACCT,s,2.25,2.75,0.818,<=0.5x,miss
+CPU JOBACCT_RAPL (compute): 44 min beyond JOBACCT,s,1,1.5,0.667,<=0.5x,miss
+CPU JOBACCT_RAPL_PROFILE_100HZ (compute): beyond NO_JOBACCT; peer: waking up and nothing else,% of a core,0.425,0.1,4.250,<0.2,miss
+CPU JOBACCT_RAPL_PROFILE_100HZ (compute): beyond JOBACCT; peer: waking up and nothing else,% of a core,0.3,0.1,3.000,<0.2,miss
+memory JOBACCT_0_RAPL: slurmstepd beyond NO_JOBACCT,KiB,16,64,0.250,<=2048,pass
+memory JOBACCT_RAPL: slurmstepd beyond NO_JOBACCT,KiB,144,176,0.818,<=2048,pass
+memory JOBACCT_RAPL_PROFILE_100HZ: slurmstepd beyond NO_JOBACCT,KiB,272,,,<=2048,pass
+END
+
+# same_differences - rows of differences are the wanted ones
+same_differences() {
+    diff wanted differences
+}
+
+# on_a_line - whether all controls are: median and worst of CPU (two) and load
+on_a_line() {
+    awk -F, '
+        / off the line / { lines++; if ($3 > 1e-6) { print; bad = 1 } }
+        END { exit bad || lines != 6 }' rows
+}
+
+steady() {
+    measured 1 0 0 0 < modes
+}
+
+slowing() {
+    measured 1 0 0 0.0078125 < modes
+}
+
+check "a machine that does not change" compared 1 < <(steady)
+check "its differences" same_differences
+check "one that takes 5.5 s more at the end than at the beginning" \
+    compared 1 < <(slowing)
+check "differs by that much" grep -qxF \
+    "CPU NO_JOBACCT (compute): 44 min from lowest to highest,s,5.4688,,,," rows
+check "its differences are the same" same_differences
+check "all of its controls are on a line" on_a_line
+check "they are not, if time goes by otherwise than the machine slows down" \
+    compared 1 < <(slowing | sed 's/^1,510,/1,600,/')
+check_not "which is seen" same_differences
+check "lines in another order" compared 1 < <(slowing | sort -t, -k3,3 -k2,2rn)
+check "are the same differences" diff <(sort wanted) <(sort differences)
+
+# The second run is from 800 s on: all takes 6.25 s more, ours another 2 s.
+twice() {
+    measured 1 0 0 0.0078125 < modes
+    sed '/_RAPL ours/s/2.5$/4.5/' modes | measured 2 800 6.25 0.0078125
+}
+
+check "two runs" compared 1 < <(twice)
+BEYOND="CPU JOBACCT_RAPL (compute): 44 min beyond JOBACCT"
+check "the median of their differences counts" \
+    grep -qxF "$BEYOND,s,2,1.5,1.333,<=0.5x,miss" differences
+check "what did not change is the same" \
+    diff <(grep -v "JOBACCT_RAPL[ :]" wanted) <(grep -v "JOBACCT_RAPL[ :]" differences)
+
+# Nearer to the last controls of the first run than to its own first ones.
+check "a mode before its run's first control" compared 1 < <(
+    steady
+    sed 's/^300 /-90 /; s/^390 /-80 /' modes | measured 2 800 6.25 0)
+check "is compared with that" same_differences
+check "controls on one side only" compared 1 < <(measured 1 0 0 0 << 'END'
+0 JOBACCT_RAPL ours 3
+10 NO_JOBACCT none 0.25
+20 JOBACCT none 1
+30 NO_JOBACCT none 0.5
+40 JOBACCT none 2
+50 JOBACCT_RAPL slurm 5
+END
+)
+check "the nearest one counts" diff - <(grep CPU differences) << 'END'
+CPU JOBACCT_RAPL (compute): 44 min beyond NO_JOBACCT,s,2.75,4.5,0.611,<=0.5x,miss
+CPU JOBACCT_RAPL (compute): 44 min beyond JOBACCT; goal within what that varies by,s,2,3,0.667,<=0.5x,miss
+END
+
+# uneven OURS - 0.5 and 1 s off the line between its neighbours, JOBACCT takes 1.25 s
+# at the times of the modes, of which Slurm's is 3 s beyond
+uneven() {
+    measured 1 0 0 0 << END
+0 NO_JOBACCT none 0
+0 JOBACCT none 1
+50 JOBACCT_RAPL ours $1
+100 JOBACCT none 1.5
+150 JOBACCT_RAPL slurm 4.25
+200 JOBACCT none 1
+300 JOBACCT none 2.5
+300 NO_JOBACCT none 0
+END
+}
+
+check "controls that are not on a line" compared 1 < <(uneven 3.25)
+check "how far they are from it" diff - <(grep "^CPU JOBACCT (" rows) << 'END'
+CPU JOBACCT (compute): 44 min off the line between its neighbours; median,s,0.75,,,,
+CPU JOBACCT (compute): 44 min off the line between its neighbours; worst,s,1,,,,
+CPU JOBACCT (compute): 44 min from lowest to highest,s,1.5,,,,
+END
+cp rows in_order
+check "from the last line to the first" compared 1 < <(uneven 3.25 | tac)
+check "they are the same rows" diff in_order rows
+check "a goal that is nearer is missed, and the row says so" grep -qxF \
+    "$BEYOND; goal within what that varies by,s,2,3,0.667,<=0.5x,miss" differences
+check "uneven: less than the goal" compared 1 < <(uneven 2.25)
+check "it is met, and the row says so" grep -qxF \
+    "$BEYOND; goal within what that varies by,s,1,3,0.333,<=0.5x,pass" differences
+check "uneven: much more than the goal" compared 1 < <(uneven 5.25)
+check "is missed" grep -qxF "$BEYOND,s,4,3,1.333,<=0.5x,miss" differences
+check "uneven: much less than the goal" compared 1 < <(uneven 1.5)
+check "is met" grep -qxF "$BEYOND,s,0.25,3,0.083,<=0.5x,pass" differences
+check "a load with 900 instructions where its neighbours give 1,000" compared 1 < <(
+    steady | sed '/^1,500,NO_.*node/s/1000$/900/')
+check "is off by as much" grep -qxF \
+    "$LOAD off the line between its neighbours; worst,%,10,,,," rows
+check "a mode with 1,000 between 1,000 and 900 does not stand out of that" grep -qxF \
+    "$SLOWER; within what that varies by,%,-6.383,-8.4599,,," rows
+
+check "no run has a JOBACCT" compared 2 < <(grep -v "JOBACCT none 1.5" modes |
+    measured 1 0 0 0)
+check "it is told" grep -qx "bench_overhead: run 1 has no JOBACCT (compute)" said
+check "the first run has one" compared 2 < <(steady
+    grep -v "JOBACCT none 1.5" modes | measured 2 800 0 0)
+check "the second has not" grep -qx "bench_overhead: run 2 has no JOBACCT (compute)" said
+check "without modes" compared 2 < <(grep none modes | measured 1 0 0 0)
+check "there is nothing to compare" grep -q "nothing to compare" said
+cut -d, -f1,3- < <(echo "$HEAD"; steady) > measured.csv
+check "a table that does not say when" fails 2 \
+    awk -F, -f "$BENCH/overhead_rows.awk" measured.csv
 
 # ---- instructions.awk: slurmd is there before and after, and has a thread ----
 
@@ -205,4 +383,102 @@ instructions NO_JOBACCT: 44 min vary by,M,0.5,,,,
 instructions: the halves of a step differ most in JOBACCT_RAPL of Slurm's,%,5,,,,
 END
 check "the rows" diff wanted rows
+
+# ---- overhead_modes.sh ----
+
+# measures [MODES [SCRIPT]] - "MODE WHOSE", a line each measurement; SCRIPT: of which
+# benchmark
+measures() (
+    # shellcheck disable=SC2034  # for what is sourced
+    NAME=none HERE=$BENCH BENCH_MODES=${1:-}
+    # shellcheck source-path=SCRIPTDIR source=../bench/overhead_modes.sh
+    . "$BENCH/overhead_modes.sh"
+    [ -z "${2:-}" ] || eval "$(sed -n '/^wanted() /,/^}/p' "$BENCH/$2")"
+    show() { echo "$1 $6"; }
+    each_mode show
+)
+
+# controlled - whether modes and controls on stdin alternate as in the table
+controlled() {
+    awk '
+        $2 != "none" {
+            if (!("JOBACCT" in since && "NO_JOBACCT" in since))
+                bad = "no control first"
+            since["JOBACCT"]++
+            since["NO_JOBACCT"]++
+            if (since["JOBACCT"] > 2 || since["NO_JOBACCT"] > 4)
+                bad = "too few controls before " $0
+            next
+        }
+        {
+            if ($1 in since && !since[$1]) bad = "two of " $1
+            since[$1] = 0
+        }
+        END {
+            if (since["JOBACCT"] || since["NO_JOBACCT"]) bad = "no control last"
+            if (NR > 36) bad = NR " measurements"
+            print bad
+            exit bad != ""
+        }'
+}
+
+if command -v h5dump > /dev/null; then
+    measures > all
+    check "each pair is between two JOBACCT, two pairs between two NO_JOBACCT" \
+        controlled < all
+    check_not "without one of them, that is seen" controlled < <(sed 5d all)
+    check_not "without the first" controlled < <(sed 1d all)
+    check_not "without the last" controlled < <(sed '$d' all)
+    check "each mode once" is "" uniq -d <(grep -v none all | sort)
+    some="JOBACCT_0_RAPL JOBACCT_RAPL_PROFILE_10HZ JOBACCT_IPMI_PROFILE"
+    check "some modes, and the controls beside them" diff - <(measures "$some") << 'END'
+NO_JOBACCT none
+JOBACCT none
+JOBACCT_0_RAPL ours
+JOBACCT_0_RAPL slurm
+JOBACCT none
+NO_JOBACCT none
+JOBACCT_RAPL_PROFILE_10HZ ours
+JOBACCT none
+NO_JOBACCT none
+JOBACCT_IPMI_PROFILE ours
+JOBACCT_IPMI_PROFILE slurm
+JOBACCT none
+NO_JOBACCT none
+END
+    check "instructions: controls before, between and after RAPL and IPMI" diff - \
+        <(measures "" bench_instructions.sh) << 'END'
+NO_JOBACCT none
+JOBACCT none
+JOBACCT_0_RAPL ours
+JOBACCT_0_RAPL slurm
+JOBACCT_RAPL ours
+JOBACCT_RAPL slurm
+JOBACCT_RAPL_PROFILE ours
+JOBACCT_RAPL_PROFILE slurm
+JOBACCT_RAPL_PROFILE_10HZ ours
+JOBACCT_RAPL_PROFILE_100HZ ours
+JOBACCT none
+NO_JOBACCT none
+JOBACCT_0_IPMI ours
+JOBACCT_0_IPMI slurm
+JOBACCT_IPMI ours
+JOBACCT_IPMI slurm
+JOBACCT_IPMI_PROFILE ours
+JOBACCT_IPMI_PROFILE slurm
+JOBACCT none
+NO_JOBACCT none
+END
+    check "instructions: one of the modes" diff - \
+        <(measures JOBACCT_RAPL_PROFILE_FILES bench_instructions.sh) << 'END'
+NO_JOBACCT none
+JOBACCT none
+JOBACCT_RAPL_PROFILE_FILES ours
+JOBACCT_RAPL_PROFILE_FILES slurm
+JOBACCT none
+NO_JOBACCT none
+END
+else
+    skip "what is measured" "no h5dump (hdf5-tools)"
+fi
 finish
