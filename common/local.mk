@@ -29,6 +29,7 @@ libjoule_a_SOURCES = \
 	common/board/account.c common/board/account.h \
 	common/board/board.c common/board/board.h \
 	common/board/columns.c common/board/columns.h \
+	common/board/share.c common/board/share.h \
 	common/board/follow.c common/board/follow.h \
 	common/sampler/bmc_open.c common/sampler/bmc_open.h \
 	common/sampler/config.c common/sampler/config.h \

@@ -142,6 +142,15 @@ static void fill_row(struct joule_columns *c,
     cell->d = share ? (double)share->mw : NAN;
 }
 
+void joule_columns_set_share(const struct joule_columns *c, void *row,
+                             uint64_t uj, double mw)
+{
+    union cell *cell = row;
+
+    cell[c->count - 2].u = uj;
+    cell[c->count - 1].d = mw;
+}
+
 void joule_columns_begin(struct joule_columns *c, int64_t ns)
 {
     c->primed = true;

@@ -15,8 +15,8 @@
  * former, which has no such value.
  *
  * Where a node's energy is divided among its jobs, "step_uJ" (unsigned) and
- * "step_mW" (double) follow: the step's share since it began, and its power,
- * as the ledger had them last; NaN for a power that is not known.
+ * "step_mW" (double) follow: the step's share since it began, and its power;
+ * NaN for a power that is not known.
  *
  * There is a row only for time that was measured: none for the first reading
  * (but see joule_columns_begin), and none while the BMC does not answer.
@@ -54,5 +54,9 @@ void joule_columns_begin(struct joule_columns *columns, int64_t ns);
 void *joule_columns_row(struct joule_columns *columns,
                         const struct joule_account_reading *reading,
                         const struct joule_stake_reading *share);
+
+/* The step's share in [row], of which joule_columns_row knew none. */
+void joule_columns_set_share(const struct joule_columns *columns, void *row,
+                             uint64_t uj, double mw);
 
 #endif

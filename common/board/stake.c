@@ -30,7 +30,6 @@ struct joule_stake {
     uint64_t used_uj; /* that was read last */
     int64_t fresh_ns; /* an extern step's: when it asked last */
     int64_t alone_ns; /* when nobody answered last; 0: never */
-    int64_t looked_ns; /* joule_stake_look */
 };
 
 /* The slot that this process has. */
@@ -141,16 +140,17 @@ static int read_row(struct joule_stake *s, struct joule_row *ret,
                                  ret_mono_ns);
 }
 
+static bool is_impatient(const struct joule_stake *s, int64_t now_ns)
+{
+    return s->alone_ns && now_ns - s->alone_ns < JOULE_STAKE_PATIENCE_NS;
+}
+
 /* true: there is a newer sample than the one of [mono_ns]. */
-static bool renew(struct joule_stake *s, int64_t mono_ns)
+static bool renew(struct joule_stake *s, int64_t mono_ns, int64_t old_ns)
 {
     int64_t now_ns = joule_clock_mono_ns(s->clock);
-    bool looks =
-        s->looked_ns && now_ns - s->looked_ns <= JOULE_LEDGER_LOOKED_NS;
 
-    if (now_ns - mono_ns <=
-            (looks ? JOULE_STAKE_LOOK_OLD_NS : JOULE_STAKE_OLD_NS) ||
-        (s->alone_ns && now_ns - s->alone_ns < JOULE_STAKE_PATIENCE_NS))
+    if (now_ns - mono_ns <= old_ns || is_impatient(s, now_ns))
         return false;
     if (joule_ledger_ask(s->ledger, s->watches ? JOULE_STAKE_GLANCE_NS
                                                : JOULE_STAKE_WAIT_NS) == 0)
@@ -159,16 +159,30 @@ static bool renew(struct joule_stake *s, int64_t mono_ns)
     return false;
 }
 
-void joule_stake_look(struct joule_stake *s)
+void joule_stake_ask(struct joule_stake *s, bool last)
 {
-    s->looked_ns = joule_clock_mono_ns(s->clock);
-    if (s->ledger)
-        joule_ledger_look(s->ledger, s->looked_ns);
+    int64_t now_ns = joule_clock_mono_ns(s->clock);
+
+    if (take_slot(s, NULL) < 0 || (!last && is_impatient(s, now_ns)))
+        return;
+    s->alone_ns = joule_ledger_ask(s->ledger, last ? JOULE_STAKE_WAIT_NS
+                                                   : JOULE_STAKE_GLANCE_NS) < 0
+                      ? now_ns
+                      : 0;
 }
 
-int joule_stake_read(struct joule_stake *s, bool fresh,
+void joule_stake_look(struct joule_stake *s)
+{
+    if (s->ledger)
+        joule_ledger_look(s->ledger, joule_clock_mono_ns(s->clock));
+}
+
+int joule_stake_read(struct joule_stake *s, enum joule_stake_want want,
                      struct joule_stake_reading *ret, struct joule_error *err)
 {
+    int64_t old_ns =
+        want == JOULE_STAKE_LAST ? JOULE_STAKE_LAST_NS : JOULE_STAKE_RECENT_NS;
+    bool fresh = want == JOULE_STAKE_NOW;
     bool is_new = !s->ledger, is_extern, away;
     int64_t mono_ns, now_ns, end_ns;
     struct joule_row row;
@@ -177,12 +191,11 @@ int joule_stake_read(struct joule_stake *s, bool fresh,
     if (take_slot(s, err) < 0)
         return -1;
     is_extern = s->registration.kind == JOULE_STEP_EXTERN;
-    if (s->watches)
-        joule_stake_look(s);
     away = (fresh || is_new) && !s->watches &&
            joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
     if (read_row(s, &row, &mono_ns) < 0 ||
-        (row.state == JOULE_ROW_RUNNING && !fresh && renew(s, mono_ns) &&
+        (row.state == JOULE_ROW_RUNNING && !fresh &&
+         renew(s, mono_ns, old_ns) &&
          read_row(s, &row, &mono_ns) < 0))
         return joule_error_set(err, ENODATA, "the ledger has no row of this "
                                "step: the node's energy is not known, or "

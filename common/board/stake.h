@@ -11,8 +11,8 @@
  * again.
  *
  * A sampler that has nothing to divide samples seldom: a reading that finds its
- * row older than JOULE_STAKE_OLD_NS asks for a sample.  If none comes, no
- * reading asks for JOULE_STAKE_PATIENCE_NS.
+ * row older than it wants asks for a sample.  If none comes, no reading asks
+ * for JOULE_STAKE_PATIENCE_NS.
  *
  * Belongs to one thread at a time.  See doc/ledger.md.
  */
@@ -25,13 +25,20 @@
 /* The longest wait for a sample. */
 #define JOULE_STAKE_WAIT_NS (50 * JOULE_NS_PER_MS)
 
-/* A row older than this is asked for anew; by who looks at it again and again,
- * if it is less old.  Who watches may read a hundred times a second, and waits
- * for less. */
-#define JOULE_STAKE_OLD_NS      (5 * JOULE_NS_PER_S)
-#define JOULE_STAKE_LOOK_OLD_NS (1500 * JOULE_NS_PER_MS)
+/* The oldest row that a reading takes as it is.  Who watches may read a hundred
+ * times a second, and waits for less. */
+#define JOULE_STAKE_RECENT_NS   (1500 * JOULE_NS_PER_MS)
+#define JOULE_STAKE_LAST_NS     (15 * JOULE_NS_PER_S)
 #define JOULE_STAKE_GLANCE_NS   (5 * JOULE_NS_PER_MS)
 #define JOULE_STAKE_PATIENCE_NS (10 * JOULE_NS_PER_S)
+
+enum joule_stake_want {
+    JOULE_STAKE_LAST,   /* that of the last sample, which is seldom older than
+                           JouleQuietPeriod: costs no sample */
+    JOULE_STAKE_RECENT, /* for who looks at it now */
+    JOULE_STAKE_NOW,    /* up to now, with a bounded wait; for who registered
+                           the step */
+};
 
 /* Longer than that nothing is carried on. */
 #define JOULE_STAKE_CARRY_NS (300 * JOULE_NS_PER_S)
@@ -63,20 +70,22 @@ struct joule_stake *joule_stake_create(const struct joule_clock *clock,
 
 /*
  * The row of the step that this process has registered, or will, for another
- * reader in it, who reads it again and again (joule_ledger_look).  It cannot
- * end the step.  NULL with ENOMEM.
+ * reader in it.  It cannot end the step.  NULL with ENOMEM.
  */
 struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
                                       int root_fd, const char *node);
 
-/* Who has it reads it again and again. */
+/* Who has it reads it again and again (joule_ledger_look). */
 void joule_stake_look(struct joule_stake *stake);
 
-/* What has been charged.  [fresh]: up to now, with a bounded wait; else up to
- * the last sample, unless that is old.  -1 with a sentence: ENODATA (the energy
+/* A sample of this moment, for joule_stake_read, if it comes at once; [last]:
+ * with a longer wait, and also where nobody answered before. */
+void joule_stake_ask(struct joule_stake *stake, bool last);
+
+/* What has been charged.  -1 with a sentence: ENODATA (the energy
  * of the node is not known), or why the step cannot be registered (ENOENT: it
  * has not been). */
-int joule_stake_read(struct joule_stake *stake, bool fresh,
+int joule_stake_read(struct joule_stake *stake, enum joule_stake_want want,
                      struct joule_stake_reading *ret, struct joule_error *err);
 
 /* The CPU time that the step has used up to now: for a slurmd that is away

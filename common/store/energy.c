@@ -9,6 +9,7 @@
 
 #include "common/base/thread.h"
 #include "common/board/columns.h"
+#include "common/board/share.h"
 #include "common/store/punctual.h"
 
 #define THREAD_STACK (256 * 1024)
@@ -25,6 +26,23 @@
  */
 #define DEPTH_MAX 16
 #define DEPTH_NS  (160 * JOULE_NS_PER_MS)
+
+/*
+ * The step's share of the rows is asked for so often, or as often as the writer
+ * writes if that is more, and a little before it does.
+ */
+#define SETTLE_NS (5 * JOULE_NS_PER_S)
+
+/* Rows that nobody has a share for are kept for so long, while slurmd may come
+ * back. */
+#define WAITING_NS  (20 * JOULE_NS_PER_S)
+#define WAITING_MIN 16
+#define WAITING_MAX 2048
+
+/* Of a step that has so much of the node's energy, what else the node did
+ * between two samples makes little of a difference: it needs no more of them.
+ */
+#define RATIO_MOST 0.9
 
 /* Below this, a few milliseconds of lateness matter. */
 #define HURRY_BELOW_NS (200 * JOULE_NS_PER_MS)
@@ -48,11 +66,15 @@ struct joule_energy_series {
     int64_t period_ns;
     int64_t offset_ns; /* CLOCK_MONOTONIC less opt.clock */
     int64_t last_ns;   /* of the last reading */
+    uint64_t last_uj;  /* of the last one that told something */
     int64_t ended;     /* periods that have their row, or never will */
     int64_t silent;    /* readings that told nothing, not counted yet */
     bool begun;        /* there was one that did */
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
+    struct joule_share *share; /* NULL: there is no stake */
+    int64_t settle_ns;         /* from one settling to the next */
+    int64_t settled_ns;        /* when the last one was due */
     struct joule_reading *readings; /* depth x domains */
 };
 
@@ -99,29 +121,136 @@ static int choose_depth(struct joule_energy_series *s)
 static void begin(struct joule_energy_series *s,
                   const struct joule_account_reading *reading)
 {
-    if (!s->begun && !joule_source_is_power(s->opt.source))
-        joule_columns_begin(s->columns, reading->mono_ns - reading->elapsed_ns);
+    int64_t began_ns = reading->mono_ns - reading->elapsed_ns;
+
+    if (!s->begun && !joule_source_is_power(s->opt.source)) {
+        joule_columns_begin(s->columns, began_ns);
+        if (s->share)
+            joule_share_begin(s->share, began_ns, 0);
+    }
     s->begun = true;
+    s->last_uj = reading->used_uj;
 }
+
+/* ---- the step's share ---- */
+
+static void write_row(struct joule_energy_series *s,
+                      const struct joule_share_row *row)
+{
+    joule_columns_set_share(s->columns, row->cells, row->uj, row->mw);
+    joule_writer_append(s->opt.writer, s->table, row->cells, row->epoch_s,
+                        row->mono_ns);
+}
+
+/* All rows that have their share, with [give_up] the others too. */
+static void write_rows(struct joule_energy_series *s, bool give_up)
+{
+    struct joule_share_row row;
+
+    while (joule_share_next(s->share, give_up, &row))
+        write_row(s, &row);
+}
+
+/* Write the rows that the ledger has a sample for. */
+static void settle(struct joule_energy_series *s, enum joule_stake_want want)
+{
+    struct joule_stake_reading reading;
+
+    if (joule_stake_read(s->opt.stake, want, &reading, NULL) == 0)
+        joule_share_sample(s->share, reading.mono_ns - reading.elapsed_ns,
+                           reading.mono_ns, reading.used_uj);
+    write_rows(s, false);
+}
+
+static void settle_in_time(struct joule_energy_series *s)
+{
+    int64_t behind_ns = s->last_ns - s->settled_ns;
+    bool looks = joule_share_ratio(s->share) < RATIO_MOST;
+
+    if (looks)
+        joule_stake_look(s->opt.stake);
+    if (behind_ns >= s->settle_ns) {
+        s->settled_ns += behind_ns / s->settle_ns * s->settle_ns;
+        joule_stake_ask(s->opt.stake, false);
+    } else if (!looks) {
+        return;
+    }
+    settle(s, looks ? JOULE_STAKE_RECENT : JOULE_STAKE_LAST);
+}
+
+/* The step has ended: no sample comes for what has none by now. */
+static void settle_all(struct joule_energy_series *s)
+{
+    joule_stake_ask(s->opt.stake, true);
+    settle(s, JOULE_STAKE_LAST);
+    write_rows(s, true);
+}
+
+/* Of a full share the oldest row is given up. */
+static void wait_for_share(struct joule_energy_series *s,
+                           const struct joule_account_reading *reading,
+                           int64_t epoch_s, const void *cells)
+{
+    struct joule_share_row oldest;
+
+    if (joule_share_is_full(s->share)) {
+        joule_stake_ask(s->opt.stake, false);
+        settle(s, JOULE_STAKE_LAST);
+    }
+    if (joule_share_is_full(s->share) &&
+        joule_share_next(s->share, true, &oldest))
+        write_row(s, &oldest);
+    joule_share_add(s->share, reading->mono_ns, reading->used_uj, epoch_s,
+                    cells);
+}
+
+/* Settled a tenth of the interval before the writer writes. */
+static int make_share(struct joule_energy_series *s)
+{
+    int64_t depth = WAITING_NS / s->period_ns;
+    size_t columns;
+
+    if (!s->opt.stake)
+        return 0;
+    if (depth < WAITING_MIN)
+        depth = WAITING_MIN;
+    if (depth > WAITING_MAX)
+        depth = WAITING_MAX;
+    s->settle_ns = joule_writer_flush_ns(s->opt.writer);
+    if (s->settle_ns <= 0 || s->settle_ns > SETTLE_NS)
+        s->settle_ns = SETTLE_NS;
+    s->settled_ns =
+        joule_writer_start_ns(s->opt.writer) - s->settle_ns / 10;
+    joule_columns_list(s->columns, &columns);
+    s->share = joule_share_create((size_t)depth, columns * sizeof(uint64_t));
+    if (!s->share)
+        return -1;
+    if (s->begun)
+        joule_share_begin(s->share, s->last_ns, s->last_uj);
+    return 0;
+}
+
+/* ---- rows ---- */
 
 /* [wall_ns]: the wall clock at 0 of the readings' clock. */
 static void add_row(struct joule_energy_series *s,
                     const struct joule_account_reading *reading,
                     int64_t wall_ns)
 {
-    struct joule_stake_reading share;
-    bool known = s->opt.stake &&
-                 joule_stake_read(s->opt.stake, false, &share, NULL) == 0;
+    int64_t epoch_s = (wall_ns + reading->mono_ns) / JOULE_NS_PER_S;
     const void *row;
 
     begin(s, reading);
-    row = joule_columns_row(s->columns, reading, known ? &share : NULL);
+    row = joule_columns_row(s->columns, reading, NULL);
     if (!row)
         s->silent++;
-    else if (s->table >= 0)
-        joule_writer_append(s->opt.writer, s->table, row,
-                            (wall_ns + reading->mono_ns) / JOULE_NS_PER_S,
+    else if (s->table >= 0 && !s->share)
+        joule_writer_append(s->opt.writer, s->table, row, epoch_s,
                             reading->mono_ns);
+    else if (s->table >= 0)
+        wait_for_share(s, reading, epoch_s, row);
+    if (s->share)
+        joule_share_begin(s->share, reading->mono_ns, reading->used_uj);
 }
 
 static int64_t wall_offset_ns(const struct joule_energy_series *s)
@@ -151,6 +280,8 @@ static void follow(struct joule_energy_series *s)
         else
             s->silent++;
     s->taken = 0;
+    if (s->share)
+        settle_in_time(s);
     hurry(s);
 }
 
@@ -175,6 +306,8 @@ static void take(struct joule_energy_series *s)
         s->last_ns = joule_clock_mono_ns(s->opt.clock);
         s->silent++;
     }
+    if (s->share)
+        settle_in_time(s);
     hurry(s);
 }
 
@@ -267,6 +400,8 @@ static void end(struct joule_energy_series *s)
         take(s);
         follow(s);
     }
+    if (s->share)
+        settle_all(s);
     behind = periods(s) - s->ended;
     miss(s, took && s->silent == 0 ? behind - 1 : behind);
 }
@@ -285,7 +420,8 @@ static void run(struct joule_energy_series *s)
                                   JOULE_NS_PER_S);
         s->period_ns = s->opt.ask_period_ns ? s->opt.ask_period_ns() : 0;
     }
-    if (s->period_ns <= 0 || choose_depth(s) < 0 || add_table(s) < 0)
+    if (s->period_ns <= 0 || choose_depth(s) < 0 || make_share(s) < 0 ||
+        add_table(s) < 0)
         return;
     s->tries = s->period_ns < HURRY_BELOW_NS ? HURRY_TRIES : 0;
     if (more)
@@ -304,6 +440,7 @@ static void *thread_main(void *arg)
 static void release(struct joule_energy_series *s)
 {
     joule_columns_destroy(s->columns);
+    joule_share_destroy(s->share);
     free(s->readings);
     free(s);
 }

@@ -237,6 +237,11 @@ int64_t joule_writer_start_wall_ns(const struct joule_writer *w)
     return w->start_wall_ns;
 }
 
+int64_t joule_writer_flush_ns(const struct joule_writer *w)
+{
+    return w->opt.flush_ns;
+}
+
 int joule_writer_add_table(struct joule_writer *w, const char *name,
                            const struct joule_field *fields, size_t count,
                            int64_t period_ns)

@@ -51,6 +51,9 @@ struct joule_writer *joule_writer_create(const struct joule_writer_options *opt,
 int64_t joule_writer_start_ns(const struct joule_writer *writer);
 int64_t joule_writer_start_wall_ns(const struct joule_writer *writer);
 
+/* Rows are written each so many ns since then. */
+int64_t joule_writer_flush_ns(const struct joule_writer *writer);
+
 /*
  * A series, "Energy" or "Tasks/0"; names of fields are copied.  Its number,
  * or -1 with errno

@@ -367,7 +367,7 @@ static void ask_for_sample(void)
 {
     struct joule_stake_reading ignored;
 
-    (void)joule_stake_read(self.stake, true, &ignored, NULL);
+    (void)joule_stake_read(self.stake, JOULE_STAKE_NOW, &ignored, NULL);
 }
 
 /* slurmstepd: the step on this node. */
@@ -399,6 +399,16 @@ static void report_cpu(void)
         joule_stake_report_cpu(self.stake, ns);
 }
 
+/* Slurm polls a step's energy with its tasks, as often as it is told to, and
+ * keeps the last figure, that of the end.  Others are users who look (sstat).
+ */
+static enum joule_stake_want want(bool over)
+{
+    if (over)
+        return JOULE_STAKE_NOW;
+    return joule_host_polls() ? JOULE_STAKE_LAST : JOULE_STAKE_RECENT;
+}
+
 /* With no child left, the step's last task has ended, and Slurm asks for the
  * last time. */
 static int read_share(struct joule_stake_reading *reading)
@@ -415,7 +425,7 @@ static int read_share(struct joule_stake_reading *reading)
     /* An extern step may go on: that of 26.05 never has a child. */
     if (over && !self.is_extern)
         joule_stake_end(self.stake);
-    if (joule_stake_read(self.stake, over, reading, &err) == 0)
+    if (joule_stake_read(self.stake, want(over), reading, &err) == 0)
         return 0;
     /* Without counters slurmd has said why. */
     if (!self.said_unknown && self.account)
@@ -511,7 +521,7 @@ static void add_to_series(void)
     if (self.stake)
         joule_stake_look(self.stake);
     known = self.stake &&
-            joule_stake_read(self.stake, false, &share, NULL) == 0;
+            joule_stake_read(self.stake, JOULE_STAKE_RECENT, &share, NULL) == 0;
     if (self.account && joule_account_update(self.account, &reading) == 0)
         joule_series_add(self.series, &reading, known ? &share : NULL,
                          time(NULL));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "plugins/slurm_abi/slurm_abi.h"
@@ -198,4 +199,11 @@ bool joule_host_has_children(void)
     any = read(fd, &c, 1) == 1;
     close(fd);
     return any;
+}
+
+bool joule_host_polls(void)
+{
+    char name[16] = ""; /* TASK_COMM_LEN */
+
+    return prctl(PR_GET_NAME, name) == 0 && strcmp(name, "acctg") == 0;
 }

@@ -37,6 +37,9 @@ int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
  * has not waited for; false if that cannot be known. */
 bool joule_host_has_children(void);
 
+/* Whether the calling thread is the one that polls tasks (JobAcctGather). */
+bool joule_host_polls(void);
+
 /* The words of this process's command line, each ended by '\0', into buf[size];
  * what does not fit is left away.  Their length, or -1. */
 ssize_t joule_host_command(char *buf, size_t size);

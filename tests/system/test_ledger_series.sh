@@ -18,9 +18,10 @@ rows() {
         /^ *[-0-9.a-z]+,?$/ { at++; gsub(/[ ,]/, ""); if (name[at] == column) print }'
 }
 
-# series TYPE - a step of 4 s on one of two CPUs
+# series TYPE LESS - a step of 4 s on one of two CPUs; how many joules the last row
+# may lack
 series() {
-    local type=$1 file dir j last
+    local type=$1 less=$2 file dir j last
     up series --contain --profile="acct_gather_profile/$type" \
         --sim "--packages 1 --idle $FLOOR_W --busy $BUSY_W --jobs %c" \
         --gather "JouleAttribution=cputime
@@ -37,10 +38,10 @@ JouleIdleWatts=$FLOOR_W" || { not_ok "$type: a cluster"; return; }
     check "$type: the share does not fall" sort -n -c "$SCRATCH/uj"
     last=$(tail -n 1 "$SCRATCH/uj")
     j=$(step_energy series 1.0)
-    # The last row is up to a second and a half older than the step's end.
-    check "$type: it comes to what sacct has ($j J), but for the last rows" \
-        awk -v uj="$last" -v j="$j" -v w=$((FLOOR_W / 2 + BUSY_W)) \
-        'BEGIN { exit !(uj / 1e6 <= j + 1 && uj / 1e6 >= j - 2 * w) }'
+    # Of Slurm's the last row is up to a second and a half older than the step's end.
+    check "$type: it comes to what sacct has ($j J)" \
+        awk -v uj="$last" -v j="$j" -v less="$less" \
+        'BEGIN { exit !(uj / 1e6 <= j + 1 && uj / 1e6 >= j - 1 - less) }'
     # The last row is the step's end.  Slurm's own series says the time in whole
     # seconds: there a row is one second.
     rows "$file" ElapsedTimeNs > "$SCRATCH/ns"
@@ -57,6 +58,57 @@ JouleIdleWatts=$FLOOR_W" || { not_ok "$type: a cluster"; return; }
     cluster down series
 }
 
-series joule_hdf5
-series hdf5
+# follows COUNT - the rows of the only step: so many, in which its share is that of the
+# node, low and high; and what sacct has is all in them
+follows() {
+    local file j last
+    file=$(find "$(cluster dir whole)/profile" -name '*_0_node1.h5')
+    paste <(rows "$file" package_0_mW) <(rows "$file" dram_0_mW) \
+        <(rows "$file" step_mW) | awk '{ print $1 + $2, $3 }' > "$SCRATCH/both"
+    check "ten rows a second ($(wc -l < "$SCRATCH/both"))" within \
+        "$(wc -l < "$SCRATCH/both")" "$1" 3
+    check "the share follows the node ($(awk '{ print $2 }' "$SCRATCH/both" |
+        sort -n | awk '{ w[NR] = $1 / 1000 }
+            END { print w[int(NR / 5)], w[int(NR * 4 / 5)] }'))" \
+        awk '$2 >= 0.8 * $1 && $2 <= 1.001 * $1 { near++ }
+            $2 < 110e3 { low++ }
+            $2 > 240e3 { high++ }
+            END { exit !(near >= 0.95 * NR && low >= NR / 4 && high >= NR / 4) }' \
+        "$SCRATCH/both"
+    rows "$file" step_uJ > "$SCRATCH/uj"
+    check "it does not fall" sort -n -c "$SCRATCH/uj"
+    last=$(tail -n 1 "$SCRATCH/uj")
+    j=$(step_energy whole "$(last_job whole).0")
+    check "its rows come to what sacct has ($j J)" within \
+        "$(awk -v uj="$last" 'BEGIN { print uj / 1e6 }')" "$j" 1
+}
+
+# A step with both CPUs whose power changes twice a second, ten times a second: its
+# share does at once, also in the seconds in which nobody asks the ledger; and in those
+# in which slurmd is away.
+whole_node() {
+    local srun
+    up whole --profile=acct_gather_profile/joule_hdf5 \
+        --sim "--packages 1 --load square:100:300:1" \
+        --gather "JouleAttribution=cputime
+JouleProfilePeriod=100ms" || { not_ok "a cluster"; return; }
+    cluster user whole srun -n2 --profile=energy "$STAMP" --spin 12 "$SCRATCH/stamp2"
+    note <<< "a step with the whole node"
+    follows 122
+    rm -f "$(cluster dir whole)"/profile/*/*.h5
+    cluster user whole srun -n2 --profile=energy "$STAMP" --spin 16 "$SCRATCH/stamp3" &
+    srun=$!
+    sleep 5
+    cluster slurmd whole node1 kill
+    sleep 6
+    cluster slurmd whole node1 start
+    wait $srun
+    note <<< "slurmd was away for six seconds"
+    follows 162
+    cluster down whole
+}
+
+series joule_hdf5 0
+series hdf5 $((2 * (FLOOR_W / 2 + BUSY_W)))
+whole_node
 finish

@@ -103,4 +103,23 @@ two_jobs() {
 }
 samples two_jobs
 check "two jobs: $SAMPLES samples in $TOOK s" test "$SAMPLES" -ge 11
+cluster down still
+
+# Its energy is divided, and it is polled each second.
+up still --profile=acct_gather_profile/joule_hdf5 --sim '--load const:100' \
+    --conf 'JobAcctGatherFrequency=task=1,energy=1
+AcctGatherNodeFreq=30' \
+    --gather 'JouleAttribution=cputime' || exit 1
+wait_for 10 is_quiet
+samples cluster user still srun -n2 "$STAMP" --spin 16 "$SCRATCH/polled"
+check "a job that is polled: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 8
+samples cluster user still srun -n2 --profile=energy "$STAMP" --spin 16 \
+    "$SCRATCH/profiled"
+# Each five seconds; and each second until it is known how much of the node it has.
+check "a job with a profile: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 17
+# With half of the node each second all the time.
+samples cluster user still srun -n1 --profile=energy "$STAMP" --spin 16 \
+    "$SCRATCH/half"
+check "a profile of a part of the node: $SAMPLES samples in $TOOK s" \
+    test "$SAMPLES" -ge 15
 finish

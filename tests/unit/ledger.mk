@@ -10,6 +10,7 @@ LEDGER_TESTS = \
 	tests/unit/test_ledger \
 	tests/unit/test_processes \
 	tests/unit/test_request \
+	tests/unit/test_share \
 	tests/unit/test_split \
 	tests/unit/test_steps \
 	tests/unit/test_usage \
@@ -37,6 +38,8 @@ tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/unit/dice.h
 tests_unit_test_processes_SOURCES = tests/unit/test_processes.c
 
 tests_unit_test_request_SOURCES = tests/unit/test_request.c
+
+tests_unit_test_share_SOURCES = tests/unit/test_share.c tests/unit/dice.h
 
 tests_unit_test_steps_SOURCES = tests/unit/test_steps.c tests/unit/dice.h
 

@@ -102,13 +102,14 @@ static void teardown(void)
 }
 
 /* On a machine that is busy the sampler may be later than a step waits. */
-static struct joule_stake_reading must_read(struct joule_stake *s, bool fresh)
+static struct joule_stake_reading must_read(struct joule_stake *s,
+                                            enum joule_stake_want want)
 {
     struct joule_stake_reading r = {.carried = true};
     int rc = -1;
 
     for (int tries = 0; tries < 100 && (rc < 0 || r.carried); tries++)
-        rc = joule_stake_read(s, fresh, &r, &err);
+        rc = joule_stake_read(s, want, &r, &err);
     ck_assert_msg(rc == 0, "%s", err.text);
     ck_assert(!r.carried);
     return r;
@@ -130,7 +131,7 @@ static struct joule_stake *begin(uint32_t job, uint32_t kind, uint64_t cpus,
     s = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
     ck_assert_ptr_nonnull(s);
     if (sampler)
-        must_read(s, true);
+        must_read(s, JOULE_STAKE_NOW);
     return s;
 }
 
@@ -138,7 +139,8 @@ static struct joule_stake_reading carried(struct joule_stake *s)
 {
     struct joule_stake_reading r;
 
-    ck_assert_msg(joule_stake_read(s, true, &r, &err) == 0, "%s", err.text);
+    ck_assert_msg(joule_stake_read(s, JOULE_STAKE_NOW, &r, &err) == 0, "%s",
+                  err.text);
     ck_assert(r.carried);
     return r;
 }
@@ -160,13 +162,13 @@ static struct joule_ledger_totals totals(void)
 START_TEST(test_a_step_pays_for_its_package)
 {
     struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
-    struct joule_stake_reading r = must_read(s, false);
+    struct joule_stake_reading r = must_read(s, JOULE_STAKE_LAST);
 
     ck_assert_uint_eq(r.used_uj, 0);
     pass(S, 100, 60);
     /* Nobody has sampled since. */
-    ck_assert_uint_eq(must_read(s, false).used_uj, 0);
-    r = must_read(s, true);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_LAST).used_uj, 0);
+    r = must_read(s, JOULE_STAKE_NOW);
     ck_assert_uint_eq(r.used_uj, 50 * J);
     ck_assert_int_eq(r.elapsed_ns, S);
     ck_assert_uint_eq(r.average_mw, 50000);
@@ -175,9 +177,9 @@ START_TEST(test_a_step_pays_for_its_package)
     joule_stake_end(s);
     pass(S / 2, 100, 60);
     /* It ended in the middle of that interval, and has no more. */
-    ck_assert_uint_eq(must_read(s, true).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 100 * J);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 100 * J);
     joule_stake_destroy(s);
     joule_stake_destroy(NULL);
     ck_assert_uint_eq(totals().jobs_uj, 100 * J);
@@ -190,15 +192,15 @@ START_TEST(test_extern_reads_its_jobs_total)
     struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
 
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 100 * J);
-    ck_assert_uint_eq(must_read(watch, true).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(watch, JOULE_STAKE_NOW).used_uj, 100 * J);
     joule_stake_end(watch);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(watch, true).used_uj, 100 * J);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 200 * J);
+    ck_assert_uint_eq(must_read(watch, JOULE_STAKE_NOW).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 200 * J);
     joule_stake_destroy(watch);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 300 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 300 * J);
     joule_stake_destroy(s);
     /* The row is gone with the next sample. */
     pass(S, 0, 0);
@@ -213,19 +215,19 @@ START_TEST(test_slurmd_away)
     struct joule_stake_reading r;
 
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 160 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 160 * J);
     slurmd_ends();
     pass(2 * S, 20, 20);
     r = carried(s);
     ck_assert_uint_eq(r.used_uj, (160 + 2 * 160) * J);
     ck_assert_int_eq(r.elapsed_ns, 3 * S);
     /* Without asking, what is charged; but it does not fall. */
-    ck_assert_uint_eq(must_read(s, false).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_LAST).used_uj, r.used_uj);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_uint_eq(must_read(s, true).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, r.used_uj);
     ck_assert_uint_eq(totals().jobs_uj, 200 * J);
     pass(S, 200, 200);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 600 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 600 * J);
     slurmd_ends();
     /* Nor is more than five minutes carried on. */
     pass(3600 * S, 0, 0);
@@ -242,13 +244,13 @@ START_TEST(test_slurmd_away_from_a_job)
     uint64_t away_uj;
 
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 160 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 160 * J);
     slurmd_ends();
     pass(2 * S, 20, 20);
     away_uj = carried(s).used_uj;
     ck_assert_uint_gt(away_uj, (160 + 2 * 159) * J);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_uint_eq(must_read(s, true).used_uj, totals().jobs_uj);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, totals().jobs_uj);
     ck_assert_uint_lt(totals().jobs_uj, away_uj);
     joule_stake_destroy(s);
 }
@@ -264,20 +266,21 @@ START_TEST(test_no_ledger_yet)
     tree_remove(&tree, "run/slurm-joule/n1/ledger");
     s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
     watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
-    ck_assert_int_eq(joule_stake_read(s, true, &r, &err), -1);
+    ck_assert_int_eq(joule_stake_read(s, JOULE_STAKE_NOW, &r, &err), -1);
     ck_assert_int_eq(errno, ENOENT);
     pass(S, 50, 50);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_int_eq(joule_stake_read(watch, false, &r, &err), -1);
+    ck_assert_int_eq(joule_stake_read(watch, JOULE_STAKE_LAST, &r, &err), -1);
     ck_assert_int_eq(errno, ENOENT);
     /* It is registered, but the total is not known yet. */
-    ck_assert_int_eq(joule_stake_read(s, true, &r, &err), -1);
+    ck_assert_int_eq(joule_stake_read(s, JOULE_STAKE_NOW, &r, &err), -1);
     ck_assert_int_eq(errno, ENODATA);
     pass(S, 100, 60);
-    r = must_read(s, true);
+    r = must_read(s, JOULE_STAKE_NOW);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, r.used_uj + 160 * J);
-    ck_assert_uint_eq(must_read(watch, false).used_uj, r.used_uj + 160 * J);
+    r.used_uj += 160 * J;
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read(watch, JOULE_STAKE_LAST).used_uj, r.used_uj);
     joule_stake_destroy(watch);
     joule_stake_destroy(s);
     ck_assert_int_eq(problems, 0);
@@ -294,7 +297,7 @@ START_TEST(test_flood)
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (int i = 0; i < 150; i++) {
         pass(MS, 1, 1);
-        must_read(s, true);
+        must_read(s, JOULE_STAKE_NOW);
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
     ns = (to.tv_sec - from.tv_sec) * S + to.tv_nsec - from.tv_nsec;
@@ -386,12 +389,14 @@ START_TEST(test_quiet_but_watched)
     struct joule_stake *s = quiet_step();
     struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
 
+    must_read(watch, JOULE_STAKE_LAST);
     pass(2 * S, 2, 2);
-    must_read(watch, false);
+    joule_stake_look(watch);
+    must_read(watch, JOULE_STAKE_RECENT);
     ck_assert(works());
     pass(3 * S, 3, 3);
     ck_assert(works());
-    must_read(watch, false);
+    joule_stake_look(watch);
     pass(3 * S, 3, 3);
     ck_assert(works());
     pass(3 * S, 3, 3);
@@ -417,7 +422,7 @@ START_TEST(test_quiet_but_asked)
     told_period_ns();
     pass(2 * S, 2, 2);
     told_period_ns();
-    must_read(s, true);
+    must_read(s, JOULE_STAKE_NOW);
     ck_assert(works());
     pass(10 * S, 10, 10);
     ck_assert(rests());
@@ -432,14 +437,14 @@ START_TEST(test_quiet_but_ill)
 
     fake.error[1] = EIO;
     pass(S, 1, 1);
-    must_read(s, true);
+    must_read(s, JOULE_STAKE_NOW);
     ck_assert(works());
     fake.error[1] = 0;
     ck_assert(rests());
-    must_read(s, true);
+    must_read(s, JOULE_STAKE_NOW);
     fake.ticks[0] += TICKS_J;
     fake.now_ns += S;
-    must_read(s, true);
+    must_read(s, JOULE_STAKE_NOW);
     ck_assert(works());
     fake.now_ns += 10 * S;
     ck_assert(works());
@@ -449,29 +454,31 @@ START_TEST(test_quiet_but_ill)
 }
 END_TEST
 
-/* Who reads a row that is old gets a new one; if nobody is there, not again and
- * again. */
+/* Who reads a row that is older than he wants gets a new one; if nobody is
+ * there, not again and again. */
 START_TEST(test_old_row)
 {
+    enum joule_stake_want want = _i ? JOULE_STAKE_RECENT : JOULE_STAKE_LAST;
+    int64_t old_ns = _i ? JOULE_STAKE_RECENT_NS : JOULE_STAKE_LAST_NS;
     struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
     struct joule_stake_reading r;
     struct timespec from, to;
     uint64_t uj = 0;
 
-    pass(4 * S, 100, 60);
-    ck_assert_uint_eq(must_read(s, false).used_uj, 0);
+    pass(old_ns - S, 100, 60);
+    ck_assert_uint_eq(must_read(s, want).used_uj, 0);
     pass(2 * S, 100, 60);
     for (int tries = 0; uj == 0 && tries < 100; tries++) {
-        uj = must_read(s, false).used_uj;
+        uj = must_read(s, want).used_uj;
         if (uj == 0)
             pass(JOULE_STAKE_PATIENCE_NS, 0, 0);
     }
     ck_assert_uint_eq(uj, 320 * J);
     slurmd_ends();
-    pass(6 * S, 100, 60);
+    pass(old_ns + S, 100, 60);
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (int i = 0; i < 100; i++) {
-        ck_assert_int_eq(joule_stake_read(s, false, &r, &err), 0);
+        ck_assert_int_eq(joule_stake_read(s, want, &r, &err), 0);
         ck_assert_uint_eq(r.used_uj, 320 * J);
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
@@ -492,7 +499,7 @@ START_TEST(test_cpu_time)
     slurmd_starts(JOULE_ATTRIBUTION_CPUTIME, 80);
     s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, true).used_uj, 20 * J);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 20 * J);
     t = totals();
     ck_assert_uint_eq(t.part_count, 2);
     ck_assert_uint_eq(t.unallocated_uj, 60 * J);
@@ -536,10 +543,10 @@ START_TEST(test_power_hangs)
     bmc.now_ns += 1000;
     s = joule_stake_create(&bmc.clock, tree.fd, "n2", &r, &cpus, 1);
     bmc.now_ns += 1000;
-    must_read(s, true);
+    must_read(s, JOULE_STAKE_NOW);
     bmc.now_ns += 4 * S;
     /* 100 W, a quarter of the CPUs. */
-    ck_assert_uint_eq(must_read(s, true).used_uj / J, 100);
+    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj / J, 100);
     joule_stake_destroy(s);
     joule_sampler_destroy(power);
 }
@@ -594,7 +601,7 @@ int main(void)
     tcase_add_test(tc, test_quiet_but_watched);
     tcase_add_test(tc, test_quiet_but_asked);
     tcase_add_test(tc, test_quiet_but_ill);
-    tcase_add_test(tc, test_old_row);
+    tcase_add_loop_test(tc, test_old_row, 0, 2);
     tcase_add_test(tc, test_cpu_time);
     tcase_add_test(tc, test_power_hangs);
     tcase_add_test(tc, test_no_topology);

@@ -237,7 +237,7 @@ static void renew(struct joule_ledger *ledger, const struct joule_clock *clock)
 
     joule_ledger_look(ledger, now_ns);
     if (joule_ledger_read(ledger, &totals, NULL, NULL) == 0 &&
-        now_ns - totals.mono_ns > JOULE_STAKE_LOOK_OLD_NS)
+        now_ns - totals.mono_ns > JOULE_STAKE_RECENT_NS)
         (void)joule_ledger_ask(ledger, JOULE_STAKE_WAIT_NS);
 }
 

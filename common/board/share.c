@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/board/share.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the node and the step have used at a time. */
+struct point {
+    int64_t ns;
+    double node_uj, step_uj;
+};
+
+struct waiting {
+    int64_t mono_ns, epoch_s;
+    uint64_t node_uj;
+};
+
+struct joule_share {
+    size_t depth, cell_bytes;
+    size_t first, count; /* of the rows that wait */
+    struct waiting *rows;
+    unsigned char *cells;
+    bool begun;
+    struct point before; /* where the oldest of them begins */
+    double slope;        /* of the node, in the last row: uJ per ns */
+    bool sampled;
+    struct point from, to; /* the interval of the ledger; to.ns 0: none */
+    uint64_t uj;           /* that was said last */
+};
+
+struct joule_share *joule_share_create(size_t depth, size_t cell_bytes)
+{
+    struct joule_share *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->depth = depth;
+    s->cell_bytes = cell_bytes;
+    s->rows = calloc(depth, sizeof(*s->rows));
+    s->cells = calloc(depth, cell_bytes);
+    if (s->rows && s->cells)
+        return s;
+    joule_share_destroy(s);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void joule_share_destroy(struct joule_share *s)
+{
+    if (!s)
+        return;
+    free(s->rows);
+    free(s->cells);
+    free(s);
+}
+
+/* The one that has waited longest is 0. */
+static size_t place(const struct joule_share *s, size_t i)
+{
+    return (s->first + i) % s->depth;
+}
+
+void joule_share_begin(struct joule_share *s, int64_t mono_ns, uint64_t node_uj)
+{
+    if (s->begun)
+        return;
+    s->begun = true;
+    s->before = (struct point){.ns = mono_ns, .node_uj = (double)node_uj};
+}
+
+int joule_share_add(struct joule_share *s, int64_t mono_ns, uint64_t node_uj,
+                    int64_t epoch_s, const void *cells)
+{
+    int64_t last_ns = s->before.ns;
+    double last_uj = s->before.node_uj;
+    size_t at;
+
+    if (s->count == s->depth) {
+        errno = ENOBUFS;
+        return -1;
+    }
+    if (s->count > 0) {
+        at = place(s, s->count - 1);
+        last_ns = s->rows[at].mono_ns;
+        last_uj = (double)s->rows[at].node_uj;
+    }
+    if (mono_ns > last_ns)
+        s->slope = ((double)node_uj - last_uj) / (double)(mono_ns - last_ns);
+    at = place(s, s->count++);
+    s->rows[at] = (struct waiting){
+        .mono_ns = mono_ns, .epoch_s = epoch_s, .node_uj = node_uj};
+    memcpy(s->cells + at * s->cell_bytes, cells, s->cell_bytes);
+    return 0;
+}
+
+bool joule_share_is_full(const struct joule_share *s)
+{
+    return s->count == s->depth;
+}
+
+/* What the node had used at [ns], which is not before the oldest row's
+ * beginning; behind the last row it goes on as in that. */
+static double node_at(const struct joule_share *s, int64_t ns)
+{
+    int64_t before_ns = s->before.ns;
+    double before_uj = s->before.node_uj;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct waiting *row = &s->rows[place(s, i)];
+        double uj = (double)row->node_uj;
+
+        if (row->mono_ns >= ns && row->mono_ns > before_ns)
+            return before_uj + (uj - before_uj) * (double)(ns - before_ns) /
+                                   (double)(row->mono_ns - before_ns);
+        before_ns = row->mono_ns;
+        before_uj = uj;
+    }
+    return before_uj + s->slope * (double)(ns - before_ns);
+}
+
+/* The step's energy at a time of the ledger's interval. */
+static double step_at(const struct joule_share *s, int64_t ns, double node_uj)
+{
+    double whole = s->to.node_uj - s->from.node_uj;
+    double part = whole > 0
+                      ? (node_uj - s->from.node_uj) / whole
+                      : (double)(ns - s->from.ns) /
+                            (double)(s->to.ns - s->from.ns);
+
+    if (part < 0)
+        part = 0;
+    if (part > 1)
+        part = 1;
+    return s->from.step_uj + (s->to.step_uj - s->from.step_uj) * part;
+}
+
+/* Rows may have been given up that are newer than the last sample: then what
+ * the node had used there is known from before. */
+void joule_share_sample(struct joule_share *s, int64_t began_ns,
+                        int64_t mono_ns, uint64_t uj)
+{
+    if (!s->begun || mono_ns <= s->before.ns ||
+        (s->sampled && mono_ns <= s->to.ns))
+        return;
+    if (!s->sampled)
+        s->from = (struct point){.ns = began_ns < mono_ns ? began_ns
+                                                          : s->before.ns};
+    else
+        s->from = s->to;
+    if (s->from.ns >= s->before.ns)
+        s->from.node_uj = node_at(s, s->from.ns);
+    s->to = (struct point){.ns = mono_ns,
+                           .node_uj = node_at(s, mono_ns),
+                           .step_uj = (double)uj};
+    if (s->to.step_uj < s->from.step_uj)
+        s->to.step_uj = s->from.step_uj;
+    s->sampled = true;
+}
+
+bool joule_share_next(struct joule_share *s, bool give_up,
+                      struct joule_share_row *ret)
+{
+    const struct waiting *row = &s->rows[s->first];
+    struct point now;
+    bool known;
+
+    if (s->count == 0)
+        return false;
+    known = s->sampled && row->mono_ns <= s->to.ns;
+    if (!known && !give_up)
+        return false;
+    now = (struct point){.ns = row->mono_ns,
+                         .node_uj = (double)row->node_uj,
+                         .step_uj = s->before.step_uj};
+    *ret = (struct joule_share_row){
+        .mono_ns = row->mono_ns,
+        .epoch_s = row->epoch_s,
+        .mw = NAN,
+        .cells = s->cells + s->first * s->cell_bytes,
+    };
+    if (known) {
+        double before_uj = s->before.ns > s->from.ns
+                               ? step_at(s, s->before.ns, s->before.node_uj)
+                               : s->before.step_uj;
+
+        now.step_uj = step_at(s, now.ns, now.node_uj);
+        if (now.ns > s->before.ns && now.step_uj >= before_uj)
+            ret->mw = (now.step_uj - before_uj) * 1e6 /
+                      (double)(now.ns - s->before.ns);
+    }
+    if (now.step_uj > (double)s->uj)
+        s->uj = (uint64_t)(now.step_uj + 0.5);
+    ret->uj = s->uj;
+    s->before = now;
+    s->first = (s->first + 1) % s->depth;
+    s->count--;
+    return true;
+}
+
+double joule_share_ratio(const struct joule_share *s)
+{
+    double whole = s->to.node_uj - s->from.node_uj;
+    double ratio;
+
+    if (!s->sampled || whole <= 0)
+        return 0;
+    ratio = (s->to.step_uj - s->from.step_uj) / whole;
+    return ratio < 1 ? ratio : 1;
+}
