@@ -27,12 +27,6 @@
 #define DEPTH_MAX 16
 #define DEPTH_NS  (160 * JOULE_NS_PER_MS)
 
-/*
- * The step's share of the rows is asked for so often, or as often as the writer
- * writes if that is more, and a little before it does.
- */
-#define SETTLE_NS (5 * JOULE_NS_PER_S)
-
 /* Rows that nobody has a share for are kept for so long, while slurmd may come
  * back. */
 #define WAITING_NS  (20 * JOULE_NS_PER_S)
@@ -73,8 +67,6 @@ struct joule_energy_series {
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
     struct joule_share *share; /* NULL: there is no stake */
-    int64_t settle_ns;         /* from one settling to the next */
-    int64_t settled_ns;        /* when the last one was due */
     struct joule_reading *readings; /* depth x domains */
 };
 
@@ -162,20 +154,24 @@ static void settle(struct joule_energy_series *s, enum joule_stake_want want)
     write_rows(s, false);
 }
 
+/* The last reading before the writer writes. */
+static bool is_last_before_flush(const struct joule_energy_series *s)
+{
+    return s->last_ns + s->period_ns >
+           joule_writer_next_flush_ns(s->opt.writer, s->last_ns);
+}
+
 static void settle_in_time(struct joule_energy_series *s)
 {
-    int64_t behind_ns = s->last_ns - s->settled_ns;
     bool looks = joule_share_ratio(s->share) < RATIO_MOST;
+    bool asks = is_last_before_flush(s);
 
     if (looks)
         joule_stake_look(s->opt.stake);
-    if (behind_ns >= s->settle_ns) {
-        s->settled_ns += behind_ns / s->settle_ns * s->settle_ns;
+    if (asks)
         joule_stake_ask(s->opt.stake, false);
-    } else if (!looks) {
-        return;
-    }
-    settle(s, looks ? JOULE_STAKE_RECENT : JOULE_STAKE_LAST);
+    if (looks || asks)
+        settle(s, looks ? JOULE_STAKE_RECENT : JOULE_STAKE_LAST);
 }
 
 /* The step has ended: no sample comes for what has none by now. */
@@ -204,7 +200,6 @@ static void wait_for_share(struct joule_energy_series *s,
                     cells);
 }
 
-/* Settled a tenth of the interval before the writer writes. */
 static int make_share(struct joule_energy_series *s)
 {
     int64_t depth = WAITING_NS / s->period_ns;
@@ -216,11 +211,6 @@ static int make_share(struct joule_energy_series *s)
         depth = WAITING_MIN;
     if (depth > WAITING_MAX)
         depth = WAITING_MAX;
-    s->settle_ns = joule_writer_flush_ns(s->opt.writer);
-    if (s->settle_ns <= 0 || s->settle_ns > SETTLE_NS)
-        s->settle_ns = SETTLE_NS;
-    s->settled_ns =
-        joule_writer_start_ns(s->opt.writer) - s->settle_ns / 10;
     joule_columns_list(s->columns, &columns);
     s->share = joule_share_create((size_t)depth, columns * sizeof(uint64_t));
     if (!s->share)
@@ -295,7 +285,7 @@ static void take(struct joule_energy_series *s)
             s->opt.account,
             s->readings + s->taken * s->opt.source->domain_count);
         s->taken_ns[s->taken++] = s->last_ns;
-        if (s->taken == s->depth)
+        if (s->taken == s->depth || (s->share && is_last_before_flush(s)))
             follow(s);
         return;
     }

@@ -16,10 +16,9 @@
  * answer) has no row, and is counted likewise.
  *
  * The step's share is in the rows as share.h says.  For that they wait for a
- * sample of the ledger, which is asked for each five seconds, or as often as
- * the writer writes if that is more often: shortly before it does.  A step
- * that has less than nine tenths of the node's energy is sampled each second as
- * well.  While slurmd is away rows wait for 20 seconds.
+ * sample of the ledger, which is asked for with the last reading before the
+ * writer writes.  A step that has less than nine tenths of the node's energy is
+ * sampled each second as well.  While slurmd is away rows wait for 20 seconds.
  *
  * What is done at a period is one system call to sleep and those that read the
  * counters.  Rows are made of readings some at a time, when they are a sixth

@@ -17,6 +17,9 @@
 
 #define THREAD_STACK (256 * 1024)
 
+/* So long after the rows of that time are written. */
+#define FLUSH_LATE_NS (25 * JOULE_NS_PER_MS)
+
 struct joule_writer {
     /* constant */
     struct joule_writer_options opt;
@@ -116,9 +119,11 @@ static void run(struct joule_writer *w)
 {
     struct timespec until, now;
     bool refused = false;
+    int64_t now_ns;
 
+    now_ns = joule_clock_mono_ns(w->opt.clock);
     clock_gettime(CLOCK_MONOTONIC, &until);
-    add_ns(&until, w->opt.flush_ns);
+    add_ns(&until, joule_writer_next_flush_ns(w, now_ns) - now_ns);
     while (joule_intake_wait(w->intake, &until, !refused)) {
         refused = flush(w) < 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -237,9 +242,15 @@ int64_t joule_writer_start_wall_ns(const struct joule_writer *w)
     return w->start_wall_ns;
 }
 
-int64_t joule_writer_flush_ns(const struct joule_writer *w)
+int64_t joule_writer_next_flush_ns(const struct joule_writer *w,
+                                   int64_t mono_ns)
 {
-    return w->opt.flush_ns;
+    int64_t first_ns = w->start_ns + w->opt.flush_ns + FLUSH_LATE_NS;
+
+    if (mono_ns < first_ns)
+        return first_ns;
+    return first_ns +
+           ((mono_ns - first_ns) / w->opt.flush_ns + 1) * w->opt.flush_ns;
 }
 
 int joule_writer_add_table(struct joule_writer *w, const char *name,
