@@ -391,12 +391,18 @@ int acct_gather_profile_p_node_step_end(void)
 
 int acct_gather_profile_p_task_start(uint32_t taskid)
 {
+    int seconds = joule_timers_energy_s(self.timers);
+
     (void)taskid;
-    atomic_store(&self.period_s, joule_timers_energy_s(self.timers));
+    if (seconds)
+        atomic_store(&self.period_s, seconds);
     /* slurmstepd has moved to the step's cgroups by now. */
     pthread_mutex_lock(&self.lock);
-    if (self.energy)
+    if (self.energy) {
         joule_energy_series_settled(self.energy);
+        /* Slurm's thread would be woken for rows that are made here. */
+        joule_timers_stop_energy(self.timers);
+    }
     pthread_mutex_unlock(&self.lock);
     return SLURM_SUCCESS;
 }

@@ -36,6 +36,13 @@ int joule_timers_energy_s(const struct joule_timers *timers)
     return timers ? timers->timer[ENERGY].period_s : 0;
 }
 
+/* Slurm passes over a timer without a period. */
+void joule_timers_stop_energy(struct joule_timers *timers)
+{
+    if (timers)
+        __atomic_store_n(&timers->timer[ENERGY].period_s, 0, __ATOMIC_RELAXED);
+}
+
 void joule_timers_wake(struct joule_timers *timers)
 {
     if (!timers)

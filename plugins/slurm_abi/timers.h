@@ -22,6 +22,10 @@ struct joule_timers *joule_timers_find(void);
 /* That of the energy series in seconds, 0: none.  NULL has none. */
 int joule_timers_energy_s(const struct joule_timers *timers);
 
+/* It is not signalled any more, but for the end: what its thread would read
+ * is read otherwise.  NULL is a no-op. */
+void joule_timers_stop_energy(struct joule_timers *timers);
+
 /*
  * Signals all of them: their threads look whether it is the end (which it must
  * be; else they take a sample more).  Never waits, from any thread.  NULL is a

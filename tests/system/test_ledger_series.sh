@@ -83,11 +83,20 @@ follows() {
         "$(awk -v uj="$last" 'BEGIN { print uj / 1e6 }')" "$j" 1
 }
 
+# How often a thread of slurmstepd has given up its CPU.
+switches() { # THREAD
+    # shellcheck disable=SC2016  # the other shell's
+    cluster run whole sh -c 'for task in /proc/[0-9]*/task/*; do
+        [ "$(cat "$task/comm" 2> /dev/null)" != "$0" ] || cat "$task/status"
+    done' "$1" | awk '/^voluntary_ctxt_switches:/ { n += $2; any = 1 }
+        END { if (any) print n }'
+}
+
 # A step with both CPUs whose power changes twice a second, ten times a second: its
 # share does at once, also in the seconds in which nobody asks the ledger; and in those
 # in which slurmd is away.
 whole_node() {
-    local srun
+    local srun ours slurms
     up whole --profile=acct_gather_profile/joule_hdf5 \
         --sim "--packages 1 --load square:100:300:1" \
         --gather "JouleAttribution=cputime
@@ -98,7 +107,13 @@ JouleProfilePeriod=100ms" || { not_ok "a cluster"; return; }
     rm -f "$(cluster dir whole)"/profile/*/*.h5
     cluster user whole srun -n2 --profile=energy "$STAMP" --spin 16 "$SCRATCH/stamp3" &
     srun=$!
-    sleep 5
+    sleep 3
+    ours=$(switches joule-energy) slurms=$(switches acctg_energy)
+    sleep 3
+    ours=$(($(switches joule-energy) - ours))
+    check "the series is read ($ours wake-ups in 3 s)" test "$ours" -ge 27
+    check "Slurm's thread for it sleeps" test "$(switches acctg_energy)" = "$slurms" \
+        -a -n "$slurms"
     cluster slurmd whole node1 kill
     sleep 6
     cluster slurmd whole node1 start
