@@ -59,7 +59,8 @@ JouleIdleWatts=$FLOOR_W" || { not_ok "$type: a cluster"; return; }
 }
 
 # follows COUNT - the rows of the only step: so many, in which its share is that of the
-# node, low and high; and what sacct has is all in them
+# node, low and high; and what sacct has is all in them.  In a second in which slurmd
+# starts the step has less of the CPUs.
 follows() {
     local file j last
     file=$(find "$(cluster dir whole)/profile" -name '*_0_node1.h5')
@@ -73,7 +74,7 @@ follows() {
         awk '$2 >= 0.8 * $1 && $2 <= 1.001 * $1 { near++ }
             $2 < 110e3 { low++ }
             $2 > 240e3 { high++ }
-            END { exit !(near >= 0.95 * NR && low >= NR / 4 && high >= NR / 4) }' \
+            END { exit !(near >= 0.8 * NR && low >= NR / 4 && high >= NR / 4) }' \
         "$SCRATCH/both"
     rows "$file" step_uJ > "$SCRATCH/uj"
     check "it does not fall" sort -n -c "$SCRATCH/uj"
