@@ -24,7 +24,7 @@ struct joule_share {
     unsigned char *cells;
     bool begun;
     struct point before; /* where the oldest of them begins */
-    double slope;        /* of the node, in the last row: uJ per ns */
+    double node_uj_per_ns; /* in the last row */
     bool sampled;
     struct point from, to; /* the interval of the ledger; to.ns 0: none */
     uint64_t uj;           /* that was said last */
@@ -87,7 +87,8 @@ int joule_share_add(struct joule_share *s, int64_t mono_ns, uint64_t node_uj,
         last_uj = (double)s->rows[at].node_uj;
     }
     if (mono_ns > last_ns)
-        s->slope = ((double)node_uj - last_uj) / (double)(mono_ns - last_ns);
+        s->node_uj_per_ns =
+            ((double)node_uj - last_uj) / (double)(mono_ns - last_ns);
     at = place(s, s->count++);
     s->rows[at] = (struct waiting){
         .mono_ns = mono_ns, .epoch_s = epoch_s, .node_uj = node_uj};
@@ -117,7 +118,7 @@ static double node_at(const struct joule_share *s, int64_t ns)
         before_ns = row->mono_ns;
         before_uj = uj;
     }
-    return before_uj + s->slope * (double)(ns - before_ns);
+    return before_uj + s->node_uj_per_ns * (double)(ns - before_ns);
 }
 
 /* The step's energy at a time of the ledger's interval. */
@@ -205,7 +206,7 @@ double joule_share_ratio(const struct joule_share *s)
     double ratio;
 
     if (!s->sampled || whole <= 0)
-        return 0;
+        return NAN;
     ratio = (s->to.step_uj - s->from.step_uj) / whole;
     return ratio < 1 ? ratio : 1;
 }

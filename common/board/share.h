@@ -62,7 +62,7 @@ bool joule_share_next(struct joule_share *share, bool give_up,
                       struct joule_share_row *ret);
 
 /* What the step had of the node's energy between the last two samples, 0 to 1;
- * 0: not known. */
+ * NaN: not known. */
 double joule_share_ratio(const struct joule_share *share);
 
 #endif

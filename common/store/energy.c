@@ -163,7 +163,8 @@ static bool is_last_before_flush(const struct joule_energy_series *s)
 
 static void settle_in_time(struct joule_energy_series *s)
 {
-    bool looks = joule_share_ratio(s->share) < RATIO_MOST;
+    /* Also while that is not known (NaN). */
+    bool looks = !(joule_share_ratio(s->share) >= RATIO_MOST);
     bool asks = is_last_before_flush(s);
 
     if (looks)
