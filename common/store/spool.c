@@ -17,7 +17,7 @@
  * is written in two parts. */
 #define PAGE 4096
 
-#define WRITEBACK_SIZE (UINT64_C(32) << 20)
+#define WRITEBACK_SIZE (UINT64_C(4) << 20)
 
 struct joule_spool {
     int fd;
