@@ -127,8 +127,27 @@ static void report(struct joule_sampler *s)
     }
 }
 
-/* Samples that were asked for come in between, and have no power of their
- * own. */
+static int64_t last_ns(const struct joule_sampler *s)
+{
+    return s->snapshot.tally.mono_ns;
+}
+
+/* Readers expect a sample each quiet_period_ns: one that was asked for is as
+ * good as any, if it has the power. */
+static bool is_unhurried(const struct joule_sampler *s)
+{
+    return s->wait_ns > s->opt.period_ns;
+}
+
+/* Samples that were asked for come in between, and have no power of their own,
+ * as long as others follow soon. */
+static bool has_power(const struct joule_sampler *s, bool is_asked)
+{
+    return !is_asked ||
+           (is_unhurried(s) &&
+            last_ns(s) - s->power_ns >= s->opt.period_ns);
+}
+
 static void find_power(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
@@ -162,7 +181,7 @@ static void read_counters(struct joule_sampler *s, bool is_asked)
     }
     if (!t->valid || !was_valid || snap->stale)
         snap->node_mw = JOULE_MW_UNKNOWN;
-    else if (!is_asked)
+    else if (has_power(s, is_asked))
         find_power(s);
     if (t->valid && t->mono_ns > snap->since_ns)
         snap->average_mw =
@@ -429,6 +448,9 @@ static void *sampler_main(void *arg)
         soon = later(now, s->wait_ns);
         if (is_later(&deadline, soon))
             deadline = soon;
+        /* Who asks may do so again after the same time. */
+        if (asked && is_unhurried(s) && s->power_ns == last_ns(s))
+            deadline = later(soon, s->opt.period_ns / 2);
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;

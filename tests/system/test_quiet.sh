@@ -115,11 +115,35 @@ samples cluster user still srun -n2 "$STAMP" --spin 16 "$SCRATCH/polled"
 check "a job that is polled: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 8
 samples cluster user still srun -n2 --profile=energy "$STAMP" --spin 16 \
     "$SCRATCH/profiled"
-# Each five seconds; and each second until it is known how much of the node it has.
-check "a job with a profile: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 17
+# Each ten seconds; and each second until it is known how much of the node it has.
+check "a job with a profile: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 15
 # With half of the node each second all the time.
 samples cluster user still srun -n1 --profile=energy "$STAMP" --spin 16 \
     "$SCRATCH/half"
 check "a profile of a part of the node: $SAMPLES samples in $TOOK s" \
     test "$SAMPLES" -ge 15
+cluster down still
+
+# A sample that is asked for more often than the node is read stands for that, and has
+# the node's power as well.
+up still --sim '--load const:100' --conf 'JobAcctGatherFrequency=task=30,energy=1
+AcctGatherNodeFreq=30' --gather 'JouleQuietPeriod=3s' || exit 1
+asked() {
+    local i
+    begin_step still user -- --sleep 24
+    JOB=$(last_job still)
+    for i in {1..10}; do
+        [ "$i" != 5 ] || cluster sim still node1 'load const:180' > /dev/null
+        sleep 2
+        cluster run still sstat -a -n -P -j "$JOB" -o ConsumedEnergyRaw > /dev/null
+        WATTS=$(($(board node_power_mw) / 1000))
+    done
+    end_step
+}
+samples asked
+# Read besides each three seconds, it would be seven more.
+check "a job that is looked at each two seconds: $SAMPLES samples in $TOOK s" \
+    test "$SAMPLES" -le 18 -a "$SAMPLES" -ge 12
+check "the power is of these samples ($WATTS W)" within "$WATTS" 180 2
+check "and the energy is right ($STEP_J J, wattmeter $STEP_TRUE_J J)" step_within 0.5 2
 finish
