@@ -29,7 +29,7 @@ NAME=bench-instructions
 SHIM_TITLE=$JOULE_BUILD/tests/system/shim_title.so
 # As in bench_overhead.sh; starting takes longer under callgrind.
 SETTLE_S=3
-SETTLE_PROFILE_S=7
+SETTLE_PROFILE_S=12
 SPARE_S=4
 IDLE_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}

@@ -42,7 +42,7 @@ LOADS="compute exchange"
 # The tasks begin: slurmstepd is busy with that for a moment; a profile's file is
 # made when it is written for the first time, after JouleProfileFlush; their end.
 SETTLE_S=2
-SETTLE_PROFILE_S=7
+SETTLE_PROFILE_S=12
 SPARE_S=1
 # Then, at 100 Hz, what only being woken as often costs here and now.
 WAKING_S=4

@@ -33,7 +33,7 @@
 #include "tests/bench/waker.h"
 
 #define SECONDS  20
-#define WARM     6 /* the file is made at the first flush, after 5 s */
+#define WARM     11 /* the file is made at the first flush, after 10 s */
 #define BUSY     2 /* tasks for each CPU */
 #define CPUS_MAX 4 /* of those that there are */
 
@@ -252,7 +252,7 @@ static struct joule_writer *open_writer(const char *directory)
         .base = "7_0_n1",
         .facts = {.node = "n1", .writer = PACKAGE_STRING, .tasks = 1},
         .clock = &joule_clock_system,
-        .flush_ns = 5 * JOULE_NS_PER_S,
+        .flush_ns = 10 * JOULE_NS_PER_S,
         .pack = {.level = 1, .shuffle = true},
         .queue_bytes = 1024 * 1024,
     };

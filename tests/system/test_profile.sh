@@ -135,7 +135,7 @@ closed() {
     [ "$(attribute "$1" "/$2" 'Joule End ns')" -gt 0 ]
 }
 
-# kill -9 of slurmstepd: all but the last five seconds is there.
+# kill -9 of slurmstepd: all but the last ten seconds is there.
 killed() {
     local dir pid
     dir=$(profile_dir prof) || return
@@ -266,7 +266,8 @@ no_stepd() {
     ! cluster run stuck pgrep -f "^slurmstepd: \[$JOB"
 }
 
-up stuck --profile="$PROFILE" || exit 1
+# It stops between two flushes.
+up stuck --profile="$PROFILE" --gather 'JouleProfileFlush=5s' || exit 1
 if [ -x "$STUCKFS" ]; then
     squashed
     hung

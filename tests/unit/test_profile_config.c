@@ -105,7 +105,7 @@ START_TEST(defaults)
     ck_assert_uint_eq(config.default_bits, JOULE_PROFILE_NONE);
     ck_assert_uint_eq(config.chunk_rows, 0);
     ck_assert(pack.shuffle && pack.level == 1);
-    ck_assert_int_eq(config.flush_ns, 5 * JOULE_NS_PER_S);
+    ck_assert_int_eq(config.flush_ns, 10 * JOULE_NS_PER_S);
     ck_assert(!config.extern_step);
     ck_assert_int_eq(config.period_ns, 0);
     ck_assert_int_eq(config.period_min_ns, JOULE_NS_PER_S);
