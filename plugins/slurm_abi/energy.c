@@ -49,6 +49,7 @@ static struct {
     char node[256];
     int root_fd;
     struct joule_source *source;
+    bool tried; /* to open what there is, since it was configured */
     int64_t tried_ns;
     time_t started;
     uint64_t before_j; /* the figure given last */
@@ -233,6 +234,7 @@ static void open_all(void)
 {
     struct joule_error err;
 
+    self.tried = true;
     self.tried_ns = joule_clock_mono_ns(&joule_clock_system);
     if (self.root_fd < 0)
         self.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -277,8 +279,11 @@ void acct_gather_energy_p_conf_options(s_p_options_t **full_options,
 }
 
 /* slurmstepd of 24.11 and later calls this twice: with its own reading of
- * acct_gather.conf, then with slurmd's.  The counters must be opened here, as
- * root: later the whole process runs as the job's user for a while. */
+ * acct_gather.conf, then with slurmd's.  There the counters must be opened
+ * here, as root: later the whole process runs as the job's user for a while.
+ * slurmd's wait for the first call that needs them.  In 22.05 another thread
+ * may register the node meanwhile; steps are launched from then on, and one
+ * that comes before acct_gather.conf is packed for it is the end of slurmd. */
 void acct_gather_energy_p_conf_set(int context_id, s_p_hashtbl_t *table)
 {
     struct joule_config config;
@@ -296,7 +301,9 @@ void acct_gather_energy_p_conf_set(int context_id, s_p_hashtbl_t *table)
     self.config = config;
     explicit_bzero(&config, sizeof(config));
     self.configured = true;
-    open_all();
+    self.tried = false;
+    if (self.host != JOULE_HOST_SLURMD)
+        open_all();
 }
 
 void acct_gather_energy_p_conf_values(joule_slurm_list *data)
@@ -344,12 +351,20 @@ static void fill_unknown(acct_gather_energy_t *energy)
     energy->poll_time = time(NULL);
 }
 
+/* Not before conf_set, in whatever thread: the defaults are another node's. */
+static void find_sampler(void)
+{
+    if (!self.configured || self.sampler)
+        return;
+    if (!self.tried ||
+        joule_clock_mono_ns(&joule_clock_system) - self.tried_ns > RETRY_NS)
+        open_all();
+}
+
 /* slurmd: the node since the sampler first ran in this boot. */
 static int read_node(struct joule_snapshot *snapshot)
 {
-    if (!self.sampler &&
-        joule_clock_mono_ns(&joule_clock_system) - self.tried_ns > RETRY_NS)
-        open_all();
+    find_sampler();
     if (!self.sampler)
         return -1;
     if (joule_sampler_read(self.sampler, snapshot) == 0)
@@ -538,8 +553,9 @@ int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
         if (self.host == JOULE_HOST_SLURMSTEPD)
             register_step(data);
         return SLURM_SUCCESS;
-    case ENERGY_DATA_RECONFIG: /* 22.05: after init and conf_set, which did it
-                                */
+    case ENERGY_DATA_RECONFIG: /* 22.05: after init and conf_set */
+        if (self.host == JOULE_HOST_SLURMD)
+            find_sampler();
         return SLURM_SUCCESS;
     default:
         slurm_error("%s: Slurm sets unknown energy data %d",

@@ -27,6 +27,12 @@ tests_system_hogsessions_SOURCES = tests/system/hogsessions.c
 tests_system_hogsessions_CPPFLAGS = $(AM_CPPFLAGS) $(FREEIPMI_CFLAGS)
 tests_system_hogsessions_LDADD = $(FREEIPMI_LIBS)
 
+# Built by who asks for it, as slowseries.so.
+EXTRA_PROGRAMS += tests/system/confrace.so
+tests_system_confrace_so_SOURCES = tests/system/confrace.c
+tests_system_confrace_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_system_confrace_so_LDADD = -ldl -lpthread
+
 dist_check_SCRIPTS += \
 	tests/packages.sh \
 	tests/run \
@@ -40,6 +46,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_abi.sh \
 	tests/system/test_attribution.sh \
 	tests/system/test_clock.sh \
+	tests/system/test_conf_race.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \
 	tests/system/test_fused.sh \
