@@ -104,8 +104,28 @@ static void minute(struct joule_floor *f, uint64_t uj, int64_t ns,
 
 void joule_floor_gap(struct joule_floor *f)
 {
+    f->early_ns = 0;
     memset(f->bucket_uj, 0, sizeof(f->bucket_uj));
     memset(f->bucket_ns, 0, sizeof(f->bucket_ns));
+}
+
+/* Until the first minute is over. */
+static void add_early(struct joule_floor *f, uint64_t uj, int64_t ns)
+{
+    bool joins = ns < JOULE_FLOOR_EARLY_NS && f->early_ns > 0 &&
+                 f->early_ns < JOULE_FLOOR_EARLY_NS &&
+                 f->early_uj <= UINT64_MAX - uj;
+    uint64_t uw;
+
+    f->early_uj = joins ? f->early_uj + uj : uj;
+    f->early_ns = joins ? f->early_ns + ns : ns;
+    if (f->early_ns < JOULE_FLOOR_EARLY_NS)
+        return;
+    uw = scale(f->early_uj, NS_PER_S, (uint64_t)f->early_ns);
+    f->early_ns = 0;
+    if (uw > 0 && uw <= JOULE_FLOOR_MOST_UW &&
+        (f->early_uw == 0 || uw < f->early_uw))
+        f->early_uw = uw;
 }
 
 void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns)
@@ -115,6 +135,8 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns)
 
     if (ns <= 0)
         return;
+    if (f->floor_uw == 0)
+        add_early(f, uj, ns);
     if (ns >= JOULE_FLOOR_MINUTE_NS) {
         joule_floor_gap(f);
         minute(f, uj, ns, ns);
@@ -146,5 +168,9 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns)
 
 uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns)
 {
-    return ns > 0 ? scale(f->floor_uw, (uint64_t)ns, NS_PER_S) : 0;
+    uint64_t uw = f->floor_uw ? f->floor_uw : f->early_uw;
+
+    if (ns <= 0)
+        return 0;
+    return uw ? scale(uw, (uint64_t)ns, NS_PER_S) : UINT64_MAX;
 }

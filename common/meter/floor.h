@@ -18,6 +18,10 @@
  *  - A lower minute in which one bucket is less than four fifths of another
  *    is passed over: a load began or ended in it.
  *  - A minute without energy, or above JOULE_FLOOR_MOST_UW, is none.
+ *  - Before the first minute, the lowest mean of an interval of a second or more
+ *    (several short ones are one) stands in for the floor; before there is one,
+ *    everything is below it.  A node that has just booted has been idle for a
+ *    moment at least, and its first job is not charged for what all CPUs need.
  */
 #ifndef JOULE_METER_FLOOR_H
 #define JOULE_METER_FLOOR_H
@@ -27,6 +31,7 @@
 #define JOULE_FLOOR_BUCKETS   6
 #define JOULE_FLOOR_BUCKET_NS INT64_C(10000000000)
 #define JOULE_FLOOR_MINUTE_NS (JOULE_FLOOR_BUCKETS * JOULE_FLOOR_BUCKET_NS)
+#define JOULE_FLOOR_EARLY_NS  INT64_C(1000000000)
 #define JOULE_FLOOR_PROOF     5
 #define JOULE_FLOOR_RISE_PPM  100
 #define JOULE_FLOOR_RISE_NS   INT64_C(864000000000)  /* 1/100 of a day */
@@ -42,6 +47,9 @@ struct joule_floor {
     int64_t proof_ns;  /* until the next that does not overlap */
     int64_t rise_ns;   /* time since the last rise */
     uint64_t rise_uw;  /* lowest minute since then; 0: none */
+    uint64_t early_uj; /* of the second that is being filled */
+    int64_t early_ns;
+    uint64_t early_uw; /* the lowest one; 0: none */
 };
 
 /* An interval of [ns] in which [uj] were used.  Nothing happens if ns <= 0. */
@@ -50,7 +58,8 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns);
 /* There is time of which nothing is known: the minute begins anew. */
 void joule_floor_gap(struct joule_floor *f);
 
-/* The floor over an interval, at most UINT64_MAX; 0 if it is not known. */
+/* The floor over an interval, or what stands in for it, at most UINT64_MAX, which
+ * it also is if nothing is known. */
 uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns);
 
 #endif

@@ -87,7 +87,7 @@ JouleIdleWatts=$SHARE_FLOOR" --contain || { not_ok "two packages come up"; retur
 # time and what was really used count.
 test_others() {
     local name
-    for name in learned alloc node stock; do
+    for name in learned young alloc node stock; do
         {
             TESTS_FAILED=0
             "test_$name"
@@ -95,23 +95,39 @@ test_others() {
         } > "$SCRATCH/$name.out" 2>&1 &
     done
     wait
-    for name in learned alloc node stock; do
+    for name in learned young alloc node stock; do
         grep -v '^failed ' "$SCRATCH/$name.out"
         TESTS_FAILED=$((TESTS_FAILED + $(sed -n 's/^failed //p' "$SCRATCH/$name.out")))
     done
 }
 
+# floor_known CLUSTER
 floor_known() {
-    [ "$(ledger_of share-learned | sed -n 's/^part //p' | of minutes)" -gt 0 ]
+    [ "$(ledger_of "$1" | sed -n 's/^part //p' | of minutes)" -gt 0 ]
 }
 
 test_learned() {
-    wait_for 90 floor_known
-    check "an idle node's floor is known after a minute" floor_known
+    wait_for 90 floor_known share-learned
+    check "an idle node's floor is known after a minute" floor_known share-learned
     note <<< "floor: $(ledger_of share-learned | sed -n 's/^part //p' | of floor_uw) uW"
     run_jobs share-learned "${STAGGERED[@]}"
     check_jobs "with a learned floor" share-learned cputime policy physical
     check_ledger learned share-learned node1 "${SUM[share-learned]}"
+}
+
+# A node that has just booted: what it used in the moment before its first job stands
+# in for the floor.
+test_young() {
+    share_up share-young JouleAttribution=cputime --contain ||
+        { not_ok "young comes up"; return; }
+    run_jobs share-young "0 1 1 --spin 8" "0 2 1 --sleep 8"
+    if floor_known share-young; then
+        skip "jobs in a node's first minute" "they took longer than that"
+    else
+        check_jobs "in a node's first minute" share-young cputime
+        check_ledger young share-young node1 "${SUM[share-young]}"
+    fi
+    cluster down share-young
 }
 
 test_alloc() {

@@ -540,6 +540,26 @@ START_TEST(test_learned_floor)
 }
 END_TEST
 
+/* In the first minute: not everything to whoever uses CPU time, and something for
+ * who sleeps. */
+START_TEST(test_floor_of_the_first_minute)
+{
+    unsigned a, b;
+
+    end();
+    options.idle_uw = 0;
+    begin();
+    second(0, 0);
+    second(40 * J, 0);
+    a = add(7, JOULE_STEP_NUMBERED, 0x1, 1);
+    b = add(8, JOULE_STEP_NUMBERED, 0x2, 1);
+    usage[a].cpu_ns += S;
+    second(100 * J, S);
+    ck_assert_uint_eq(row(a).uj, 10 * J + 60 * J);
+    ck_assert_uint_eq(row(b).uj, 10 * J);
+}
+END_TEST
+
 START_TEST(test_what_cannot_be)
 {
     static const uint64_t all = 0xf;
@@ -600,6 +620,7 @@ int main(void)
     tcase_add_test(tc, test_slots_that_become_free);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);
+    tcase_add_test(tc, test_floor_of_the_first_minute);
     tcase_add_test(tc, test_what_cannot_be);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);

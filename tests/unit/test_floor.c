@@ -34,7 +34,6 @@ static void expect(uint64_t low, uint64_t high)
 
 START_TEST(test_not_known_before_a_minute)
 {
-    ck_assert_uint_eq(joule_floor_uj(&f, S), 0);
     joule_floor_add(&f, 100 * W, 0);
     joule_floor_add(&f, 100 * W, -S);
     feed(59, 100 * W, 0);
@@ -45,6 +44,38 @@ START_TEST(test_not_known_before_a_minute)
     ck_assert_uint_eq(joule_floor_uj(&f, -S), 0);
     ck_assert_uint_eq(joule_floor_uj(&f, INT64_MAX),
                       UINT64_C(922337203685477580));
+}
+END_TEST
+
+/* Before that, the lowest second that has been seen; before that, everything. */
+START_TEST(test_a_second_stands_in)
+{
+    ck_assert_uint_eq(joule_floor_uj(&f, S), UINT64_MAX);
+    ck_assert_uint_eq(joule_floor_uj(&f, -S), 0);
+    joule_floor_add(&f, 120 * W * 4 / 10, 4 * S / 10);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), UINT64_MAX);
+    joule_floor_add(&f, 80 * W * 6 / 10, 6 * S / 10);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), 96 * W);
+    ck_assert_uint_eq(joule_floor_uj(&f, S / 2), 48 * W);
+    joule_floor_add(&f, 100 * W * 5, 5 * S);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), 96 * W);
+    joule_floor_add(&f, 90 * W * 2, 2 * S);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), 90 * W);
+    /* A part of a second, and then one of which nothing is known. */
+    joule_floor_add(&f, 10 * W * 9 / 10, 9 * S / 10);
+    joule_floor_gap(&f);
+    joule_floor_add(&f, 90 * W / 10, S / 10);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), 90 * W);
+    /* None of these is one. */
+    joule_floor_add(&f, 0, 2 * S);
+    joule_floor_add(&f, UINT64_MAX, S);
+    joule_floor_add(&f, UINT64_MAX, 2 * S);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), 90 * W);
+    ck_assert_uint_eq(f.floor_uw, 0);
+    /* Lower than the minute that is the floor from then on. */
+    joule_floor_gap(&f);
+    feed(60, 110 * W, 0);
+    ck_assert_uint_eq(joule_floor_uj(&f, S), 110 * W);
 }
 END_TEST
 
@@ -172,6 +203,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, test_not_known_before_a_minute);
+    tcase_add_test(tc, test_a_second_stands_in);
     tcase_add_test(tc, test_converges_on_an_idle_node);
     tcase_add_test(tc, test_one_idle_minute_is_enough);
     tcase_add_test(tc, test_always_busy_rises_at_the_stated_rate);
