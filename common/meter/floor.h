@@ -18,10 +18,10 @@
  *  - A lower minute in which one bucket is less than four fifths of another
  *    is passed over: a load began or ended in it.
  *  - A minute without energy, or above JOULE_FLOOR_MOST_UW, is none.
- *  - Before the first minute, the lowest mean of an interval of a second or more
- *    (several short ones are one) stands in for the floor; before there is one,
- *    everything is below it.  A node that has just booted has been idle for a
- *    moment at least, and its first job is not charged for what all CPUs need.
+ *  - Before the first minute, the lowest mean of a second or more (several
+ *    short intervals, or a long one) stands in for the floor; before there is
+ *    one, everything is below it.  A node that has just booted has been idle
+ *    for a moment, and its first job is not charged what all CPUs need.
  */
 #ifndef JOULE_METER_FLOOR_H
 #define JOULE_METER_FLOOR_H
@@ -58,8 +58,8 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns);
 /* There is time of which nothing is known: the minute begins anew. */
 void joule_floor_gap(struct joule_floor *f);
 
-/* The floor over an interval, or what stands in for it, at most UINT64_MAX, which
- * it also is if nothing is known. */
+/* The floor over an interval, or what stands in for it, at most UINT64_MAX,
+ * which it also is if nothing is known. */
 uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns);
 
 #endif

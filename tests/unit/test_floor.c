@@ -47,7 +47,7 @@ START_TEST(test_not_known_before_a_minute)
 }
 END_TEST
 
-/* Before that, the lowest second that has been seen; before that, everything. */
+/* Before that, the lowest second there was; before that, everything. */
 START_TEST(test_a_second_stands_in)
 {
     ck_assert_uint_eq(joule_floor_uj(&f, S), UINT64_MAX);
