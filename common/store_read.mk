@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Reading profile files and writing job files: for tools and tests.  Not part
-# of libjoule, which the plugins link: slurmd needs no libhdf5 for it.
+# of libjoule, which the plugins link.  What takes libhdf5 is in a library of
+# its own: a module for sh5util, and for tests, which are linked with it.
 if HAVE_HDF5
-noinst_LIBRARIES += libjoule_store_read.a
+noinst_LIBRARIES += libjoule_store_read.a libjoule_hdf5.a
 endif
-LIBJOULE_READ = libjoule_store_read.a $(LIBJOULE) $(HDF5_LIBS) -lz
+LIBJOULE_READ = libjoule_store_read.a $(LIBJOULE) -lz
+LIBJOULE_HDF5 = libjoule_store_read.a libjoule_hdf5.a $(LIBJOULE_READ) \
+	$(HDF5_LIBS)
 
 libjoule_store_read_a_SOURCES = \
 	common/store/btree.c common/store/btree.h \
 	common/store/chunkmap.c common/store/chunkmap.h \
 	common/store/copy.c common/store/copy.h \
-	common/store/filedriver.c common/store/filedriver.h \
 	common/store/fletcher.c common/store/fletcher.h \
-	common/store/hdferror.c common/store/hdferror.h \
 	common/store/headers.c common/store/headers.h \
-	common/store/layout.c common/store/layout.h \
+	common/store/layout.h common/store/libhdf5.h \
 	common/store/little.h \
 	common/store/newheader.c common/store/newheader.h \
 	common/store/newtable.c common/store/newtable.h \
@@ -23,7 +24,6 @@ libjoule_store_read_a_SOURCES = \
 	common/store/outlinewalk.c common/store/outlinewalk.h \
 	common/store/plaintype.c common/store/plaintype.h \
 	common/store/pool.c common/store/pool.h \
-	common/store/readattr.c common/store/readattr.h \
 	common/store/reader.c common/store/reader.h \
 	common/store/record.c common/store/record.h \
 	common/store/recordbody.h common/store/recordsend.c \
@@ -35,7 +35,18 @@ libjoule_store_read_a_SOURCES = \
 	common/store/tableheader.c common/store/tableheader.h \
 	common/store/tablesend.c common/store/tablesend.h \
 	common/store/typecache.c common/store/typecache.h \
+	common/store/typeencode.c common/store/typeencode.h \
 	common/store/unfilter.c common/store/unfilter.h \
 	common/store/visitor.h \
 	common/store/windows.c common/store/windows.h
-libjoule_store_read_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+
+libjoule_hdf5_a_SOURCES = \
+	common/libhdf5/filedriver.c common/libhdf5/filedriver.h \
+	common/libhdf5/hdferror.c common/libhdf5/hdferror.h \
+	common/libhdf5/hdffile.c common/libhdf5/hdffile.h \
+	common/libhdf5/hdftable.c common/libhdf5/hdftable.h \
+	common/libhdf5/linked.c \
+	common/libhdf5/readattr.c common/libhdf5/readattr.h \
+	common/libhdf5/readlayout.c common/libhdf5/readlayout.h \
+	common/libhdf5/readtype.c common/libhdf5/readtype.h
+libjoule_hdf5_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)

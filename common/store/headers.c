@@ -117,17 +117,17 @@ static int take_filter(const unsigned char *m, size_t *at, size_t size,
         return odd();
     first = count ? joule_little_get(m + values, 4) : 0;
     switch (joule_little_get(m + *at, 2)) {
-    case H5Z_FILTER_DEFLATE:
+    case JOULE_HDF_DEFLATE:
         filter->kind = JOULE_FILTER_DEFLATE;
         filter->level = first <= 9 ? (uint8_t)first : 9;
         break;
-    case H5Z_FILTER_SHUFFLE:
+    case JOULE_HDF_SHUFFLE:
         filter->kind = JOULE_FILTER_SHUFFLE;
         filter->element = (uint32_t)first;
         if (first < 1 || first > JOULE_ROW_MAX)
             return odd();
         break;
-    case H5Z_FILTER_FLETCHER32:
+    case JOULE_HDF_FLETCHER32:
         filter->kind = JOULE_FILTER_FLETCHER32;
         break;
     default:

@@ -5,11 +5,9 @@
 #ifndef JOULE_STORE_LAYOUT_H
 #define JOULE_STORE_LAYOUT_H
 
-#include <hdf5.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
 #include "common/store/rowtype.h"
 #include "common/store/unfilter.h"
 
@@ -24,11 +22,5 @@ struct joule_layout {
     uint32_t spare;
     struct joule_rowtype type;
 };
-
-/* Of the data set with that creation list, space and type, into *ret, which is
- * all zeros.  -1 with a sentence: ENOTSUP (no table, or sizes or filters that
- * are not read, or data outside of the file), EBADMSG (damaged). */
-int joule_layout_read(hid_t list, hid_t space, hid_t type,
-                      struct joule_layout *ret, struct joule_error *err);
 
 #endif

@@ -18,6 +18,11 @@
 #define JOULE_HDF_HEAP_HEAD  32 /* of a heap of names */
 #define JOULE_HDF_CHUNK_KEY  24 /* of a chunk of one dimension in its tree */
 
+/* Filters, as the HDF Group has numbered them. */
+#define JOULE_HDF_DEFLATE    1
+#define JOULE_HDF_SHUFFLE    2
+#define JOULE_HDF_FLETCHER32 3
+
 /* Structures begin at multiples of 8. */
 static inline size_t joule_hdf_padded(size_t size)
 {

@@ -8,7 +8,7 @@
 
 struct walk {
     const struct joule_outline *outline;
-    const struct joule_rows_file *file;
+    struct joule_windows *windows;
     enum joule_walk how;
     const struct joule_visitor *visitor;
     const struct joule_outline_object *table; /* that is being sent */
@@ -45,7 +45,7 @@ static int visit_table(struct walk *w, const struct joule_outline_object *table,
     int rc;
 
     joule_outline_layout(table, &w->layout);
-    rows = joule_rows_create(&w->layout, table->header, w->file, err);
+    rows = joule_rows_create(&w->layout, w->windows, table->header, err);
     if (!rows)
         return -1;
     w->table = table;
@@ -92,7 +92,7 @@ static int visit_below(struct walk *w, size_t top, struct joule_error *err)
 }
 
 int joule_outline_walk(const struct joule_outline *o,
-                       const struct joule_rows_file *file, const char *path,
+                       struct joule_windows *windows, const char *path,
                        enum joule_walk how, const struct joule_visitor *visitor,
                        struct joule_error *err)
 {
@@ -106,7 +106,7 @@ int joule_outline_walk(const struct joule_outline *o,
     if (!w)
         return joule_error_set(err, ENOMEM, "out of memory");
     w->outline = o;
-    w->file = file;
+    w->windows = windows;
     w->how = how;
     w->visitor = visitor;
     rc = visit_below(w, (size_t)(group - o->object), err);
@@ -117,7 +117,7 @@ int joule_outline_walk(const struct joule_outline *o,
 }
 
 struct joule_rows *joule_outline_rows(const struct joule_outline *o,
-                                      const struct joule_rows_file *file,
+                                      struct joule_windows *windows,
                                       const char *path, struct joule_error *err)
 {
     const struct joule_outline_object *table = joule_outline_find(o, path);
@@ -130,7 +130,7 @@ struct joule_rows *joule_outline_rows(const struct joule_outline *o,
         joule_error_set(err, ENOENT, "there is no table %s", path);
     } else {
         joule_outline_layout(table, layout);
-        rows = joule_rows_create(layout, table->header, file, err);
+        rows = joule_rows_create(layout, windows, table->header, err);
     }
     free(layout);
     return rows;

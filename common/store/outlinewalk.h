@@ -10,13 +10,13 @@
 #include "common/store/reader.h"
 
 int joule_outline_walk(const struct joule_outline *outline,
-                       const struct joule_rows_file *file, const char *path,
+                       struct joule_windows *windows, const char *path,
                        enum joule_walk how, const struct joule_visitor *visitor,
                        struct joule_error *err);
 
 /* NULL: ENOENT (no such table), ENOMEM. */
 struct joule_rows *joule_outline_rows(const struct joule_outline *outline,
-                                      const struct joule_rows_file *file,
+                                      struct joule_windows *windows,
                                       const char *path,
                                       struct joule_error *err);
 

@@ -51,6 +51,7 @@ struct worker {
     int task_fd, data_fd; /* our ends; -1 */
     char *slots;
     size_t next_task; /* that is given to it */
+    bool is_equipped; /* begun since the pool was */
 };
 
 struct pool {
@@ -59,6 +60,7 @@ struct pool {
     unsigned jobs;
     struct worker worker[JOULE_POOL_JOBS_MAX];
     bool *is_refused; /* of each task: it was not opened */
+    bool is_equipped;
 };
 
 static int send_message(int fd, const struct message *m)
@@ -233,6 +235,7 @@ static int start_worker(struct pool *pool, struct worker *w,
         close(task[1]);
         return joule_error_set(err, errno, "cannot start a reader: %m");
     }
+    w->is_equipped = pool->is_equipped;
     w->pid = fork();
     if (w->pid == 0) {
         struct joule_out out = {.slots = w->slots,
@@ -386,11 +389,30 @@ static int take_slot(struct pool *pool, struct worker *w, size_t task,
     return 0;
 }
 
-/* Take the output of [task], which was given to [w]. */
+/* The worker lacks what the task takes: end it, for the task to be given to one
+ * that has it.  1, or 0 if there will be none, and the task is ended. */
+static int equip(struct pool *pool, struct worker *w, size_t task,
+                 struct joule_error *err)
+{
+    const struct joule_work *work = pool->work;
+    struct joule_error why = {""};
+
+    stop_worker(w, true);
+    w->next_task = task + pool->jobs;
+    if (!pool->is_equipped && work->equip(&why) < 0)
+        return work->ended(work->arg, task, errno, why.text, err);
+    pool->is_equipped = true;
+    w->next_task = task;
+    return 1;
+}
+
+/* Take the output of [task], which was given to [w].  0: it is ended; 1: it is
+ * to be given to a worker anew. */
 static int take_task(struct pool *pool, struct worker *w, size_t task,
                      struct joule_error *err)
 {
     const struct joule_work *work = pool->work;
+    bool has_output = false;
 
     for (;;) {
         struct joule_error why = {""};
@@ -406,8 +428,12 @@ static int take_task(struct pool *pool, struct worker *w, size_t task,
                 return give_up(pool, w, task, &why, err);
             return joule_error_set(err, errno, "%s", why.text);
         }
+        has_output = has_output || m.length > 0;
         if (!m.is_end)
             continue;
+        if (m.errnum == ELIBACC && work->equip && !w->is_equipped &&
+            !has_output)
+            return equip(pool, w, task, err);
         m.text[sizeof(m.text) - 1] = '\0';
         joule_error_set(&why, 0, "%s", m.text);
         return work->ended(work->arg, task, m.errnum, why.text, err);
@@ -416,18 +442,21 @@ static int take_task(struct pool *pool, struct worker *w, size_t task,
 
 static int run_tasks(struct pool *pool, struct joule_error *err)
 {
-    for (size_t task = 0; task < pool->tasks; task++) {
+    for (size_t task = 0; task < pool->tasks;) {
         struct worker *w = &pool->worker[task % pool->jobs];
+        int rc = 0;
 
         /* All workers have something to do before we wait for one. */
         for (unsigned i = 0; i < pool->jobs; i++)
             if (feed(pool, &pool->worker[(task + i) % pool->jobs], task, err) <
                 0)
                 return -1;
-        if (pool->is_refused[task])
-            continue;
-        if (take_task(pool, w, task, err) < 0)
+        if (!pool->is_refused[task])
+            rc = take_task(pool, w, task, err);
+        if (rc < 0)
             return -1;
+        if (rc == 0)
+            task++;
     }
     return 0;
 }

@@ -50,6 +50,10 @@ struct joule_work {
      * whole.  -1 with a sentence ends everything. */
     int (*ended)(void *arg, size_t task, int errnum, const char *sentence,
                  struct joule_error *err);
+    /* Optional.  In the parent, when run() has failed with ELIBACC and without
+     * output: load what it lacks.  Then the task is begun anew in a worker that
+     * has it.  -1 with errno and a sentence, which are given to ended(). */
+    int (*equip)(struct joule_error *err);
     /* Optional: called about ten times a second. */
     void (*tick)(void *arg);
     /* Whether run() takes over the descriptor, for tasks after this one: their

@@ -12,7 +12,6 @@
 #ifndef JOULE_STORE_READER_H
 #define JOULE_STORE_READER_H
 
-#include <hdf5.h>
 #include <stdbool.h>
 
 #include "common/base/error.h"
@@ -20,10 +19,16 @@
 
 struct joule_reader;
 
+/* Load what reads the files that cannot be read without libhdf5 (libhdf5.h).
+ * Not in a sandbox: it takes effect in the children that are forked from here
+ * on.  -1 with a sentence. */
+int joule_reader_equip(struct joule_error *err);
+
 /*
  * [fd], open for reading, stays the caller's and must outlive the reader.
  * NULL with a sentence: EINVAL (not a regular file), ENODATA (empty),
- * EBADMSG (not an HDF5 file, or too damaged), ENOMEM.
+ * EBADMSG (not an HDF5 file, or too damaged), ELIBACC (it takes libhdf5, which
+ * is not loaded), ENOMEM.
  */
 struct joule_reader *joule_reader_open(int fd, struct joule_error *err);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/store/chunkmap.h"
-#include "common/store/hdferror.h"
 
 /* A file whose header says that there are chunks without end: after as many
  * in a row that are not there, the rest is given up. */
@@ -20,10 +19,11 @@
 #define PIECE_SIZE ((size_t)64 << 10)
 
 struct joule_rows {
-    hid_t dataset, space, type;
     struct joule_layout layout;
     struct joule_windows *windows;
-    struct joule_chunkmap map; /* if has_map; else libhdf5 is asked */
+    const struct joule_rows_reader *reader; /* NULL: there is only the map */
+    void *arg;                              /* of the reader */
+    struct joule_chunkmap map; /* if has_map; else the reader is asked */
     bool has_map;
     struct joule_unfilter *unfilter;
     unsigned char *stored; /* a chunk with its filters */
@@ -35,14 +35,6 @@ struct joule_rows {
     uint64_t first;      /* row that [chunk] begins with */
     unsigned misses;
 };
-
-static bool has_pointers(hid_t type)
-{
-    return H5Tdetect_class(type, H5T_VLEN) != 0 ||
-           H5Tdetect_class(type, H5T_REFERENCE) != 0 ||
-           (H5Tdetect_class(type, H5T_STRING) != 0 &&
-            H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) != 0);
-}
 
 static int make_buffers(struct joule_rows *r, struct joule_error *err)
 {
@@ -70,38 +62,32 @@ static void free_buffers(struct joule_rows *r)
     r->stored = r->chunk = NULL;
 }
 
-static bool open_map(struct joule_rows *r, const struct joule_rows_file *file)
-{
-    H5O_info_t info;
-
-    if (file->is_moved || r->layout.chunk_rows == 0 || !r->layout.is_known)
-        return false;
-#if H5_VERSION_GE(1, 10, 3)
-    if (H5Oget_info2(r->dataset, &info, H5O_INFO_BASIC) < 0)
-#else
-    if (H5Oget_info(r->dataset, &info) < 0)
-#endif
-        return false;
-    return joule_chunkmap_open(&r->map, r->windows, info.addr,
-                               r->layout.chunk_rows, r->layout.type.size) == 0;
-}
-
-/* Nothing is open, and nothing known but the file. */
-static struct joule_rows *begin(const struct joule_rows_file *file,
+/* Nothing is open, and nothing known but the file and the layout. */
+static struct joule_rows *begin(const struct joule_layout *layout,
+                                struct joule_windows *windows,
                                 struct joule_error *err)
 {
     struct joule_rows *r = calloc(1, sizeof(*r));
-    uint64_t size = joule_windows_size(file->windows);
+    uint64_t size = joule_windows_size(windows);
 
     if (!r) {
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    r->windows = file->windows;
-    r->dataset = r->space = r->type = -1;
+    r->windows = windows;
     r->bytes_left =
         size > UINT64_MAX / GROWTH_MAX ? UINT64_MAX : size * GROWTH_MAX;
+    memcpy(&r->layout, layout,
+           offsetof(struct joule_layout, type) +
+               joule_rowtype_bytes(&layout->type));
     return r;
+}
+
+static void open_map(struct joule_rows *r, uint64_t header)
+{
+    r->has_map =
+        joule_chunkmap_open(&r->map, r->windows, header, r->layout.chunk_rows,
+                            r->layout.type.size) == 0;
 }
 
 static struct joule_rows *give_up(struct joule_rows *r)
@@ -114,66 +100,45 @@ static struct joule_rows *give_up(struct joule_rows *r)
 }
 
 struct joule_rows *joule_rows_create(const struct joule_layout *layout,
-                                     uint64_t header,
-                                     const struct joule_rows_file *file,
-                                     struct joule_error *err)
+                                     struct joule_windows *windows,
+                                     uint64_t header, struct joule_error *err)
 {
-    struct joule_rows *r = begin(file, err);
+    struct joule_rows *r = begin(layout, windows, err);
 
     if (!r)
         return NULL;
-    memcpy(&r->layout, layout,
-           offsetof(struct joule_layout, type) +
-               joule_rowtype_bytes(&layout->type));
-    r->has_map =
-        joule_chunkmap_open(&r->map, r->windows, header, layout->chunk_rows,
-                            layout->type.size) == 0;
+    open_map(r, header);
     if (!r->has_map)
         joule_error_set(err, ENOTSUP, "its chunks have another kind of index");
     return r->has_map && make_buffers(r, err) == 0 ? r : give_up(r);
 }
 
-struct joule_rows *joule_rows_open(hid_t parent, const char *name,
-                                   const struct joule_rows_file *file,
-                                   struct joule_error *err)
+struct joule_rows *
+joule_rows_create_read(const struct joule_layout *layout,
+                       struct joule_windows *windows, uint64_t header,
+                       const struct joule_rows_reader *reader, void *arg,
+                       struct joule_error *err)
 {
-    struct joule_rows *r = begin(file, err);
-    hid_t list = -1;
-    int rc = -1;
+    struct joule_rows *r = begin(layout, windows, err);
 
-    if (!r)
+    if (!r) {
+        reader->close(arg);
+        errno = ENOMEM;
         return NULL;
-    r->dataset = H5Dopen2(parent, name, H5P_DEFAULT);
-    if (r->dataset >= 0) {
-        list = H5Dget_create_plist(r->dataset);
-        r->space = H5Dget_space(r->dataset);
-        r->type = H5Dget_type(r->dataset);
     }
-    if (list < 0 || r->space < 0 || r->type < 0)
-        joule_hdf_error(err, EBADMSG, "it cannot be opened");
-    else if (has_pointers(r->type))
-        joule_error_set(err, ENOTSUP, "its rows are of no fixed length");
-    else
-        rc = joule_layout_read(list, r->space, r->type, &r->layout, err);
-    if (list >= 0)
-        H5Pclose(list);
-    if (rc < 0 || make_buffers(r, err) < 0)
-        return give_up(r);
-    r->has_map = open_map(r, file);
-    return r;
+    r->reader = reader;
+    r->arg = arg;
+    if (header != 0 && layout->chunk_rows > 0 && layout->is_known)
+        open_map(r, header);
+    return make_buffers(r, err) == 0 ? r : give_up(r);
 }
 
 void joule_rows_close(struct joule_rows *r)
 {
     if (!r)
         return;
-    if (r->type >= 0)
-        H5Tclose(r->type);
-    if (r->space >= 0)
-        H5Sclose(r->space);
-    if (r->dataset >= 0)
-        H5Dclose(r->dataset);
-    H5Eclear2(H5E_DEFAULT);
+    if (r->reader)
+        r->reader->close(r->arg);
     free_buffers(r);
     free(r);
 }
@@ -181,11 +146,6 @@ void joule_rows_close(struct joule_rows *r)
 const struct joule_layout *joule_rows_layout(const struct joule_rows *r)
 {
     return &r->layout;
-}
-
-hid_t joule_rows_dataset(const struct joule_rows *r)
-{
-    return r->dataset;
 }
 
 uint64_t joule_rows_lost(const struct joule_rows *r)
@@ -200,24 +160,6 @@ void joule_rows_rewind(struct joule_rows *r)
     joule_chunkmap_rewind(&r->map);
 }
 
-/* Rows first .. first + count - 1 by libhdf5, with its filters. */
-static int read_rows(struct joule_rows *r, uint64_t first, uint64_t count,
-                     void *out)
-{
-    hsize_t start = first, length = count;
-    hid_t memory = H5Screate_simple(1, &length, NULL);
-    herr_t rc = -1;
-
-    if (memory >= 0 && H5Sselect_hyperslab(r->space, H5S_SELECT_SET, &start,
-                                           NULL, &length, NULL) >= 0)
-        rc = H5Dread(r->dataset, r->type, memory, r->space, H5P_DEFAULT, out);
-    if (memory >= 0)
-        H5Sclose(memory);
-    if (rc < 0)
-        H5Eclear2(H5E_DEFAULT);
-    return rc < 0 ? -1 : 0;
-}
-
 /* Where the chunk at row [first] is; false: there is none, or the map is of no
  * more use. */
 static bool look_up(struct joule_rows *r, uint64_t first, size_t room,
@@ -227,21 +169,6 @@ static bool look_up(struct joule_rows *r, uint64_t first, size_t room,
 
     r->has_map = rc >= 0;
     return rc == 1 && ret->size <= room;
-}
-
-/* The same by libhdf5, and to buf; the size, 0 if there is none that could be
- * read. */
-static size_t fetch_slowly(struct joule_rows *r, uint64_t first, void *buf,
-                           size_t room, uint32_t *ret_mask)
-{
-    hsize_t offset = first, size = 0;
-
-    if (H5Dget_chunk_storage_size(r->dataset, &offset, &size) >= 0 &&
-        size > 0 && size <= room &&
-        H5Dread_chunk(r->dataset, H5P_DEFAULT, &offset, ret_mask, buf) >= 0)
-        return (size_t)size;
-    H5Eclear2(H5E_DEFAULT);
-    return 0;
 }
 
 /* The stored chunk at row [first] to buf; its size, 0 if there is none that
@@ -257,7 +184,9 @@ static size_t fetch(struct joule_rows *r, uint64_t first, void *buf,
                    ? chunk.size
                    : 0;
     }
-    return r->has_map ? 0 : fetch_slowly(r, first, buf, room, ret_mask);
+    if (r->has_map || !r->reader)
+        return 0;
+    return r->reader->chunk(r->arg, first, buf, room, ret_mask);
 }
 
 /* The same, not to a place of one's own if it is at hand. */
@@ -314,20 +243,6 @@ static bool may_come(struct joule_rows *r, uint64_t bytes)
     return false;
 }
 
-/* Whether there is data for the chunk at all: libhdf5 makes up rows where
- * there is none. */
-static bool is_stored(struct joule_rows *r, uint64_t first)
-{
-    hsize_t offset = first, size = 0;
-
-    if (r->layout.chunk_rows == 0)
-        return H5Dget_storage_size(r->dataset) > 0;
-    if (H5Dget_chunk_storage_size(r->dataset, &offset, &size) >= 0)
-        return size > 0;
-    H5Eclear2(H5E_DEFAULT);
-    return false;
-}
-
 /* [count] rows from [first] on, which is where a chunk begins. */
 static int load(struct joule_rows *r, uint64_t first, uint64_t count, void *out)
 {
@@ -336,7 +251,7 @@ static int load(struct joule_rows *r, uint64_t first, uint64_t count, void *out)
     size_t len;
 
     if (r->layout.chunk_rows == 0 || !r->layout.is_known)
-        return is_stored(r, first) ? read_rows(r, first, count, out) : -1;
+        return r->reader ? r->reader->rows(r->arg, first, count, out) : -1;
     stored = look(r, first, &len, &mask);
     return stored ? joule_unfilter(r->unfilter, mask, stored, len, out) : -1;
 }

@@ -7,13 +7,11 @@
  * Memory is bounded by one chunk and the size of the file, not by what the
  * header of a file says.
  *
- * One thread at a time; libhdf5's part of it may crash on a hostile file, see
- * sandbox.h.
+ * One thread at a time.
  */
 #ifndef JOULE_STORE_ROWS_H
 #define JOULE_STORE_ROWS_H
 
-#include <hdf5.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,35 +22,35 @@
 
 struct joule_rows;
 
-/* The file of a table. */
-struct joule_rows_file {
-    struct joule_windows *windows; /* outlives the table */
-    bool is_moved; /* addresses in it do not count from its beginning */
+/* How the data of a table is got at where chunks cannot be found in the file
+ * itself, or where their filters are not known (unfilter.h). */
+struct joule_rows_reader {
+    /* The chunk at row [first] to buf, as it is stored; its size, 0 if there is
+     * none that could be read. */
+    size_t (*chunk)(void *arg, uint64_t first, void *buf, size_t room,
+                    uint32_t *ret_mask);
+    /* [count] rows to [out], without filters.  -1: they are not there. */
+    int (*rows)(void *arg, uint64_t first, uint64_t count, void *out);
+    void (*close)(void *arg);
 };
 
-/*
- * Open [name] in group [parent] of [file].  NULL with a sentence: ENOTSUP (not
- * a table, filters or sizes that are not read, data outside of the file),
- * EBADMSG (damaged), ENOMEM.
- */
-struct joule_rows *joule_rows_open(hid_t parent, const char *name,
-                                   const struct joule_rows_file *file,
-                                   struct joule_error *err);
-
-/* The same without libhdf5: a table of this layout, in chunks whose index has
- * been checked (chunkmap.h), with its object header at [header].  NULL:
- * ENOTSUP, ENOMEM. */
+/* A table of this layout, in chunks whose index has been checked (chunkmap.h),
+ * with its object header at [header] of the file, whose windows outlive it.
+ * NULL: ENOTSUP, ENOMEM. */
 struct joule_rows *joule_rows_create(const struct joule_layout *layout,
-                                     uint64_t header,
-                                     const struct joule_rows_file *file,
-                                     struct joule_error *err);
+                                     struct joule_windows *windows,
+                                     uint64_t header, struct joule_error *err);
+
+/* A table of any layout.  [header] 0: its chunks are got from [reader] alone.
+ * [arg] belongs to the table, and is closed if there is none.  NULL: ENOMEM. */
+struct joule_rows *
+joule_rows_create_read(const struct joule_layout *layout,
+                       struct joule_windows *windows, uint64_t header,
+                       const struct joule_rows_reader *reader, void *arg,
+                       struct joule_error *err);
 void joule_rows_close(struct joule_rows *rows);
 
 const struct joule_layout *joule_rows_layout(const struct joule_rows *rows);
-
-/* The data set that joule_rows_open has opened (for its attributes); stays the
- * table's. */
-hid_t joule_rows_dataset(const struct joule_rows *rows);
 
 /*
  * Copy the next rows to buf, up to [room] of them and at least one.  *ret_rows

@@ -12,8 +12,8 @@
 #ifndef JOULE_STORE_ROWTYPE_H
 #define JOULE_STORE_ROWTYPE_H
 
-#include <hdf5.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -37,7 +37,7 @@ struct joule_column {
     uint32_t count;  /* elements: 1, or the length of an array */
     uint8_t kind;    /* enum joule_kind */
     uint8_t big_endian;
-    uint8_t pad, cset; /* of a string, as in libhdf5 */
+    uint8_t pad, cset; /* of a string, as in a file */
 };
 
 struct joule_rowtype {
@@ -55,18 +55,11 @@ static inline size_t joule_rowtype_bytes(const struct joule_rowtype *type)
            type->count * sizeof(type->column[0]);
 }
 
-/* What [type] of a file is.  ENOTSUP with a sentence if it has more columns,
- * longer names or longer rows than there is room for here. */
-int joule_rowtype_read(hid_t type, struct joule_rowtype *ret,
-                       struct joule_error *err);
-
-/* The libhdf5 type; the caller closes it.  Negative: no memory. */
-hid_t joule_rowtype_make(const struct joule_rowtype *type);
-
-/* What stands in a file for the type, in memory that the caller frees: a
- * message of type 0x0003.  NULL: no memory, or libhdf5 refuses. */
-unsigned char *joule_rowtype_encode(const struct joule_rowtype *type,
-                                    size_t *ret_size);
+/* Of integers, in bytes. */
+static inline bool joule_is_number_size(size_t size)
+{
+    return size == 1 || size == 2 || size == 4 || size == 8;
+}
 
 /* Whether [type], of [bytes] bytes, keeps the bounds of this header: columns
  * within the row, sizes that fit the kind, names that end.  -1 with EBADMSG. */

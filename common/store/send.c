@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/store/send.h"
 
-#include "common/store/hdferror.h"
 #include "common/store/record.h"
 
 static int send_all(struct joule_reader *reader, const char *path,
@@ -25,7 +24,6 @@ int joule_send_file(int fd, const char *path, const char *as,
     struct joule_reader *reader;
     int rc;
 
-    joule_hdf_quiet();
     reader = joule_reader_open(fd, err);
     if (!reader)
         return -1;

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-/* Of filters, as the HDF Group has numbered them. */
-#define FILTER_DEFLATE    1
-#define FILTER_SHUFFLE    2
-#define FILTER_FLETCHER32 3
-
-#define FILTER_OPTIONAL 1
+#define FILTER_OPTIONAL 1 /* whoever does not know it may go on without */
 
 /* The most that one of them takes: head, name, value. */
 #define FILTER_SIZE (8 + 16 + 8)
@@ -103,13 +98,13 @@ static int add_filters(const struct joule_pipeline *p, struct joule_header *h)
         uint32_t level = f->level;
 
         if (f->kind == JOULE_FILTER_DEFLATE)
-            at = put_filter(at, FILTER_DEFLATE, "deflate", FILTER_OPTIONAL,
+            at = put_filter(at, JOULE_HDF_DEFLATE, "deflate", FILTER_OPTIONAL,
                             &level);
         else if (f->kind == JOULE_FILTER_SHUFFLE)
-            at = put_filter(at, FILTER_SHUFFLE, "shuffle", FILTER_OPTIONAL,
+            at = put_filter(at, JOULE_HDF_SHUFFLE, "shuffle", FILTER_OPTIONAL,
                             &f->element);
         else
-            at = put_filter(at, FILTER_FLETCHER32, "fletcher32", 0, NULL);
+            at = put_filter(at, JOULE_HDF_FLETCHER32, "fletcher32", 0, NULL);
     }
     to = joule_header_add(h, JOULE_MESSAGE_FILTERS, (size_t)(at - bytes));
     if (!to)

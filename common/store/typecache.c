@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/typeencode.h"
+
 static void clear(struct joule_typecache_entry *entry)
 {
     free(entry->type);
@@ -30,8 +32,10 @@ int joule_typecache_get(struct joule_typecache *cache,
     entry->bytes = joule_rowtype_encode(type, &entry->size);
     entry->type = malloc(size);
     if (!entry->bytes || !entry->type) {
+        int saved = errno;
+
         clear(entry);
-        errno = ENOMEM;
+        errno = saved;
         return -1;
     }
     memcpy(entry->type, type, size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * typecache.h - types as they stand in files, kept: those of one node are those
- * of the next, and libhdf5 takes its time to encode one.
+ * of the next.
  */
 #ifndef JOULE_STORE_TYPECACHE_H
 #define JOULE_STORE_TYPECACHE_H
@@ -21,7 +21,8 @@ struct joule_typecache {
     unsigned next; /* that makes room */
 };
 
-/* Good until the next call but JOULE_TYPECACHE_SIZE.  -1 with ENOMEM. */
+/* Good until the next call but JOULE_TYPECACHE_SIZE.  -1 as
+ * joule_rowtype_encode says. */
 int joule_typecache_get(struct joule_typecache *cache,
                         const struct joule_rowtype *type,
                         struct joule_type_bytes *ret);

@@ -126,7 +126,6 @@ static int on_chunk(void *arg, uint64_t rows, uint32_t mask, const void *data,
 static void walk(const struct joule_outline *outline,
                  struct joule_windows *windows)
 {
-    const struct joule_rows_file file = {.windows = windows};
     struct seen seen = {0};
     const struct joule_visitor v = {
         .group = on_group,
@@ -142,7 +141,7 @@ static void walk(const struct joule_outline *outline,
     };
     struct joule_error err = {""};
 
-    FUZZ_MUST(joule_outline_walk(outline, &file, "/", JOULE_WALK_TABLES, &v,
+    FUZZ_MUST(joule_outline_walk(outline, windows, "/", JOULE_WALK_TABLES, &v,
                                  &err) == 0);
     FUZZ_MUST(seen.depth == 0);
 }

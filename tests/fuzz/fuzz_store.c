@@ -312,6 +312,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .run = run_task,
         .take = take,
         .ended = ended,
+        .equip = joule_reader_equip,
         .arg = &s,
         .cpu_s = SECONDS_MAX,
         .wall_s = SECONDS_MAX,

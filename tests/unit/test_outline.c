@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/store/hdferror.h"
 #include "common/store/outline.h"
 #include "common/store/reader.h"
 #include "tests/unit/nodefile.h"
@@ -25,7 +24,7 @@ static void setup(void)
 {
     strcpy(path, "/tmp/joule-outline.XXXXXX");
     close(mkstemp(path));
-    joule_hdf_quiet();
+    ck_assert_int_eq(joule_reader_equip(NULL), 0);
 }
 
 static void teardown(void)

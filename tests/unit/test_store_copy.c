@@ -16,7 +16,7 @@
 
 #include "common/store/chunkmap.h"
 #include "common/store/copy.h"
-#include "common/store/hdferror.h"
+#include "common/store/reader.h"
 #include "tests/unit/nodefile.h"
 
 static char path[64];
@@ -27,7 +27,7 @@ static void setup(void)
 {
     strcpy(path, "/tmp/joule-copy.XXXXXX");
     fd = mkstemp(path);
-    joule_hdf_quiet();
+    ck_assert_int_eq(joule_reader_equip(NULL), 0);
 }
 
 static void teardown(void)

@@ -14,7 +14,6 @@
 
 #include "common/store/copy.h"
 #include "common/store/fletcher.h"
-#include "common/store/hdferror.h"
 #include "common/store/pool.h"
 #include "common/store/reader.h"
 #include "common/store/record.h"
@@ -27,7 +26,7 @@ static void setup(void)
 {
     strcpy(path, "/tmp/joule-read.XXXXXX");
     close(mkstemp(path));
-    joule_hdf_quiet();
+    ck_assert_int_eq(joule_reader_equip(NULL), 0);
 }
 
 static void teardown(void)
@@ -814,6 +813,97 @@ START_TEST(pool_of_a_big_process)
 }
 END_TEST
 
+/* A library that some tasks take, and that a worker has if it was forked after
+ * the library was loaded. */
+enum lack {
+    LACK_NOTHING,
+    LACK_LIBRARY,
+    LACK_AFTER_OUTPUT, /* too late to begin anew */
+    LACK_FOREVER,      /* a worker that always says so */
+    LACKS,
+};
+
+static bool is_loaded;
+static int loads;
+
+static int lacking_run(void *arg, size_t task, int fd, struct joule_out *out,
+                       struct joule_error *err)
+{
+    unsigned char *room;
+
+    (void)arg;
+    (void)fd;
+    if (task % LACKS == LACK_FOREVER ||
+        (task % LACKS == LACK_LIBRARY && !is_loaded))
+        return joule_error_set(err, ELIBACC, "it lacks something");
+    room = joule_out_room(out, 100000, err);
+    if (!room)
+        return -1;
+    memset(room, (int)task + 1, 100000);
+    joule_out_commit(out, 100000);
+    if (task % LACKS == LACK_AFTER_OUTPUT)
+        return joule_error_set(err, ELIBACC, "it lacks something");
+    return 0;
+}
+
+static int load(struct joule_error *err)
+{
+    (void)err;
+    loads++;
+    is_loaded = true;
+    return 0;
+}
+
+static int load_in_vain(struct joule_error *err)
+{
+    loads++;
+    return joule_error_set(err, ENOENT, "there is none");
+}
+
+static int lacking_open(void *arg, size_t task, struct joule_error *err)
+{
+    (void)arg;
+    (void)task;
+    (void)err;
+    return open("/dev/null", O_RDONLY);
+}
+
+START_TEST(pool_equips_its_workers)
+{
+    struct pool_test t = {.fail_take_at = -1};
+    struct joule_work work = {.open = lacking_open,
+                              .run = lacking_run,
+                              .take = pool_take,
+                              .ended = pool_ended,
+                              .equip = load,
+                              .arg = &t,
+                              .cpu_s = 5,
+                              .wall_s = 20};
+    struct joule_error err;
+
+    ck_assert_int_eq(joule_pool_run(&work, 12, (unsigned)_i, &err), 0);
+    ck_assert_int_eq(loads, 1);
+    for (int i = 0; i < 12; i++) {
+        bool is_well = i % LACKS == LACK_NOTHING || i % LACKS == LACK_LIBRARY;
+
+        ck_assert_int_eq(t.errnum[i], is_well ? 0 : ELIBACC);
+        ck_assert_int_eq(t.got[i], i % LACKS == LACK_FOREVER ? 0 : 1);
+    }
+    /* It cannot be had: each of them says why. */
+    is_loaded = false;
+    loads = 0;
+    t = (struct pool_test){.fail_take_at = -1};
+    work.equip = load_in_vain;
+    ck_assert_int_eq(joule_pool_run(&work, 12, (unsigned)_i, &err), 0);
+    ck_assert_int_eq(loads, 6);
+    for (int i = 0; i < 12; i++)
+        ck_assert_int_eq(t.errnum[i], i % LACKS == LACK_NOTHING ? 0
+                                      : i % LACKS == LACK_AFTER_OUTPUT
+                                          ? ELIBACC
+                                          : ENOENT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store_read");
@@ -828,6 +918,7 @@ int main(void)
     tcase_add_test(plain, decoder_believes_nothing);
     tcase_add_loop_test(plain, pool_in_order, 1, 4);
     tcase_add_test(plain, pool_of_a_big_process);
+    tcase_add_loop_test(plain, pool_equips_its_workers, 1, 4);
     tcase_set_timeout(plain, 120);
     tcase_add_checked_fixture(files, setup, teardown);
     tcase_add_test(files, walk_both_layouts);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/store/hdferror.h"
 #include "tools/sh5util/options.h"
 
 #define CPU_S  5
@@ -42,7 +41,6 @@ struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
         joule_reader_close(x->reader);
         close(x->reader_fd);
     }
-    joule_hdf_quiet();
     x->reader = joule_reader_open(fd, err);
     x->reader_fd = fd;
     if (!x->reader) {
@@ -110,6 +108,7 @@ static int run(struct joule_extraction *x,
         .run = kind->run,
         .take = take,
         .ended = ended,
+        .equip = joule_reader_equip,
         .keeps_fd = true,
         .arg = x,
         .cpu_s = CPU_S,

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "common/store/copy.h"
-#include "common/store/hdferror.h"
 #include "common/store/pool.h"
 #include "common/store/record.h"
 #include "common/store/send.h"
@@ -201,6 +200,7 @@ static int write_merged(struct merge *m, struct joule_error *err)
         .run = read_source,
         .take = take,
         .ended = ended,
+        .equip = joule_reader_equip,
         .tick = tick,
         .arg = m,
         .cpu_s = CPU_S,
@@ -210,7 +210,6 @@ static int write_merged(struct merge *m, struct joule_error *err)
     if (joule_sources_list(&m->sources, err) < 0)
         return -1;
     joule_progress_start(&m->progress, m->sources.bytes);
-    joule_hdf_quiet();
     m->copy = joule_copy_create(m->out.fd, err);
     if (!m->copy ||
         joule_pool_run(&work, m->sources.count, m->request->readers, err) < 0)

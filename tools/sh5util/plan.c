@@ -285,6 +285,7 @@ int joule_plan_read(int fd, struct joule_plan *ret, struct joule_error *err)
         .run = describe,
         .take = take,
         .ended = ended,
+        .equip = joule_reader_equip,
         .arg = b,
         .cpu_s = CPU_S,
         .wall_s = WALL_S,

@@ -5,8 +5,8 @@
  * libhdf5 prints a stack of a dozen lines unless it is told not to.  Its
  * innermost line is the reason; the rest is its way there.
  */
-#ifndef JOULE_STORE_HDFERROR_H
-#define JOULE_STORE_HDFERROR_H
+#ifndef JOULE_LIBHDF5_HDFERROR_H
+#define JOULE_LIBHDF5_HDFERROR_H
 
 #include "common/base/error.h"
 

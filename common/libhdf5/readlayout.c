@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/store/layout.h"
+#include "common/libhdf5/readlayout.h"
 
 #include <errno.h>
 
-#include "common/store/hdferror.h"
+#include "common/libhdf5/hdferror.h"
+#include "common/libhdf5/readtype.h"
 
 static int read_filter(hid_t list, unsigned i, struct joule_pipeline *p)
 {

@@ -10,8 +10,8 @@
  *
  * One thread at a time.
  */
-#ifndef JOULE_STORE_FILEDRIVER_H
-#define JOULE_STORE_FILEDRIVER_H
+#ifndef JOULE_LIBHDF5_FILEDRIVER_H
+#define JOULE_LIBHDF5_FILEDRIVER_H
 
 #include <hdf5.h>
 #include <stdbool.h>

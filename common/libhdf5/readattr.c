@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/store/readattr.h"
+#include "common/libhdf5/readattr.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "common/libhdf5/readtype.h"
 
 /* It is a scalar or has one element. */
 static int read_text(hid_t id, hid_t type, struct joule_attribute *a)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/store/hdferror.h"
+#include "common/libhdf5/hdferror.h"
 
 #include <hdf5.h>
 #include <stdarg.h>

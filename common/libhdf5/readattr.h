@@ -2,8 +2,8 @@
 /*
  * readattr.h - read an attribute with libhdf5, of whatever type it is.
  */
-#ifndef JOULE_STORE_READATTR_H
-#define JOULE_STORE_READATTR_H
+#ifndef JOULE_LIBHDF5_READATTR_H
+#define JOULE_LIBHDF5_READATTR_H
 
 #include <hdf5.h>
 

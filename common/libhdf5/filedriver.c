@@ -3,7 +3,7 @@
  * The interface of drivers is described in "HDF5 Virtual File Layer"
  * (docs.hdfgroup.org) and H5FDpublic.h.
  */
-#include "common/store/filedriver.h"
+#include "common/libhdf5/filedriver.h"
 
 #include <stdlib.h>
 
