@@ -38,6 +38,8 @@ may common/board common/meter
 may common/sampler common/source common/meter common/cgroup common/board
 # Columns of a series.
 may common/store common/board
+# A module of a tool's.
+may common/libhdf5 common/store
 # Another process that is watched.
 may common/cpufreq common/sampler
 may plugins/slurm_abi common/source common/board common/cgroup common/sampler \
@@ -71,7 +73,7 @@ only() {
 }
 
 only '#include [<"]slurm/' plugins/slurm_abi/
-only '#include <hdf5\.h>' common/store/
+only '#include <hdf5\.h>' common/libhdf5/
 only '#include <freeipmi/' common/source/ipmi_link.c
 # What is not in a sentence for the log.
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c
