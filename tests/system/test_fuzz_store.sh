@@ -23,10 +23,10 @@ int LLVMFuzzerTestOneInput(const char *data, size_t size)
         > /dev/null 2>&1 && "$SCRATCH/none" -runs=1 > /dev/null 2>&1
 }
 
-# sources TARGET - those of libjoule_store_read, and what it needs of libjoule
+# sources TARGET - those of store_read.mk, and what it needs of libjoule
 sources() {
     (cd "$TOP" && sed -n '/_SOURCES/,/[^\\]$/p' common/store_read.mk |
-        grep -oE 'common/store/[a-z]+\.c')
+        grep -oE 'common/(store|libhdf5)/[a-z]+\.c')
     echo "tests/fuzz/$1.c"
     (cd "$TOP" && echo common/base/{clock,error,parse}.c)
 }
