@@ -36,6 +36,7 @@ libjoule_store_read_a_SOURCES = \
 	common/store/tablesend.c common/store/tablesend.h \
 	common/store/typecache.c common/store/typecache.h \
 	common/store/typeencode.c common/store/typeencode.h \
+	common/store/typeform.h \
 	common/store/unfilter.c common/store/unfilter.h \
 	common/store/visitor.h \
 	common/store/windows.c common/store/windows.h

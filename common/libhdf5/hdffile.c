@@ -15,9 +15,8 @@
  * aborts where that cannot be said. */
 #define NAME "/joule"
 
-#define DEPTH_MAX      16
-#define OBJECTS_MAX    1000000
-#define ATTRIBUTES_MAX 1024
+#define DEPTH_MAX   16
+#define OBJECTS_MAX 1000000
 
 struct joule_libhdf5_file {
     struct joule_filedriver driver;

@@ -10,23 +10,12 @@ static int read_filter(hid_t list, unsigned i, struct joule_pipeline *p)
 {
     unsigned values[8] = {0}, flags = 0, info = 0;
     size_t count = sizeof(values) / sizeof(values[0]);
-    struct joule_filter *filter = &p->filter[i];
+    H5Z_filter_t number;
 
-    switch (H5Pget_filter2(list, i, &flags, &count, values, 0, NULL, &info)) {
-    case H5Z_FILTER_DEFLATE:
-        filter->kind = JOULE_FILTER_DEFLATE;
-        filter->level = values[0] <= 9 ? (uint8_t)values[0] : 9;
-        return 0;
-    case H5Z_FILTER_SHUFFLE:
-        filter->kind = JOULE_FILTER_SHUFFLE;
-        filter->element = values[0];
-        return values[0] >= 1 && values[0] <= JOULE_ROW_MAX ? 0 : -1;
-    case H5Z_FILTER_FLETCHER32:
-        filter->kind = JOULE_FILTER_FLETCHER32;
-        return 0;
-    default:
+    number = H5Pget_filter2(list, i, &flags, &count, values, 0, NULL, &info);
+    if (number < 0)
         return -1;
-    }
+    return joule_filter_known((unsigned)number, values[0], &p->filter[i]);
 }
 
 static int check_filters(hid_t list, struct joule_layout *layout,

@@ -106,7 +106,7 @@ static int take_filter(const unsigned char *m, size_t *at, size_t size,
                        struct joule_filter *filter)
 {
     size_t name, count, values;
-    uint64_t first;
+    uint32_t first;
 
     if (size - *at < 8)
         return odd();
@@ -115,24 +115,10 @@ static int take_filter(const unsigned char *m, size_t *at, size_t size,
     values = *at + 8 + joule_hdf_padded(name);
     if (values > size || count > 8 || (count + count % 2) * 4 > size - values)
         return odd();
-    first = count ? joule_little_get(m + values, 4) : 0;
-    switch (joule_little_get(m + *at, 2)) {
-    case JOULE_HDF_DEFLATE:
-        filter->kind = JOULE_FILTER_DEFLATE;
-        filter->level = first <= 9 ? (uint8_t)first : 9;
-        break;
-    case JOULE_HDF_SHUFFLE:
-        filter->kind = JOULE_FILTER_SHUFFLE;
-        filter->element = (uint32_t)first;
-        if (first < 1 || first > JOULE_ROW_MAX)
-            return odd();
-        break;
-    case JOULE_HDF_FLETCHER32:
-        filter->kind = JOULE_FILTER_FLETCHER32;
-        break;
-    default:
+    first = count ? (uint32_t)joule_little_get(m + values, 4) : 0;
+    if (joule_filter_known((unsigned)joule_little_get(m + *at, 2), first,
+                           filter) < 0)
         return odd();
-    }
     *at = values + (count + count % 2) * 4;
     return 0;
 }

@@ -52,7 +52,7 @@ struct joule_libhdf5 {
                                 const char *path, struct joule_error *err);
 };
 
-/* The one of this program, prepared; the same each time.  Not in a sandbox.
+/* The one of this program, prepared.  Not in a sandbox.
  * NULL with a sentence: ENOENT and others (there is no module), EPROTO (it is
  * of another version).  A program has one of two: a module is loaded
  * (tools/sh5util/loadhdf5.c), or it is linked with libhdf5

@@ -5,20 +5,10 @@
 #include <string.h>
 
 #include "common/store/little.h"
+#include "common/store/typeform.h"
 
-/* Classes, and what stands in front of all types. */
-#define CLASS_INTEGER  0
-#define CLASS_FLOAT    1
-#define CLASS_STRING   3
-#define CLASS_COMPOUND 6
-#define HEAD           8
-
-/* Of an integer; the others say that it is padded, or high byte first. */
-#define BIT_SIGNED 0x08
-
-/* Of a member of a compound, behind its name: offset, an array's dimensions (of
- * which there are none), their order and sizes. */
-#define MEMBER_HEAD 32
+/* Behind the name of a member. */
+#define MEMBER_HEAD (JOULE_HDF_MEMBER_OFFSET + JOULE_HDF_MEMBER_DIMENSIONS)
 
 /* What is left of the message. */
 struct input {
@@ -37,20 +27,13 @@ static const unsigned char *take(struct input *in, size_t size)
     return at;
 }
 
-/* Bit fields (but the version) and the properties behind them: offset,
- * precision, where exponent and mantissa are and how long, bias. */
 static bool is_ieee(const unsigned char *head, const unsigned char *properties)
 {
-    static const unsigned char f32[] = {0, 0,  32,  0, 23, 8,
-                                        0, 23, 127, 0, 0,  0};
-    static const unsigned char f64[] = {0, 0,  64,   0,    52, 11,
-                                        0, 52, 0xff, 0x03, 0,  0};
-    bool is_double = joule_little_get(head + 4, 4) == 8;
+    uint64_t size = joule_little_get(head + 4, 4);
 
-    return (is_double || joule_little_get(head + 4, 4) == 4) &&
-           head[1] == 0x20 && head[2] == (is_double ? 63 : 31) &&
-           head[3] == 0 &&
-           memcmp(properties, is_double ? f64 : f32, sizeof(f64)) == 0;
+    return (size == 8 || size == 4) && head[1] == JOULE_HDF_BIT_IMPLIED &&
+           head[2] == size * 8 - 1 && head[3] == 0 &&
+           memcmp(properties, joule_hdf_ieee(size), JOULE_HDF_REAL_SIZE) == 0;
 }
 
 static int read_integer(struct input *in, const unsigned char *head,
@@ -60,19 +43,19 @@ static int read_integer(struct input *in, const unsigned char *head,
     uint64_t size = joule_little_get(head + 4, 4);
 
     if (!properties || (size != 1 && size != 2 && size != 4 && size != 8) ||
-        (head[1] & ~BIT_SIGNED) || head[2] || head[3] ||
+        (head[1] & ~JOULE_HDF_BIT_SIGNED) || head[2] || head[3] ||
         joule_little_get(properties, 2) != 0 ||
         joule_little_get(properties + 2, 2) != size * 8)
         return -1;
-    column->kind =
-        head[1] & BIT_SIGNED ? JOULE_KIND_SIGNED : JOULE_KIND_UNSIGNED;
+    column->kind = head[1] & JOULE_HDF_BIT_SIGNED ? JOULE_KIND_SIGNED
+                                                  : JOULE_KIND_UNSIGNED;
     return 0;
 }
 
 static int read_float(struct input *in, const unsigned char *head,
                       struct joule_column *column)
 {
-    const unsigned char *properties = take(in, 12);
+    const unsigned char *properties = take(in, JOULE_HDF_REAL_SIZE);
 
     if (!properties || !is_ieee(head, properties))
         return -1;
@@ -101,11 +84,11 @@ static int read_element(struct input *in, const unsigned char *head,
     column->size = (uint32_t)size;
     column->count = 1;
     switch (head[0] & 0x0f) {
-    case CLASS_INTEGER:
+    case JOULE_HDF_INTEGER:
         return read_integer(in, head, column);
-    case CLASS_FLOAT:
+    case JOULE_HDF_REAL:
         return read_float(in, head, column);
-    case CLASS_STRING:
+    case JOULE_HDF_STRING:
         return read_string(head, column);
     default:
         return -1;
@@ -117,7 +100,7 @@ static int read_member(struct input *in, struct joule_column *column)
     size_t len = strnlen((const char *)in->at, in->left);
     const unsigned char *name = take(in, (len + 8) / 8 * 8);
     const unsigned char *place = name ? take(in, MEMBER_HEAD) : NULL;
-    const unsigned char *head = place ? take(in, HEAD) : NULL;
+    const unsigned char *head = place ? take(in, JOULE_HDF_TYPE_HEAD) : NULL;
 
     if (!head || len == 0 || len >= sizeof(column->name) || place[4] != 0)
         return -1;
@@ -129,7 +112,7 @@ static int read_member(struct input *in, struct joule_column *column)
 
 static int read_type(struct input *in, struct joule_rowtype *ret)
 {
-    const unsigned char *head = take(in, HEAD);
+    const unsigned char *head = take(in, JOULE_HDF_TYPE_HEAD);
     uint64_t size, count;
 
     if (!head)
@@ -139,7 +122,7 @@ static int read_type(struct input *in, struct joule_rowtype *ret)
     if (size == 0 || size > JOULE_ROW_MAX)
         return -1;
     ret->size = (uint32_t)size;
-    if ((head[0] & 0x0f) != CLASS_COMPOUND) {
+    if ((head[0] & 0x0f) != JOULE_HDF_COMPOUND) {
         ret->count = 1;
         memset(&ret->column[0], 0, sizeof(ret->column[0]));
         return read_element(in, head, &ret->column[0]);

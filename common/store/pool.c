@@ -51,7 +51,7 @@ struct worker {
     int task_fd, data_fd; /* our ends; -1 */
     char *slots;
     size_t next_task; /* that is given to it */
-    bool is_equipped; /* begun since the pool was */
+    bool is_equipped; /* begun after equip(): it lacks nothing */
 };
 
 struct pool {
@@ -60,7 +60,6 @@ struct pool {
     unsigned jobs;
     struct worker worker[JOULE_POOL_JOBS_MAX];
     bool *is_refused; /* of each task: it was not opened */
-    bool is_equipped;
 };
 
 static int send_message(int fd, const struct message *m)
@@ -235,7 +234,6 @@ static int start_worker(struct pool *pool, struct worker *w,
         close(task[1]);
         return joule_error_set(err, errno, "cannot start a reader: %m");
     }
-    w->is_equipped = pool->is_equipped;
     w->pid = fork();
     if (w->pid == 0) {
         struct joule_out out = {.slots = w->slots,
@@ -399,9 +397,9 @@ static int equip(struct pool *pool, struct worker *w, size_t task,
 
     stop_worker(w, true);
     w->next_task = task + pool->jobs;
-    if (!pool->is_equipped && work->equip(&why) < 0)
+    if (work->equip(&why) < 0)
         return work->ended(work->arg, task, errno, why.text, err);
-    pool->is_equipped = true;
+    w->is_equipped = true;
     w->next_task = task;
     return 1;
 }

@@ -51,8 +51,9 @@ struct joule_work {
     int (*ended)(void *arg, size_t task, int errnum, const char *sentence,
                  struct joule_error *err);
     /* Optional.  In the parent, when run() has failed with ELIBACC and without
-     * output: load what it lacks.  Then the task is begun anew in a worker that
-     * has it.  -1 with errno and a sentence, which are given to ended(). */
+     * output: load what it lacks, if it is not loaded yet.  Then the task is
+     * begun anew in a worker that has it.  -1 with errno and a sentence, which
+     * are given to ended(). */
     int (*equip)(struct joule_error *err);
     /* Optional: called about ten times a second. */
     void (*tick)(void *arg);

@@ -6,26 +6,7 @@
 #include <string.h>
 
 #include "common/store/little.h"
-
-/* Classes. */
-#define INTEGER  0
-#define REAL     1
-#define STRING   3
-#define OPAQUE   5
-#define COMPOUND 6
-#define ARRAY    10
-
-#define HEAD 8 /* class and version, bits, bytes of a value */
-
-/* Bits. */
-#define BIG_ENDIAN_BIT 0x01
-#define SIGNED_BIT     0x08
-#define IMPLIED_BIT    0x20 /* the mantissa's first bit is not stored */
-
-/* Behind the name of a member.  In version 1 arrays are members with
- * dimensions, in version 2 they are types. */
-#define OFFSET        4
-#define NO_DIMENSIONS 28
+#include "common/store/typeform.h"
 
 #define DIMENSION 12 /* of an array: their number, one length, its place */
 
@@ -33,8 +14,9 @@
 
 /* The most that a column takes: an array of the longest kind. */
 #define COLUMN_MAX                                                             \
-    (JOULE_STORE_NAME_MAX + OFFSET + NO_DIMENSIONS + HEAD + DIMENSION + HEAD + \
-     12)
+    (JOULE_STORE_NAME_MAX + JOULE_HDF_MEMBER_OFFSET +                          \
+     JOULE_HDF_MEMBER_DIMENSIONS + JOULE_HDF_TYPE_HEAD + DIMENSION +           \
+     JOULE_HDF_TYPE_HEAD + JOULE_HDF_REAL_SIZE)
 
 static unsigned char *put_head(unsigned char *at, unsigned class,
                                unsigned version, unsigned bits, uint32_t size)
@@ -42,37 +24,32 @@ static unsigned char *put_head(unsigned char *at, unsigned class,
     at[0] = (unsigned char)(version << 4 | class);
     joule_little_put(at + 1, bits, 3);
     joule_little_put(at + 4, size, 4);
-    return at + HEAD;
+    return at + JOULE_HDF_TYPE_HEAD;
 }
 
 static unsigned char *put_integer(unsigned char *at,
                                   const struct joule_column *column)
 {
-    unsigned bits = column->big_endian ? BIG_ENDIAN_BIT : 0;
+    unsigned bits = column->big_endian ? JOULE_HDF_BIT_BIG : 0;
 
     if (column->kind == JOULE_KIND_SIGNED)
-        bits |= SIGNED_BIT;
-    at = put_head(at, INTEGER, 1, bits, column->size);
+        bits |= JOULE_HDF_BIT_SIGNED;
+    at = put_head(at, JOULE_HDF_INTEGER, 1, bits, column->size);
     joule_little_put(at, 0, 2);
     joule_little_put(at + 2, column->size * 8, 2);
     return at + 4;
 }
 
-/* The formats of IEEE 754: bits of all, where the exponent begins and how long
- * it is, the same of the mantissa; the bias. */
 static unsigned char *put_real(unsigned char *at,
                                const struct joule_column *column)
 {
-    static const unsigned char f32[] = {0, 0,  32,  0, 23, 8,
-                                        0, 23, 127, 0, 0,  0};
-    static const unsigned char f64[] = {0, 0,  64,   0,    52, 11,
-                                        0, 52, 0xff, 0x03, 0,  0};
     unsigned sign = column->size * 8 - 1;
-    unsigned bits = column->big_endian ? BIG_ENDIAN_BIT : 0;
+    unsigned bits = column->big_endian ? JOULE_HDF_BIT_BIG : 0;
 
-    at = put_head(at, REAL, 1, bits | IMPLIED_BIT | sign << 8, column->size);
-    memcpy(at, column->size == 8 ? f64 : f32, sizeof(f64));
-    return at + sizeof(f64);
+    at = put_head(at, JOULE_HDF_REAL, 1,
+                  bits | JOULE_HDF_BIT_IMPLIED | sign << 8, column->size);
+    memcpy(at, joule_hdf_ieee(column->size), JOULE_HDF_REAL_SIZE);
+    return at + JOULE_HDF_REAL_SIZE;
 }
 
 static unsigned char *put_element(unsigned char *at,
@@ -85,11 +62,11 @@ static unsigned char *put_element(unsigned char *at,
     case JOULE_KIND_FLOAT:
         return put_real(at, column);
     case JOULE_KIND_STRING:
-        return put_head(at, STRING, 1,
+        return put_head(at, JOULE_HDF_STRING, 1,
                         column->pad | (unsigned)column->cset << 4,
                         column->size);
     default:
-        at = put_head(at, OPAQUE, 1, sizeof(TAG), column->size);
+        at = put_head(at, JOULE_HDF_OPAQUE, 1, sizeof(TAG), column->size);
         memcpy(at, TAG, sizeof(TAG));
         return at + sizeof(TAG);
     }
@@ -99,7 +76,7 @@ static unsigned char *put_column(unsigned char *at,
                                  const struct joule_column *column)
 {
     if (column->count > 1) {
-        at = put_head(at, ARRAY, 2, 0, column->size * column->count);
+        at = put_head(at, JOULE_HDF_ARRAY, 2, 0, column->size * column->count);
         memset(at, 0, DIMENSION);
         at[0] = 1;
         joule_little_put(at + 4, column->count, 4);
@@ -116,11 +93,11 @@ static unsigned char *put_member(unsigned char *at, unsigned version,
     memset(at, 0, padded);
     memcpy(at, column->name, length);
     at += padded;
-    joule_little_put(at, column->offset, OFFSET);
-    at += OFFSET;
+    joule_little_put(at, column->offset, JOULE_HDF_MEMBER_OFFSET);
+    at += JOULE_HDF_MEMBER_OFFSET;
     if (version == 1) {
-        memset(at, 0, NO_DIMENSIONS);
-        at += NO_DIMENSIONS;
+        memset(at, 0, JOULE_HDF_MEMBER_DIMENSIONS);
+        at += JOULE_HDF_MEMBER_DIMENSIONS;
     }
     return put_column(at, column);
 }
@@ -161,14 +138,14 @@ unsigned char *joule_rowtype_encode(const struct joule_rowtype *type,
         errno = EINVAL;
         return NULL;
     }
-    bytes = malloc(HEAD + (size_t)type->count * COLUMN_MAX);
+    bytes = malloc(JOULE_HDF_TYPE_HEAD + (size_t)type->count * COLUMN_MAX);
     if (!bytes)
         return NULL;
     at = bytes;
     if (!type->is_compound) {
         at = put_column(at, &type->column[0]);
     } else {
-        at = put_head(at, COMPOUND, version, type->count, type->size);
+        at = put_head(at, JOULE_HDF_COMPOUND, version, type->count, type->size);
         for (uint32_t i = 0; i < type->count; i++)
             at = put_member(at, version, &type->column[i]);
     }

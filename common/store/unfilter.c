@@ -8,6 +8,8 @@
 #include <zlib.h>
 
 #include "common/store/fletcher.h"
+#include "common/store/little.h"
+#include "common/store/rowtype.h"
 
 struct joule_unfilter {
     struct joule_pipeline pipeline;
@@ -17,6 +19,26 @@ struct joule_unfilter {
     unsigned char *spare[2]; /* each of joule_unfilter_bound; the second only
                                 where there is a need of it */
 };
+
+int joule_filter_known(unsigned number, uint32_t value,
+                       struct joule_filter *ret)
+{
+    switch (number) {
+    case JOULE_HDF_DEFLATE:
+        ret->kind = JOULE_FILTER_DEFLATE;
+        ret->level = value <= 9 ? (uint8_t)value : 9;
+        return 0;
+    case JOULE_HDF_SHUFFLE:
+        ret->kind = JOULE_FILTER_SHUFFLE;
+        ret->element = value;
+        return value >= 1 && value <= JOULE_ROW_MAX ? 0 : -1;
+    case JOULE_HDF_FLETCHER32:
+        ret->kind = JOULE_FILTER_FLETCHER32;
+        return 0;
+    default:
+        return -1;
+    }
+}
 
 size_t joule_unfilter_bound(size_t raw)
 {

@@ -37,6 +37,11 @@ struct joule_pipeline {
     struct joule_filter filter[JOULE_FILTERS_MAX];
 };
 
+/* The filter that a file has by this number, with the first of its values (0:
+ * there is none).  -1: it is none of these, or the value is none of its. */
+int joule_filter_known(unsigned number, uint32_t value,
+                       struct joule_filter *ret);
+
 struct joule_unfilter;
 
 /* For chunks of [raw] bytes when nothing is on them.  NULL: ENOMEM. */

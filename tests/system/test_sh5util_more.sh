@@ -283,7 +283,12 @@ check "it cannot be loaded: that file is not merged, the others are" \
     lacking 'cannot be loaded: .*file too short'
 cp "$(ldd "$SH5UTIL" | awk '/libz/ { print $3 }')" alone/hdf5-reader.so
 check "it is another library" lacking 'is of another version'
-rm -rf alone cut cut.h5 whole
+echo 'no profile' > garbage.h5
+check "what is no HDF5 file at all is named" \
+    refused 'garbage.h5: it is no HDF5 file' -j 9 -i garbage.h5 -L
+check "also where it is extracted" \
+    refused 'garbage.h5: it is no HDF5 file' -j 9 -i garbage.h5 -E
+rm -rf alone cut cut.h5 whole garbage.h5
 
 # ---- jobs ----
 

@@ -882,7 +882,9 @@ START_TEST(pool_equips_its_workers)
     struct joule_error err;
 
     ck_assert_int_eq(joule_pool_run(&work, 12, (unsigned)_i, &err), 0);
-    ck_assert_int_eq(loads, 1);
+    /* Once for each worker, at most. */
+    ck_assert_int_ge(loads, 1);
+    ck_assert_int_le(loads, _i);
     for (int i = 0; i < 12; i++) {
         bool is_well = i % LACKS == LACK_NOTHING || i % LACKS == LACK_LIBRARY;
 

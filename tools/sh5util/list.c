@@ -136,6 +136,8 @@ int joule_extract_list(const struct joule_extract_request *r)
     int rc = fd < 0 ? -1 : joule_plan_read(fd, &plan, &err);
     size_t notes = plan.notes;
 
+    if (fd >= 0 && rc < 0)
+        joule_error_set(&err, errno, "%s: %s", r->input, err.text);
     if (fd >= 0)
         close(fd);
     if (rc == 0) {

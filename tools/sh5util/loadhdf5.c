@@ -19,28 +19,23 @@
 static void find_module(char path[PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    char *name;
 
-    if (len > 0) {
-        path[len] = '\0';
-        name = strrchr(path, '/');
-        if (name && name + sizeof("/" MODULE) <= path + PATH_MAX) {
-            strcpy(name + 1, MODULE);
-            if (access(path, R_OK) == 0)
-                return;
-        }
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    if (len > 0 && (size_t)len + sizeof(MODULE) <= PATH_MAX) {
+        memcpy(path + len, MODULE, sizeof(MODULE));
+        if (access(path, R_OK) == 0)
+            return;
     }
-    strcpy(path, JOULE_LIBEXECDIR "/" MODULE);
+    snprintf(path, PATH_MAX, "%s/%s", JOULE_LIBEXECDIR, MODULE);
 }
 
 const struct joule_libhdf5 *joule_libhdf5_load(struct joule_error *err)
 {
-    static const struct joule_libhdf5 *functions;
+    const struct joule_libhdf5 *functions;
     char path[PATH_MAX];
     void *module;
 
-    if (functions)
-        return functions;
     find_module(path);
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!module) {
@@ -51,7 +46,6 @@ const struct joule_libhdf5 *joule_libhdf5_load(struct joule_error *err)
     }
     functions = dlsym(module, JOULE_LIBHDF5_SYMBOL);
     if (!functions || functions->version != JOULE_LIBHDF5_VERSION) {
-        functions = NULL;
         dlclose(module);
         joule_error_set(err, EPROTO, "%s is of another version of sh5util",
                         path);
