@@ -58,12 +58,14 @@ job_truth() {
 JOBS=() # of the last call of run_jobs
 
 # submit CLUSTER CPUS INTENSITY LOAD [OPTION...] - a job that is held; prints its
-# number.  LOAD is an option of stamp with its value.
+# number.  LOAD is an option of stamp with its value; when it ran is written in
+# $SCRATCH/CLUSTER.JOB.times.
 submit() {
     local name=$1 cpus=$2 intensity=$3 load=$4 job
     shift 4
     job=$(cluster user "$name" sbatch --hold --parsable -c "$cpus" \
-        -o /dev/null "$@" --wrap "exec $STAMP $load /dev/null") || return 1
+        -o /dev/null "$@" --wrap \
+        "exec $STAMP $load $SCRATCH/$name.\$SLURM_JOB_ID.times") || return 1
     cluster sim "$name" node1 "intensity $job $intensity" > /dev/null
     echo "$job"
 }

@@ -3,9 +3,10 @@
 # run: busy
 #
 # Jobs that share a node, two to eight of them, equal and unequal, coming and
-# going: each is charged what the rule of JouleAttribution says, within 2 %,
-# and all of them and the rest are what the wattmeter counted, within 0.1 %.
-# The same jobs with Slurm's own plugin beside it.
+# going: each is charged what the rule of JouleAttribution says, within 2 % (of a
+# whole node, while its task ran and had a cgroup), and all of them and the rest
+# are what the wattmeter counted, within 0.1 %.  The same jobs with Slurm's own
+# plugin beside it.
 #
 # shellcheck disable=SC2030,SC2031,SC2317  # functions are called by name, some
 # in a shell of their own
@@ -38,6 +39,15 @@ check_jobs() {
                 within "$joule" "$true" $PERCENT 1
         done
     done
+}
+
+# between ACTUAL LEAST MOST - LEAST but for the joule that sacct rounds by; MOST and
+# PERCENT of it
+between() {
+    awk -v actual="$1" -v least="$2" -v most="$3" -v percent="$PERCENT" 'BEGIN {
+        number = "^[0-9]+([.][0-9]+)?$"
+        exit !(actual ~ number && least ~ number && most ~ number &&
+               actual >= least - 1 && actual <= most * (1 + percent / 100) + 1) }'
 }
 
 # The same jobs, for each rule: CPUs 1, 2 and 4, one that computes, one that does
@@ -136,9 +146,20 @@ test_alloc() {
     check_ledger alloc share-alloc node1 "${SUM[share-alloc]}"
 }
 
+# Of the whole node a job is charged what was used while Slurm measured its step:
+# while its task ran, and not before it had a cgroup nor after.
 test_node() {
+    local file=$SCRATCH/share-node.truth job joule from to least most
     run_jobs share-node "${STAGGERED[@]}"
-    check_jobs "node" share-node node
+    job_truth share-node node node1 > "$file" 2>&1
+    for job in "${JOBS[@]}"; do
+        joule=$(step_energy share-node "$job")
+        read -r from to < "$SCRATCH/share-node.$job.times"
+        least=$(joules "$(cluster energy share-node "$from" "$to" node1)")
+        most=$(joules "$(grep "^$job " "$file" | of policy_uj)")
+        check "node: job $job: $joule J, its task $least J, its cgroup $most J" \
+            between "$joule" "$least" "$most"
+    done
     check_ledger node share-node node1
 }
 
