@@ -491,9 +491,18 @@ joule_charge_interval(struct joule_charge *c,
     return t;
 }
 
+/* What it learns now will divide the energy of the first jobs. */
+static bool is_floor_young(const struct joule_charge *c)
+{
+    for (size_t p = 0; p < c->part_count && !c->idle_uw; p++)
+        if (joule_floor_is_young(&c->totals.part[p].floor))
+            return true;
+    return false;
+}
+
 bool joule_charge_is_quiet(const struct joule_charge *c)
 {
-    return !c->has_ended && joule_jobs_is_one(c->jobs);
+    return !c->has_ended && joule_jobs_is_one(c->jobs) && !is_floor_young(c);
 }
 
 const struct joule_row *joule_charge_rows(const struct joule_charge *c,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/meter/floor.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 __extension__ typedef unsigned __int128 u128;
@@ -164,6 +163,11 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns)
             sizeof(f->bucket_ns) - sizeof(f->bucket_ns[0]));
     f->bucket_uj[0] = 0;
     f->bucket_ns[0] = 0;
+}
+
+bool joule_floor_is_young(const struct joule_floor *f)
+{
+    return f->floor_uw == 0 && f->bucket_ns[1] <= 0;
 }
 
 uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns)

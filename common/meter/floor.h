@@ -21,11 +21,14 @@
  *  - Before the first minute, the lowest mean of a second or more (several
  *    short intervals, or a long one) stands in for the floor; before there is
  *    one, everything is below it.  A node that has just booted has been idle
- *    for a moment, and its first job is not charged what all CPUs need.
+ *    for a moment, and its first job is not charged what all CPUs need.  Its
+ *    first bucket should be one of short intervals: of a long one only the
+ *    mean is known.
  */
 #ifndef JOULE_METER_FLOOR_H
 #define JOULE_METER_FLOOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define JOULE_FLOOR_BUCKETS   6
@@ -57,6 +60,9 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns);
 
 /* There is time of which nothing is known: the minute begins anew. */
 void joule_floor_gap(struct joule_floor *f);
+
+/* Whether nothing is known yet but, at most, the lowest of the first seconds. */
+bool joule_floor_is_young(const struct joule_floor *f);
 
 /* The floor over an interval, or what stands in for it, at most UINT64_MAX,
  * which it also is if nothing is known. */

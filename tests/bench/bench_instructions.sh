@@ -131,8 +131,9 @@ measure() {
         start "$@" --preload "$SHIM_TITLE" --valgrind "callgrind\
  --separate-threads=yes --fair-sched=try --vgdb-prefix=$SCRATCH/vgdb\
  --callgrind-out-file=$SCRATCH/callgrind.%p --trace-children-skip=*/bin/*,*/ranks"
-        # The controller sees whether the node answers; the BMC's first readings.
-        sleep 4
+        # The controller sees whether the node answers; the BMC's first readings; the
+        # node's first ten seconds, in which it learns what it uses when idle.
+        sleep 8
         load "$profile" "$hz"
         rc=$?
         [ $rc != 0 ] || break

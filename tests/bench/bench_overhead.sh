@@ -168,8 +168,9 @@ measure() {
     start "${@:2}"
     GROUP=$(grep /cpuacct/ "$(cluster dir $NAME)/cgroups" | head -n 1)/node1
     [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
-    # The controller sees whether the node answers; the BMC's first readings.
-    sleep 4
+    # The controller sees whether the node answers; the BMC's first readings; the
+    # node's first ten seconds, in which it learns what it uses when idle.
+    sleep 8
     reading=
     [ "$energy" != rapl ] ||
         reading=$(cluster at $NAME node1 "$READING" /dev/cpu/0/msr 0x611) ||

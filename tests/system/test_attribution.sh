@@ -130,6 +130,7 @@ test_learned() {
 test_young() {
     share_up share-young JouleAttribution=cputime --contain ||
         { not_ok "young comes up"; return; }
+    sleep 3 # a second without slurmd's start
     run_jobs share-young "0 1 1 --spin 8" "0 2 1 --sleep 8"
     if floor_known share-young; then
         skip "jobs in a node's first minute" "they took longer than that"

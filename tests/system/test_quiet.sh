@@ -39,7 +39,7 @@ check "slurmd says how often it reads" test "$(cluster log still node1 |
 is_quiet() {
     [ "$(board period_ns)" = 10000000000 ]
 }
-check "an idle node becomes quiet" wait_for 10 is_quiet
+check "an idle node becomes quiet" wait_for 20 is_quiet
 samples sleep 21
 check "an idle node: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 4 -a \
     "$SAMPLES" -ge 2
@@ -110,7 +110,7 @@ up still --profile=acct_gather_profile/joule_hdf5 --sim '--load const:100' \
     --conf 'JobAcctGatherFrequency=task=1,energy=1
 AcctGatherNodeFreq=30' \
     --gather 'JouleAttribution=cputime' || exit 1
-wait_for 10 is_quiet
+wait_for 20 is_quiet
 samples cluster user still srun -n2 "$STAMP" --spin 16 "$SCRATCH/polled"
 check "a job that is polled: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 8
 samples cluster user still srun -n2 --profile=energy "$STAMP" --spin 16 \

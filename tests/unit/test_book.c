@@ -350,6 +350,10 @@ START_TEST(test_quiet)
     slurmd_ends();
     pass(S, 1, 1);
     slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 0, 20 * MS);
+    /* What it uses when idle is not known yet. */
+    ck_assert(works());
+    ck_assert_int_eq(told_period_ns(), 20 * MS);
+    pass(10 * S, 10, 10);
     ck_assert(rests());
     ck_assert_int_eq(told_period_ns(), 3600 * S);
     pass(10 * S, 10, 10);
@@ -376,7 +380,7 @@ static struct joule_stake *quiet_step(void)
 
     slurmd_ends();
     pass(S, 1, 1);
-    slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 0, 20 * MS);
+    slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 20, 20 * MS);
     pass(S, 1, 1);
     s = begin(7, JOULE_STEP_NUMBERED, 0x3, 2);
     ck_assert(rests());

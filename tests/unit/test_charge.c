@@ -527,8 +527,11 @@ START_TEST(test_learned_floor)
     end();
     options.idle_uw = 0;
     begin();
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         t = second(50 * J, S / 100);
+        /* Its first ten seconds are looked at one by one. */
+        ck_assert_int_eq(joule_charge_is_quiet(charge), i >= 10);
+    }
     ck_assert_uint_eq(t->part[0].floor.floor_uw, 50 * J);
     end();
     begin();
