@@ -214,8 +214,23 @@ static int take_cpu(const char **s, unsigned *ret_cpu)
     return 0;
 }
 
+/* CPUs, of which the last one is in words[end - 1] at most. */
+struct cpu_set {
+    uint64_t words[(JOULE_CPU_MAX + 1) / 64];
+    size_t end;
+};
+
+static void add_cpu(struct cpu_set *set, unsigned cpu)
+{
+    size_t word = cpu / 64;
+
+    set->words[word] |= UINT64_C(1) << (cpu % 64);
+    if (set->end <= word)
+        set->end = word + 1;
+}
+
 /* "A", "A-B", "A-B:STEP" or "A-B:USED/GROUP" into the set. */
-static int take_cpu_range(const char **s, uint8_t *set)
+static int take_cpu_range(const char **s, struct cpu_set *set)
 {
     unsigned first, last, used = 1, group = 1;
 
@@ -242,18 +257,19 @@ static int take_cpu_range(const char **s, uint8_t *set)
         return invalid();
     for (unsigned cpu = first; cpu <= last; cpu++)
         if ((cpu - first) % group < used)
-            set[cpu / 8] |= (uint8_t)(1u << (cpu % 8));
+            add_cpu(set, cpu);
     return 0;
 }
 
 int joule_parse_cpulist(const char *s, unsigned **ret_cpus, size_t *ret_count)
 {
-    uint8_t set[(JOULE_CPU_MAX + 1) / 8] = {0};
+    struct cpu_set set = {0};
     unsigned *cpus = NULL;
-    size_t count = 0, n = 0;
+    size_t count = 0, n = 0, i;
+    uint64_t word;
 
     while (*s != '\0') {
-        if (take_cpu_range(&s, set) < 0)
+        if (take_cpu_range(&s, &set) < 0)
             return -1;
         if (*s == '\0')
             break;
@@ -261,15 +277,15 @@ int joule_parse_cpulist(const char *s, unsigned **ret_cpus, size_t *ret_count)
             return invalid();
         s++;
     }
-    for (size_t i = 0; i < sizeof(set); i++)
-        count += (size_t)__builtin_popcount(set[i]);
+    for (i = 0; i < set.end; i++)
+        count += (size_t)__builtin_popcountll(set.words[i]);
     if (count > 0) {
         cpus = malloc(count * sizeof(*cpus));
         if (!cpus)
             return -1;
-        for (unsigned cpu = 0; cpu <= JOULE_CPU_MAX; cpu++)
-            if (set[cpu / 8] & (1u << (cpu % 8)))
-                cpus[n++] = cpu;
+        for (i = 0; i < set.end; i++)
+            for (word = set.words[i]; word != 0; word &= word - 1)
+                cpus[n++] = (unsigned)i * 64 + (unsigned)__builtin_ctzll(word);
     }
     *ret_cpus = cpus;
     *ret_count = count;
