@@ -25,8 +25,7 @@ void waker_start(struct waker *waker, const char *name, int64_t begin_ns)
 
     waker->stop = 0;
     waker->name = name;
-    waker->begin_ns =
-        begin_ns ? begin_ns : (int64_t)bench_now_ns(CLOCK_MONOTONIC);
+    waker->begin_ns = begin_ns;
     rc = pthread_create(&waker->thread, NULL, wake_up, waker);
     if (rc != 0)
         bench_die("pthread_create", strerror(rc));

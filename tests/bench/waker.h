@@ -21,7 +21,7 @@ struct waker {
     pthread_t thread;
     joule_stop stop;
     const char *name; /* of the thread */
-    int64_t begin_ns; /* CLOCK_MONOTONIC; 0: now */
+    int64_t begin_ns; /* CLOCK_MONOTONIC */
 };
 
 void waker_start(struct waker *waker, const char *name, int64_t begin_ns);
