@@ -33,8 +33,8 @@ int joule_host_check(struct joule_error *err);
  */
 int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
 
-/* Whether this process has children that its first thread has made and that it
- * has not waited for; false if that cannot be known. */
+/* Whether this process has children that it has not waited for; false if that
+ * cannot be known. */
 bool joule_host_has_children(void);
 
 /* Whether the calling thread is the one that polls tasks (JobAcctGather). */
