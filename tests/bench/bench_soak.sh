@@ -19,6 +19,8 @@ HERE=$TOP/tests/bench
 . "$HERE/soak_faults.sh"
 # shellcheck source-path=SCRIPTDIR source=soak_evidence.sh
 . "$HERE/soak_evidence.sh"
+# shellcheck source-path=SCRIPTDIR source=soak_admin.sh
+. "$HERE/soak_admin.sh"
 # shellcheck source-path=SCRIPTDIR source=soak_growth.sh
 . "$HERE/soak_growth.sh"
 
@@ -83,25 +85,6 @@ jobs_left() {
 
 no_job_is_left() {
     [ "$(jobs_left)" = 0 ]
-}
-
-# Jobs that slurmctld takes to be in their prolog: slurmd was killed between the
-# launch of the extern step and its word that the prolog is over, and nobody asks
-# again.  They neither begin nor end.
-in_prolog() {
-    cluster run --timeout 20 "$C" squeue -a -h -r -o '%A %i %r' |
-        awk '$3 == "Prolog" { print $1, $2 }'
-}
-
-# As an admin would do.  Sets UNBEGUN.
-cancel_unbegun() {
-    local job number
-    in_prolog > "$SCRATCH/in-prolog" || return 1
-    while read -r job number; do
-        say "job $job is in its prolog for ever"
-        UNBEGUN+=" $job"
-        cluster run --timeout 20 "$C" scancel "$number" < /dev/null
-    done < "$SCRATCH/in-prolog"
 }
 
 # Until no job is left, or for 90 s no one has ended: slow is not lost.  Sets LEFT.
@@ -373,31 +356,6 @@ killed() {
     grep -cE "^($1) " "$SCRATCH/faults"
 }
 
-killed_externs() {
-    grep -cE '^slurmstepd .* extern$' "$SCRATCH/faults"
-}
-
-# drained step | prolog | other - how often, by its cause: the slurmd of a prolog was
-# killed, and has said that it has waited
-drained() {
-    local log
-    log=$(cluster dir "$C")/log
-    {
-        grep -E '^slurmd ' "$SCRATCH/faults"
-        grep -l 'REQUEST_LAUNCH_PROLOG notification failed' "$log"/slurmd-node*.log |
-            sed -E 's|.*/slurmd-(.*)\.log|waited \1|'
-        sed 's/^/drained /' "$SCRATCH/drained"
-    } | awk -v wanted="$1" '
-        $1 == "slurmd" { killed[$2] }
-        $1 == "waited" { waited[$2] }
-        $1 == "drained" {
-            cause = /Kill task failed/ ? "step" \
-                : / Prolog error/ && $2 in killed && $2 in waited ? "prolog" : "other"
-            count += cause == wanted
-        }
-        END { print count + 0 }'
-}
-
 planned() {
     grep -cE " fault ($1) " "$SCRATCH/plan-faults"
 }
@@ -435,8 +393,10 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
     row "soak: jobs left in their prolog by a killed slurmd" count \
         "$(of unbegun <<< "$summary")" "" "<=$((1 + $(killed slurmd) / 4))"
     # Slurm's as well: an extern step is killed in that moment once in some dozen times.
-    row "soak: nodes that wait for a killed extern step" count \
-        "$(wc -l < "$SCRATCH/waited")" "" "<=$((1 + $(killed_externs) / 8))"
+    row "soak: nodes that wait for a killed extern step" count "$(waited killed)" \
+        "" "<=$((1 + $(grep -c "$KILLED_EXTERN" "$SCRATCH/faults") / 8))"
+    row "soak: nodes that wait for another extern step" count "$(waited other)" \
+        "" "<=0"
     row "soak: nodes drained by a step that does not end" count "$(drained step)" \
         "" "<=0"
     # Slurm's, too: one that was killed with a job between prolog and script has

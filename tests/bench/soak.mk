@@ -7,6 +7,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_soak.sh
 EXTRA_DIST += \
 	tests/bench/rows.sh \
+	tests/bench/soak_admin.sh \
 	tests/bench/soak_evidence.sh \
 	tests/bench/soak_faults.sh \
 	tests/bench/soak_growth.sh \

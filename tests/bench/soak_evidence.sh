@@ -24,40 +24,6 @@ stuck_program() {
     printf '#!/bin/bash\nexec >> %q 2>&1\ndate\nenv | grep SLURM\n%s\n' "$1" "$STACKS"
 }
 
-# slurmd waits for a word of the step that it starts, from a pipe that is the step's
-# stdout.  An extern step starts a process of Slurm's own before it says it.  If its
-# slurmstepd is killed between the two, that process keeps the pipe open, and slurmd
-# waits for ever, and so does the job.  Ends such processes and prints their nodes.
-# shellcheck disable=SC2016  # expanded where it is run
-END_ORPHANS='for pid in $(pgrep -P 1 -xf "sleep 100000000"); do
-    pipe=$(readlink /proc/$pid/fd/1)
-    [[ $pipe == pipe:* ]] || continue
-    for slurmd in $(pgrep -x slurmd); do
-        node=$(tr "\0" " " < /proc/$slurmd/cmdline | sed "s/.*-N //")
-        readlink /proc/$slurmd/fd/* | grep -qxF "$pipe" && kill -KILL $pid && echo $node
-    done
-done 2> /dev/null'
-
-# What Slurm waits for until somebody does something, for ever: a slurmd that waits for
-# a killed extern step, and nodes that are drained, as by slurmstepd when a step does
-# not end.  Told with the reason, the first drain looked at, and ended as an admin would.
-watch_nodes() {
-    local node reason
-    while sleep 20; do
-        while read -r node <&3; do
-            echo "$node" >> "$SCRATCH/waited"
-            say "$node waited for a killed extern step"
-        done 3< <(cluster run --timeout 20 "$C" bash -c "$END_ORPHANS")
-        while read -r node reason <&3; do
-            echo "$node $reason" >> "$SCRATCH/drained"
-            say "$node is drained: $reason"
-            [ "$(wc -l < "$SCRATCH/drained")" -gt 1 ] || evidence "$node is drained"
-            cluster run --timeout 20 "$C" scontrol update "nodename=$node" state=resume
-        done 3< <(cluster run --timeout 20 "$C" sinfo -h -N -t drain -o '%N %E' \
-            2> /dev/null)
-    done
-}
-
 # evidence WHY - the jobs that are left, and the end of the logs, on stderr; all logs,
 # ledgers and stacks in a new directory in $BENCH_OUT/soak-left.
 evidence() {
