@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -68,11 +69,22 @@ static const char *const kind_names[JOULE_RAPL_KINDS] = {
     [JOULE_DOMAIN_PSYS] = "psys",       [JOULE_DOMAIN_CORE] = "core",
 };
 
+/* pread is a cancellation point: in a process of several threads it calls two
+ * more functions, which after a sleep are in no cache. */
+static ssize_t read_at(int fd, void *buf, size_t size, off_t offset)
+{
+#ifdef __x86_64__
+    return (ssize_t)syscall(SYS_pread64, fd, buf, size, offset);
+#else
+    return pread(fd, buf, size, offset);
+#endif
+}
+
 /* 0 or an errno value.  The MSR device gives a register whole or fails; fewer
  * bytes come from something that is no MSR device. */
 static int read_msr(int fd, off_t offset, uint64_t *ret_raw)
 {
-    ssize_t n = pread(fd, ret_raw, sizeof(*ret_raw), offset);
+    ssize_t n = read_at(fd, ret_raw, sizeof(*ret_raw), offset);
 
     if (n == (ssize_t)sizeof(*ret_raw))
         return 0;
