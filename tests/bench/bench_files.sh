@@ -52,7 +52,8 @@ write_head() {
 # slurmstepd, seconds of CPU time.  merge, extract: sh5util on files of ten minutes
 # at 1 Hz (axis files) and on $DEEP_FILES files (axis samples), elapsed seconds with fsync;
 # slurm_: Slurm's plugin and sh5util, which syncs nothing; cp_: cp -r of the files that
-# are merged.  Memory: of all processes of a sh5util.
+# are merged.  Memory: the most that was resident, of all processes of a sh5util (see
+# tests/bench/peak.c).
 what,axis,files,rate_hz,samples,bytes,slurm_bytes,seconds,slurm_seconds,cp_seconds,memory_kib,slurm_memory_kib,bytes_per_sample,slurm_bytes_per_sample,us_per_sample,slurm_us_per_sample
 EOT
 }

@@ -41,7 +41,6 @@ workload() {
 peak_mb() {
     local kib
     kib=$(peak_kib fresh "$1") || exit 2
-    [ -n "$kib" ] || fail "the memory of sh5util was not seen"
     awk -v kib="$kib" 'BEGIN { printf "%.1f\n", kib / 1024 }'
 }
 

@@ -12,6 +12,8 @@ CLUSTER=$TOP/tests/system/cluster
 SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
 MAKENODE=$JOULE_BUILD/tests/unit/makenode
 NOSYNC=$JOULE_BUILD/tests/bench/shim_nosync.so
+PEAK=$JOULE_BUILD/tests/bench/peak
+UNDER='' # what a sh5util is run by
 DIR=
 NAME=
 declare -A BEST # microseconds
@@ -28,7 +30,7 @@ h5tools_begin() {
     local file
     NAME=$1
     [ "$(id -u)" = 0 ] || fail "needs root"
-    for file in "$SH5UTIL" "$MAKENODE" "$NOSYNC"; do
+    for file in "$SH5UTIL" "$MAKENODE" "$NOSYNC" "$PEAK"; do
         [ -x "$file" ] || fail "there is no $file"
     done
     trap h5tools_cleanup EXIT
@@ -60,7 +62,7 @@ elapsed_us() {
 
 # Slurm's sh5util as the user, where the cluster is.
 theirs() {
-    "$CLUSTER" user --timeout 0 "$NAME" sh -c "cd $DIR/alice && sh5util $*"
+    "$CLUSTER" user --timeout 0 "$NAME" sh -c "cd $DIR/alice && $UNDER sh5util $*"
 }
 nothing() {
     "$CLUSTER" user --timeout 0 "$NAME" sh -c "cd $DIR/alice && true"
@@ -79,7 +81,8 @@ copy() {
 }
 
 ours() {
-    "$SH5UTIL" -j 7 "$@"
+    # shellcheck disable=SC2086  # some words, or none
+    $UNDER "$SH5UTIL" -j 7 "$@"
 }
 
 fresh() {
@@ -92,31 +95,11 @@ unsynced() {
     LD_PRELOAD=$NOSYNC "$SH5UTIL" -j 7 -S -p "$1" -o "$DIR/merged.h5"
 }
 
-# sh5utils_below PID - processes that it has started, and itself
-sh5utils_below() {
-    local child children='' comm=''
-    read -r comm 2> /dev/null < "/proc/$1/comm"
-    [ "$comm" != sh5util ] || echo "/proc/$1/smaps_rollup"
-    read -r children 2> /dev/null < "/proc/$1/task/$1/children"
-    for child in $children; do
-        sh5utils_below "$child"
-    done
-}
-
-# peak_kib COMMAND... - the most memory that a sh5util in it has at a time, with
-# all its processes; prints nothing where it is over before it is seen
+# peak_kib COMMAND... - the most memory that the sh5util in it has, with all its
+# processes
 peak_kib() {
-    local pid most=0 sum rollups
-    "$@" > /dev/null 2>&1 &
-    pid=$!
-    while kill -0 "$pid" 2> /dev/null; do
-        mapfile -t rollups < <(sh5utils_below "$pid")
-        [ "${#rollups[@]}" -gt 0 ] || continue
-        # Proportional: what the processes share is counted once.
-        sum=$(cat "${rollups[@]}" 2> /dev/null |
-            awk '/^Pss:/ { s += $2 } END { print s + 0 }')
-        [ "$sum" -le "$most" ] || most=$sum
-    done
-    wait "$pid" || fail "sh5util failed"
-    [ "$most" -eq 0 ] || echo "$most"
+    local UNDER="$PEAK $DIR/peak"
+    : > "$DIR/peak" && chmod 666 "$DIR/peak" &&
+        "$@" > /dev/null 2>&1 || fail "sh5util failed"
+    cat "$DIR/peak"
 }

@@ -19,6 +19,8 @@ EXTRA_DIST += tests/bench/bench_profile_read.sh tests/bench/bench_merge \
 	tests/bench/bench_extract tests/bench/h5tools.sh
 
 # Built by who asks for it.
-EXTRA_PROGRAMS += tests/bench/shim_nosync.so
+EXTRA_PROGRAMS += tests/bench/shim_nosync.so tests/bench/peak
 tests_bench_shim_nosync_so_SOURCES = tests/bench/shim_nosync.c
 tests_bench_shim_nosync_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_bench_peak_SOURCES = tests/bench/peak.c
+tests_bench_peak_LDADD = $(LIBBENCH)
