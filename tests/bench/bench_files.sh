@@ -165,7 +165,7 @@ is_same() {
 # of the axis
 merge_point() {
     local axis=$1 size=$2 dir=$3 files=$4 hz=$6 samples=$(($4 * $5)) i s='' kib='' e=''
-    local bytes slurm_bytes
+    local bytes slurm_bytes ours_kib
     say "$files files of $5 samples"
     show_user "$dir/slurm"
     bytes=$(bytes_of "$dir/ours") slurm_bytes=$(bytes_of "$dir/slurm")
@@ -185,13 +185,15 @@ merge_point() {
         fi
         kib=$(peak_kib merge_theirs "$dir/slurm") || exit 2
     fi
+    ours_kib=$(peak_kib fresh "$dir/ours") || exit 2
     point merge "$axis" "$files" "$hz" "$samples" "$bytes" "$slurm_bytes" \
         "$(seconds "${BEST[merge]}")" "$s" "$(seconds "${BEST[cp]}")" \
-        "$(peak_kib fresh "$dir/ours")" "$kib"
+        "$ours_kib" "$kib"
     bytes=$(stat -c %s "$DIR/merged.h5") slurm_bytes=''
     [ -z "$s" ] || slurm_bytes=$(stat -c %s "$DIR/alice/merged.h5")
+    ours_kib=$(peak_kib extract_ours) || exit 2
     point extract "$axis" "$files" "$hz" "$samples" "$bytes" "$slurm_bytes" \
-        "$(seconds "${BEST[extract]}")" "$e" '' "$(peak_kib extract_ours)" ''
+        "$(seconds "${BEST[extract]}")" "$e" '' "$ours_kib" ''
     rm -rf "$DIR/copied" "$DIR"/*.csv "$DIR/alice/merged.h5" "$DIR/alice/e.csv"
 }
 

@@ -7,7 +7,7 @@
  * Writes into FILE, in KiB, what all processes of the command have had
  * together: of each the most that was resident, as the kernel notes it, read
  * when the process is about to end, so that one of some milliseconds is seen as
- * well. Mapped files (programs, libraries) count once, with those of the
+ * well.  Mapped files (programs, libraries) count once, with those of the
  * process that has most of them.  Of processes that share memory, or are not
  * there at the same time, this is more than they had together, and never less.
  *
@@ -29,9 +29,8 @@
      PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL)
 #define PROCESSES_MAX 1024
 
-/* Of a process, in KiB. */
 struct need {
-    long process, resident, files;
+    long process, resident_kib, files_kib;
 };
 
 static struct need needs[PROCESSES_MAX];
@@ -53,7 +52,7 @@ static struct need *need_of(long process)
 /* Thread [tid] is about to end; the figures are those of its process. */
 static void note(pid_t tid)
 {
-    long process = 0, resident = 0, files = 0;
+    long process = 0, resident_kib = 0, files_kib = 0;
     struct need *need;
     char path[64], line[256];
     FILE *f;
@@ -64,30 +63,30 @@ static void note(pid_t tid)
         bench_die(path, strerror(errno));
     while (fgets(line, sizeof(line), f)) {
         sscanf(line, "Tgid: %ld", &process);
-        sscanf(line, "VmHWM: %ld", &resident);
-        sscanf(line, "RssFile: %ld", &files);
+        sscanf(line, "VmHWM: %ld", &resident_kib);
+        sscanf(line, "RssFile: %ld", &files_kib);
     }
     fclose(f);
-    if (resident == 0)
+    if (process == 0 || resident_kib == 0)
         bench_die(path, "does not say what was resident");
     need = need_of(process);
-    if (need->resident < resident)
-        need->resident = resident;
-    if (need->files < files)
-        need->files = files;
+    if (need->resident_kib < resident_kib)
+        need->resident_kib = resident_kib;
+    if (need->files_kib < files_kib)
+        need->files_kib = files_kib;
 }
 
-static long total(void)
+static long total_kib(void)
 {
-    long sum = 0, files = 0;
+    long sum_kib = 0, files_kib = 0;
     size_t i;
 
     for (i = 0; i < need_count; i++) {
-        sum += needs[i].resident - needs[i].files;
-        if (files < needs[i].files)
-            files = needs[i].files;
+        sum_kib += needs[i].resident_kib - needs[i].files_kib;
+        if (files_kib < needs[i].files_kib)
+            files_kib = needs[i].files_kib;
     }
-    return sum + files;
+    return sum_kib + files_kib;
 }
 
 static pid_t start(char **argv)
@@ -148,7 +147,7 @@ int main(int argc, char **argv)
         bench_die("usage", "peak FILE COMMAND [ARGUMENT...]");
     code = watch(start(argv + 2));
     f = fopen(argv[1], "we");
-    if (!f || fprintf(f, "%ld\n", total()) < 0 || fclose(f) != 0)
+    if (!f || fprintf(f, "%ld\n", total_kib()) < 0 || fclose(f) != 0)
         bench_die(argv[1], strerror(errno));
     return code;
 }

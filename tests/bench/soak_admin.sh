@@ -73,11 +73,11 @@ waited() {
         grep "$KILLED_EXTERN" "$SCRATCH/faults"
         sed 's/^/waited /' "$SCRATCH/waited"
     } | awk -v wanted="$1" '
-        $1 == "slurmstepd" { from[++kills] = $3 - 2; to[kills] = $4 + 1 }
+        $1 == "slurmstepd" { at[++kills] = $3 }
         $1 == "waited" {
             cause = "other"
             for (i = 1; i <= kills; i++)
-                if ($3 >= from[i] && $3 <= to[i])
+                if ($3 >= at[i] - 2 && $3 <= at[i] + 1)
                     cause = "killed"
             count += cause == wanted
         }

@@ -7,14 +7,15 @@
 # seconds since the epoch; "-" for what it has not.
 
 # A step of 22.05 and later has its number in the title of its slurmstepd.  Prints
-# "JOB STEP" of the one that was killed; waits for one.
+# "AT_S JOB STEP" of the one that was killed; waits for one.
 KILL_STEPD='for try in $(seq 200); do
     found=($(pgrep -f "^slurmstepd: \[[0-9]"))
     [ ${#found[@]} -gt 0 ] && {
         pid=${found[$1 % ${#found[@]}]}
         title=$(tr "\0" " " < /proc/$pid/cmdline)
+        at=${EPOCHREALTIME%???}
         [[ $title =~ ^slurmstepd:\ \[([0-9]+)\.([a-z0-9]+)\] ]] && kill -KILL $pid &&
-            { echo "${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"; exit 0; }
+            { echo "$at ${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"; exit 0; }
     }
     sleep 0.1
 done 2> /dev/null
@@ -28,11 +29,11 @@ seconds() {
 # Slurm waits in vain for a step whose slurmstepd is gone: its job is cancelled, as
 # an admin would do.  That of an extern step is not missed.
 kill_stepd() { # CHOICE
-    local victim from
-    from=$(seconds)
+    local victim at
     # shellcheck disable=SC2016  # expanded in the cluster
     victim=$(cluster run --timeout 60 "$C" bash -c "$KILL_STEPD" - "$1") || return 1
-    echo "slurmstepd - $from $(seconds) $victim" >> "$SCRATCH/faults"
+    read -r at victim <<< "$victim"
+    echo "slurmstepd - $at $at $victim" >> "$SCRATCH/faults"
     [[ $victim != *" extern" ]] || return 0
     sleep 1
     # By the number of the array's task: the controller of 22.05 does not know the
