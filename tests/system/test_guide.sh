@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle build
+# run: batch build
 #
 # doc/admin-guide.md, done as it says: its fenced commands in their order, on a
 # cluster that knows nothing of energy at first, in an overlay of this machine.

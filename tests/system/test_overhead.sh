@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle
+# run: batch
 #
 # What bench_overhead.sh and bench_instructions.sh make of what was seen of a step,
 # from snapshots that are made up: with a machine that counts instructions and with one

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle build
+# run: batch build
 #
 # The tarball and the Debian packages made of it: built (with JOULE_TEST_SLOW set
 # twice, to the same bytes), looked at by lintian, installed with apt in an

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle
+# run: batch
 #
 # tests/bench/plot on small tables that are made up: every drawing is there, whole
 # and well-formed; columns are found by their names; and what is wrong with a table
