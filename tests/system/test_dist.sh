@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: batch build
+# run: idle build
 #
 # make distcheck: the tarball builds in a directory of its own from sources that
 # cannot be written, is installed and uninstalled again without a trace, with
@@ -31,6 +31,10 @@ installs() {
     find "$1" -name '*joule*.so'
 }
 
+find_files() {
+    find "$1" ! -type d | grep .
+}
+
 check "make distcheck" distcheck
 check "its unit tests were run" grep -qE '^# PASS: +2$' \
     "$SCRATCH/distcheck.out"
@@ -40,6 +44,5 @@ check "all that is installed may be read" [ -z "$(find "$SCRATCH/root" \
     ! -type l ! -perm -o=r)" ]
 check "make uninstall" make -s -C "$JOULE_BUILD" uninstall \
     DESTDIR="$SCRATCH/root"
-check "leaves nothing but directories" [ -z "$(find "$SCRATCH/root" ! -type d |
-    tee /dev/stderr)" ]
+check_not "leaves nothing but directories" find_files "$SCRATCH/root"
 finish
