@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle emulated
+# run: emulated
 #
 # The clock of a machine set an hour forward and back in the middle of a step
 # measured by the BMC.  The machine is a guest, with a cluster in it: its clock

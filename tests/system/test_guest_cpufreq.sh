@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle emulated
+# run: emulated
 #
 # Frequencies of steps on a real driver, acpi-cpufreq, in a guest with a cluster
 # in it.  What is looked at is in guest-cpufreq.sh.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle emulated
+# run: emulated
 #
 # A node divided among jobs by CPU time with cgroup v2, in a guest with a cluster
 # in it.  What is looked at is in guest-ledger.sh.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: idle emulated
+# run: emulated
 #
 # The devices that only a machine of its own has: /dev/ipmi0 with a BMC behind
 # it, and real MSR devices, in a guest.  What is looked at there is in
