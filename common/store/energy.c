@@ -39,7 +39,7 @@
 #define RATIO_MOST 0.9
 
 /* Below this, a few milliseconds of lateness matter. */
-#define HURRY_BELOW_NS (200 * JOULE_NS_PER_MS)
+#define HURRY_BELOW_NS (100 * JOULE_NS_PER_MS)
 
 /* While slurmstepd launches tasks, it has the rights of their user. */
 #define HURRY_TRIES 100
