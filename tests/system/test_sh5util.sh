@@ -259,7 +259,7 @@ READALL_PID=''
 # libhdf5_reads FILE I - all of it; every tenth with h5dump, which reads in its own way
 libhdf5_reads() {
     local answer
-    if [ -n "$READALL_PID" ]; then
+    if [ -n "${READALL_PID:-}" ]; then
         echo "$1" >&"${READALL[1]}"
         read -r -t 60 -u "${READALL[0]}" answer || return 1
         [ "$answer-$(($2 % 10 == 0))" = read-0 ] && return 0
@@ -304,9 +304,10 @@ damaged() {
 exec 3>&1
 check "$DAMAGED damaged files of Slurm's layout" damaged slurm 300
 check "$DAMAGED damaged files of our layout" damaged ours 20000
-[ -z "$READALL_PID" ] || {
+[ -z "${READALL_PID:-}" ] || {
+    readall=$READALL_PID # gone when it has ended
     exec {READALL[1]}>&-
-    wait "$READALL_PID"
+    wait "$readall"
 }
 # Each way of reading a merged file that is damaged comes to an end.
 damaged_merged() {
