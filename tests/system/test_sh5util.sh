@@ -306,6 +306,7 @@ check "$DAMAGED damaged files of Slurm's layout" damaged slurm 300
 check "$DAMAGED damaged files of our layout" damaged ours 20000
 [ -z "${READALL_PID:-}" ] || {
     readall=$READALL_PID # gone when it has ended
+    # shellcheck disable=SC2093,SC1083  # a redirection alone
     exec {READALL[1]}>&-
     wait "$readall"
 }
