@@ -186,8 +186,10 @@ measure() {
         done
         # With task=0 Slurm's does not ask, and has none.
         [ "$energy" = none ] || [ "$ENERGY_J" -gt 0 ] 2> /dev/null ||
-            [ "$whose-$frequency" = slurm-task=0 ] ||
+            [ "$whose-$frequency" = slurm-task=0 ] || {
+            cluster log $NAME node1 | grep joule_ | tail -n 5 >&2
             fail "$mode, $whose: the energy of the step is '$ENERGY_J'"
+        }
     done
     DIR=$top
     snapshot idle

@@ -8,7 +8,11 @@
 BMC_CREDENTIALS=$SCRATCH/bmc.credentials
 (umask 077 && printf 'username admin\npassword secret\n' > "$BMC_CREDENTIALS")
 
-BMC_READER=$JOULE_BUILD/joule-ipmi-reader
+# slurmd starts no reader that another user could have put there: the directory of a
+# checkout may be somebody else's, or the group's to write.
+BMC_READER=$SCRATCH/joule-ipmi-reader
+[ ! -x "$JOULE_BUILD/joule-ipmi-reader" ] ||
+    install -m 755 "$JOULE_BUILD/joule-ipmi-reader" "$BMC_READER"
 
 # ipmi_sim wants the workaround: it repeats the privilege that it was asked for.
 BMC_CONF="EnergyIPMIDriverType=LAN_2_0
@@ -24,11 +28,7 @@ up_bmc() {
     up "$name" --energy acct_gather_energy/joule_ipmi --bmc "$bmc" \
         --gather "$BMC_CONF${lines:+
 $lines}" "$@" || return 1
-    wait_for 10 is_measured "$name" node1 || {
-        note <<< "node1 of '$name' is not measured:"
-        cluster log "$name" node1 | grep joule_ipmi | tail -n 5 | note
-        return 1
-    }
+    wait_for 10 is_measured "$name" node1 || not_measured "$name" node1
 }
 
 node_field() { # CLUSTER NODE FIELD
@@ -39,6 +39,13 @@ node_field() { # CLUSTER NODE FIELD
 # Whether the power of a node is known.
 is_measured() {
     [[ $(node_field "$1" "$2" CurrentWatts) =~ ^[1-9][0-9]*$ ]]
+}
+
+# not_measured CLUSTER NODE - says so, and what its slurmd says; fails
+not_measured() {
+    note <<< "$2 of '$1' is not measured:"
+    cluster log "$1" "$2" | grep joule_ | tail -n 5 | note
+    return 1
 }
 
 # The lines of slurmd about the BMC.
@@ -57,6 +64,6 @@ has_watched() {
         cluster at "$name" "$node" \
             "$JOULE_BUILD/tests/system/fusedboard" "$node" "$part" "$lag" | note
         cluster slurmd "$name" "$node" start || return 1
-        wait_for 20 is_measured "$name" "$node" || return 1
+        wait_for 20 is_measured "$name" "$node" || { not_measured "$name" "$node"; return 1; }
     done
 }
