@@ -29,14 +29,17 @@ enum problem {
 
 struct joule_clerk {
     const struct joule_sampler_options *opt;
-    bool is_slow;     /* the source is not prompt: */
-    pthread_t thread; /* then there is one */
+    bool is_slow;         /* the source is not prompt: */
+    pthread_t thread;     /* then there is one */
     pthread_mutex_t lock; /* guards all that follows */
     pthread_cond_t wake;
     bool stop;
     struct joule_book *book; /* NULL: none yet; then it stays */
     struct joule_userview *view;
-    struct joule_snapshot snapshot; /* the last sample, if is_slow */
+    struct joule_snapshot snapshot; /* the last sample, if is_slow; then too: */
+    int64_t charged_ns;             /* when that was last */
+    int64_t wait_ns;                /* until it is to be again */
+    int64_t told_ns;                /* what readers were told of that */
     int64_t tried_ns;
     uint32_t answered;   /* tickets */
     unsigned may_answer; /* samples that may be taken at once */
@@ -125,6 +128,30 @@ static void show_users(struct joule_clerk *c, int64_t mono_ns,
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
 }
 
+/* Power is measured at its own pace, and divided less often while there is
+ * nothing to divide.  Readers have been told when: longer it is only from the
+ * next time on. */
+static void set_pace(struct joule_clerk *c, int64_t now_ns, bool quiet)
+{
+    int64_t told_ns = c->told_ns;
+
+    c->charged_ns = now_ns;
+    c->told_ns = quiet && c->opt->quiet_period_ns > c->opt->period_ns
+                     ? c->opt->quiet_period_ns
+                     : c->opt->period_ns;
+    c->wait_ns = c->told_ns < told_ns ? c->told_ns : told_ns;
+}
+
+/* Samples come each period: the nearest one is taken. */
+static bool is_due(const struct joule_clerk *c, uint32_t tickets)
+{
+    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
+
+    return !c->is_slow || tickets != c->answered ||
+           now_ns - c->charged_ns >= c->wait_ns - c->opt->period_ns / 2 ||
+           joule_ledger_is_looked_at(joule_book_ledger(c->book), now_ns);
+}
+
 static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
                    uint32_t tickets)
 {
@@ -132,18 +159,22 @@ static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
     const struct joule_ledger_totals *totals =
         joule_book_sample(c->book, snapshot, now_ns);
     bool looked_at = c->view && joule_userview_is_looked_at(c->view);
+    bool quiet = totals && !looked_at && joule_book_is_quiet(c->book, now_ns);
 
     joule_ledger_answer(joule_book_ledger(c->book), tickets);
     c->answered = tickets;
+    if (totals)
+        show_users(c, totals->mono_ns,
+                   c->is_slow ? c->told_ns : snapshot->period_ns);
+    set_pace(c, now_ns, quiet);
     if (!totals)
         return false;
-    show_users(c, totals->mono_ns, snapshot->period_ns);
     if (totals->faults > 0)
         say_once(c, PROBLEM_FAULT, JOULE_EVENT_PROBLEM,
                  "the ledger does not add up: %" PRIu64 " of %" PRIu64
                  " intervals, please report this",
                  totals->faults, totals->intervals);
-    return !looked_at && joule_book_is_quiet(c->book, now_ns);
+    return quiet;
 }
 
 /* Whether a sample that was asked for may be taken now. */
@@ -279,7 +310,7 @@ bool joule_clerk_sample(struct joule_clerk *c,
         open_book(c);
         tickets = c->answered;
     }
-    if (c->book)
+    if (c->book && is_due(c, tickets))
         quiet = charge(c, snapshot, tickets);
     pthread_mutex_unlock(&c->lock);
     return quiet;
@@ -305,6 +336,7 @@ struct joule_clerk *joule_clerk_create(const struct joule_sampler_options *opt)
         return NULL;
     c->opt = opt;
     c->is_slow = !joule_source_is_prompt(opt->source);
+    c->told_ns = opt->period_ns;
     init_locks(c);
     if (!c->is_slow)
         return c;

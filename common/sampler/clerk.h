@@ -33,7 +33,9 @@ uint32_t joule_clerk_tickets(struct joule_clerk *clerk);
 
 /* The sampler, which holds the board: charge a sample, and answer
  * [tickets].  A ledger that cannot be had is said once, and tried again.  true:
- * it was charged, there was nothing to divide (book.h), and no user looks. */
+ * it was charged, there was nothing to divide (book.h), and no user looks.
+ * Where the source is not prompt, one that need not be charged (sampler.h) is
+ * kept for who asks. */
 bool joule_clerk_sample(struct joule_clerk *clerk,
                         const struct joule_snapshot *snapshot,
                         uint32_t tickets);

@@ -12,7 +12,8 @@
  * while there is nothing to divide (book.h) and nobody looks (ledger.h,
  * userview.h): no figure is another for it.  Whoever wants one of this moment
  * asks for a sample. The board says how long the next sample is away, one
- * sample before it is.
+ * sample before it is.  Power is read each period_ns all the same, and divided
+ * among the steps each quiet_period_ns.
  *
  * It continues what the board of this boot says: a restarted slurmd loses
  * nothing as long as it was away for less than one wrap of a counter.  Where
@@ -41,8 +42,8 @@ struct joule_sampler_options {
     int root_fd;                     /* for the board; not kept */
     const char *node;                /* NodeName; not kept */
     int64_t period_ns;               /* see joule_sampler_period_ns */
-    int64_t quiet_period_ns; /* counters: of samples that need not be more
-                                often; at most period_ns: there are none */
+    int64_t quiet_period_ns; /* of samples that need not be more often; at
+                                most period_ns: there are none */
     enum joule_attribution attribution; /* of the ledger */
     uint64_t idle_uw;       /* the node's, when nothing runs; 0: learned */
     int64_t user_period_ns; /* users see new numbers no more often */

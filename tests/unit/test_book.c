@@ -81,8 +81,10 @@ static void setup(void)
     for (unsigned cpu = 0; cpu < 4; cpu++)
         tree_cpu(&tree, cpu, (int)cpu / 2, 0, (int)cpu % 2);
     snprintf(path, sizeof(path), "proc/%d/stat", (int)getpid());
-    snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 "
-                                 "0 77 1 1", (int)getpid());
+    snprintf(text, sizeof(text),
+             "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 "
+             "0 77 1 1",
+             (int)getpid());
     tree_write(&tree, path, text);
     fake_init(&fake);
     fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
@@ -145,9 +147,9 @@ static struct joule_stake_reading carried(struct joule_stake *s)
     return r;
 }
 
-static struct joule_ledger_totals totals(void)
+static struct joule_ledger_totals totals_of(const char *node)
 {
-    struct joule_ledger *l = joule_ledger_open(tree.fd, "n1", &err);
+    struct joule_ledger *l = joule_ledger_open(tree.fd, node, &err);
     struct joule_ledger_totals t;
 
     ck_assert_msg(l != NULL, "%s", err.text);
@@ -157,6 +159,11 @@ static struct joule_ledger_totals totals(void)
     ck_assert_uint_eq(t.jobs_uj + t.unallocated_uj + t.system_uj,
                       t.charged_uj + t.multiple_uj);
     return t;
+}
+
+static struct joule_ledger_totals totals(void)
+{
+    return totals_of("n1");
 }
 
 START_TEST(test_a_step_pays_for_its_package)
@@ -236,8 +243,9 @@ START_TEST(test_slurmd_away)
 }
 END_TEST
 
-/* The job's step ends while slurmd is away, and the extern step is asked, as 26.05
- * does all the time: then the job is charged what the ledger says in the end. */
+/* The job's step ends while slurmd is away, and the extern step is asked,
+ * as 26.05 does all the time: then the job is charged what the ledger says in
+ * the end. */
 START_TEST(test_slurmd_away_from_a_job)
 {
     struct joule_stake *s = begin(7, JOULE_STEP_EXTERN, 0xf, 4);
@@ -512,25 +520,25 @@ START_TEST(test_cpu_time)
 }
 END_TEST
 
-/* A BMC that does not answer: the ledger does, with the last power. */
-START_TEST(test_power_hangs)
+/* ---- power ---- */
+
+static struct fake_power bmc; /* of node n2 */
+static struct joule_sampler *power;
+
+static void power_starts(enum joule_attribution how, int64_t quiet_period_ns)
 {
-    static struct fake_power bmc;
     struct joule_sampler_options opt = {
         .clock = &bmc.clock,
         .source = &bmc.source,
         .root_fd = tree.fd,
         .node = "n2",
         .period_ns = 10 * MS,
-        .attribution = JOULE_ATTRIBUTION_ALLOC,
+        .quiet_period_ns = quiet_period_ns,
+        .attribution = how,
+        .idle_uw = 20 * J,
         .event = on_event,
     };
-    struct joule_registration r = {
-        .job = 7, .cpu_count = 1, .job_cpu_count = 1};
     struct joule_snapshot snap = {0};
-    struct joule_sampler *power;
-    struct joule_stake *s;
-    uint64_t cpus = 1;
 
     fake_power_init(&bmc);
     power = joule_sampler_create(&opt, &err);
@@ -541,17 +549,96 @@ START_TEST(test_power_hangs)
         joule_sampler_read(power, &snap);
     }
     ck_assert_uint_eq(snap.tally.valid, 1);
+}
+
+static struct joule_stake *power_begin(uint32_t job)
+{
+    struct joule_registration r = {
+        .job = job, .cpu_count = 1, .job_cpu_count = 1};
+    uint64_t cpus = 1;
+
+    bmc.now_ns += 1000;
+    return joule_stake_create(&bmc.clock, tree.fd, "n2", &r, &cpus, 1);
+}
+
+/* A BMC that does not answer: the ledger does, with the last power. */
+START_TEST(test_power_hangs)
+{
+    struct joule_stake *s;
+
+    power_starts(JOULE_ATTRIBUTION_ALLOC, 0);
     bmc.hangs = true;
     for (int i = 0; i < 1000 && bmc.waits == 0; i++)
         usleep(5000);
-    bmc.now_ns += 1000;
-    s = joule_stake_create(&bmc.clock, tree.fd, "n2", &r, &cpus, 1);
+    s = power_begin(7);
     bmc.now_ns += 1000;
     must_read(s, JOULE_STAKE_NOW);
     bmc.now_ns += 4 * S;
     /* 100 W, a quarter of the CPUs. */
     ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj / J, 100);
     joule_stake_destroy(s);
+    joule_sampler_destroy(power);
+}
+END_TEST
+
+/* Intervals that are charged while the BMC is read ten times. */
+static uint64_t power_charges(void)
+{
+    uint64_t before = totals_of("n2").intervals;
+    unsigned reads = bmc.reads;
+
+    for (int tries = 0; tries < 2000 && bmc.reads < reads + 10; tries++) {
+        bmc.now_ns += 20 * MS;
+        usleep(5000);
+    }
+    ck_assert_uint_ge(bmc.reads, reads + 10);
+    return totals_of("n2").intervals - before;
+}
+
+static bool power_rests(void)
+{
+    for (int tries = 0; tries < 100; tries++)
+        if (power_charges() == 0)
+            return true;
+    return false;
+}
+
+/* A BMC is read as often as ever when there is nothing to divide, but what it
+ * says is not divided each time. */
+START_TEST(test_power_quiet)
+{
+    struct joule_stake *first, *second, *watch;
+    struct joule_stake_reading r;
+    uint64_t uj;
+
+    power_starts(JOULE_ATTRIBUTION_CPUTIME, 100 * S);
+    ck_assert(power_rests());
+    first = power_begin(7);
+    ck_assert(power_rests());
+    /* Who asks has a sample of this moment. */
+    uj = must_read(first, JOULE_STAKE_NOW).used_uj;
+    bmc.now_ns += 4 * S;
+    r = must_read(first, JOULE_STAKE_NOW);
+    ck_assert_int_ge(r.mono_ns, bmc.now_ns - 20 * MS);
+    /* Of the idle node's 20 W, by its CPUs: it computed nothing. */
+    ck_assert_uint_ge(r.used_uj - uj, 20 * J);
+    /* Who looks again and again, one each time. */
+    watch = joule_stake_watch(&bmc.clock, tree.fd, "n2");
+    must_read(watch, JOULE_STAKE_LAST);
+    joule_stake_look(watch);
+    ck_assert_uint_ge(power_charges(), 5);
+    bmc.now_ns += 2 * JOULE_LEDGER_LOOKED_NS;
+    ck_assert(power_rests());
+    joule_stake_destroy(watch);
+    /* Another job is something to divide. */
+    second = power_begin(8);
+    ck_assert_uint_ge(power_charges(), 5);
+    joule_stake_destroy(second);
+    ck_assert(power_rests());
+    /* And the quiet period is one. */
+    bmc.now_ns += 101 * S;
+    ck_assert_uint_ge(power_charges(), 1);
+    joule_stake_destroy(first);
     joule_sampler_destroy(power);
 }
 END_TEST
@@ -608,6 +695,7 @@ int main(void)
     tcase_add_loop_test(tc, test_old_row, 0, 2);
     tcase_add_test(tc, test_cpu_time);
     tcase_add_test(tc, test_power_hangs);
+    tcase_add_test(tc, test_power_quiet);
     tcase_add_test(tc, test_no_topology);
     tcase_add_test(tc, test_no_room_for_a_ledger);
     suite_add_tcase(suite, tc);
