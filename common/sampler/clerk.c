@@ -29,8 +29,8 @@ enum problem {
 
 struct joule_clerk {
     const struct joule_sampler_options *opt;
-    bool is_slow;         /* the source is not prompt: */
-    pthread_t thread;     /* then there is one */
+    bool is_slow;     /* the source is not prompt: */
+    pthread_t thread; /* then there is one */
     pthread_mutex_t lock; /* guards all that follows */
     pthread_cond_t wake;
     bool stop;
@@ -147,7 +147,7 @@ static bool is_due(const struct joule_clerk *c, uint32_t tickets)
 {
     int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
 
-    return !c->is_slow || tickets != c->answered ||
+    return tickets != c->answered ||
            now_ns - c->charged_ns >= c->wait_ns - c->opt->period_ns / 2 ||
            joule_ledger_is_looked_at(joule_book_ledger(c->book), now_ns);
 }
@@ -166,7 +166,8 @@ static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
     if (totals)
         show_users(c, totals->mono_ns,
                    c->is_slow ? c->told_ns : snapshot->period_ns);
-    set_pace(c, now_ns, quiet);
+    if (c->is_slow)
+        set_pace(c, now_ns, quiet);
     if (!totals)
         return false;
     if (totals->faults > 0)
@@ -310,7 +311,7 @@ bool joule_clerk_sample(struct joule_clerk *c,
         open_book(c);
         tickets = c->answered;
     }
-    if (c->book && is_due(c, tickets))
+    if (c->book && (!c->is_slow || is_due(c, tickets)))
         quiet = charge(c, snapshot, tickets);
     pthread_mutex_unlock(&c->lock);
     return quiet;

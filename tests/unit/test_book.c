@@ -81,10 +81,8 @@ static void setup(void)
     for (unsigned cpu = 0; cpu < 4; cpu++)
         tree_cpu(&tree, cpu, (int)cpu / 2, 0, (int)cpu % 2);
     snprintf(path, sizeof(path), "proc/%d/stat", (int)getpid());
-    snprintf(text, sizeof(text),
-             "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 "
-             "0 77 1 1",
-             (int)getpid());
+    snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 "
+                                 "0 77 1 1", (int)getpid());
     tree_write(&tree, path, text);
     fake_init(&fake);
     fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
@@ -243,9 +241,8 @@ START_TEST(test_slurmd_away)
 }
 END_TEST
 
-/* The job's step ends while slurmd is away, and the extern step is asked,
- * as 26.05 does all the time: then the job is charged what the ledger says in
- * the end. */
+/* The job's step ends while slurmd is away, and the extern step is asked, as 26.05
+ * does all the time: then the job is charged what the ledger says in the end. */
 START_TEST(test_slurmd_away_from_a_job)
 {
     struct joule_stake *s = begin(7, JOULE_STEP_EXTERN, 0xf, 4);
