@@ -28,13 +28,15 @@ static int check_reader(int root_fd, const char *program,
 
 struct joule_source *joule_bmc_open(int root_fd,
                                     const struct joule_config *config,
-                                    const char *node, struct joule_error *err)
+                                    const char *node, int64_t period_ns,
+                                    struct joule_error *err)
 {
     struct joule_ipmi_config ipmi;
     struct joule_reader_options opt = {
         .clock = &joule_clock_system,
         .program = config->ipmi_reader[0] ? config->ipmi_reader : READER,
         .config = &ipmi,
+        .is_steady = true,
     };
     struct joule_source *source = NULL;
     char hostname[256];
@@ -48,6 +50,7 @@ struct joule_source *joule_bmc_open(int root_fd,
         return NULL;
     if (joule_ipmi_config_make(config, root_fd, hostname, node, &ipmi, err) < 0)
         return NULL;
+    ipmi.period_ns = period_ns;
     source = joule_reader_create(&opt, err);
     errnum = errno;
     explicit_bzero(&ipmi, sizeof(ipmi));

@@ -9,11 +9,13 @@
 #include "common/sampler/config.h"
 #include "common/source/source.h"
 
-/* The source of reader.h for NodeName [node]; files below root_fd.  NULL with
- * errno and a sentence: of joule_ipmi_config_make and joule_reader_create, or
- * that JouleIPMIReader is a file that others than root could have put there. */
+/* The source of reader.h for NodeName [node], read each period_ns (steadily);
+ * files below root_fd.  NULL with errno and a sentence: of
+ * joule_ipmi_config_make and joule_reader_create, or that JouleIPMIReader is a
+ * file that others than root could have put there. */
 struct joule_source *joule_bmc_open(int root_fd,
                                     const struct joule_config *config,
-                                    const char *node, struct joule_error *err);
+                                    const char *node, int64_t period_ns,
+                                    struct joule_error *err);
 
 #endif

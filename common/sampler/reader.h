@@ -20,6 +20,7 @@ struct joule_reader_options {
     const struct joule_clock *clock;        /* required; kept */
     const char *program;                    /* absolute path; copied */
     const struct joule_ipmi_config *config; /* copied, wiped at destroy */
+    bool is_steady;                         /* see read_power below */
 };
 
 /*
@@ -33,6 +34,12 @@ struct joule_reader_options {
  * connect_ns before it where it connects, each and 1 s for the process to say
  * so; then the process is killed.  After a failure the next tries are 1, 2, 4
  * ... 60 s apart by [clock]; a reading that works ends that.
+ *
+ * With is_steady the process goes on reading, config->period_ns from one
+ * reading to the next by its own clock, 60 times for each time that it is
+ * asked: most calls of read_power only wait for what is under way, up to a
+ * period longer, and the thread is woken once for a reading and not twice.
+ * Readings that nobody has waited for are kept, in their order.
  *
  * The first read_power after interrupt() ends the process, and gives it a
  * moment to close its session with the BMC: the thread that reads calls it

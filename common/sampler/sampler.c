@@ -454,7 +454,9 @@ static void *sampler_main(void *arg)
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;
-        asked = joule_clerk_wait(s->clerk, &deadline);
+        /* What is under way is waited for by read_power. */
+        asked = !joule_source_is_under_way(s->opt.source) &&
+                joule_clerk_wait(s->clerk, &deadline);
         if (s->stop)
             break;
         if (acquire_board(s, &err))

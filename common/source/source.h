@@ -112,6 +112,10 @@ struct joule_source_ops {
      */
     int (*read_power)(struct joule_source *source, struct joule_power *out,
                       struct joule_error *err);
+    /* power sources, optional: whether a reading is under way that was not
+     * asked for by a read_power; the next one waits for it, so whoever reads
+     * once a period need not wait first.  The thread that reads. */
+    bool (*is_under_way)(const struct joule_source *source);
     /* power sources, optional: a sentence for the log about something that
      * happened since the last call (connected; sensors found or changed), or
      * 0 if there is none. */
@@ -152,6 +156,11 @@ static inline bool joule_source_has_energy(const struct joule_source *source)
 static inline bool joule_source_is_prompt(const struct joule_source *source)
 {
     return source->ops->read || source->ops->state;
+}
+
+static inline bool joule_source_is_under_way(const struct joule_source *source)
+{
+    return source->ops->is_under_way && source->ops->is_under_way(source);
 }
 
 static inline void joule_source_read(struct joule_source *source,

@@ -29,6 +29,7 @@ struct fake_power {
     _Atomic(const char *) remark; /* said once */
     _Atomic bool hangs;           /* until interrupt */
     _Atomic int64_t slow_ns;      /* each reading, of the kernel's time */
+    _Atomic bool under_way;       /* the next one, so is said */
     _Atomic int64_t late_ns;      /* of its mono_ns, behind now */
     _Atomic bool is_interrupted;
     _Atomic unsigned reads, waits; /* begun; in a wait now */
@@ -83,6 +84,11 @@ static int fake_power_read(struct joule_source *source, struct joule_power *out,
     return 0;
 }
 
+static bool fake_power_is_under_way(const struct joule_source *source)
+{
+    return ((const struct fake_power *)source)->under_way;
+}
+
 static int fake_power_remark(struct joule_source *source,
                              struct joule_error *ret)
 {
@@ -108,6 +114,7 @@ static void fake_power_destroy(struct joule_source *source)
 static const struct joule_source_ops fake_power_ops = {
     .type = "fake",
     .read_power = fake_power_read,
+    .is_under_way = fake_power_is_under_way,
     .remark = fake_power_remark,
     .interrupt = fake_power_interrupt,
     .destroy = fake_power_destroy,

@@ -31,6 +31,7 @@ static struct {
 static struct joule_error err;
 static unsigned fds_before;
 static bool unkillable;
+static bool steady; /* what is created reads by its own clock */
 static unsigned kills;
 
 int __real_kill(pid_t pid, int sig);
@@ -55,6 +56,7 @@ static void setup(void)
     fake.clock.mono_ns = fake.clock.wall_ns = fake_now_ns;
     memset(&err, 0, sizeof(err));
     unkillable = false;
+    steady = false;
     kills = 0;
     fds_before = tree_open_fds();
 }
@@ -92,7 +94,11 @@ static struct joule_source *create(const char *mode,
 {
     char path[128];
     struct joule_reader_options opt = {
-        .clock = &fake.clock, .program = path, .config = config};
+        .clock = &fake.clock,
+        .program = path,
+        .config = config,
+        .is_steady = steady,
+    };
     struct joule_source *source;
 
     snprintf(path, sizeof(path), "%s/%s", tree.path, mode);
@@ -163,6 +169,9 @@ START_TEST(bad_creation)
     ck_assert_ptr_null(joule_reader_create(&opt, &err));
     config = config_of("");
     config.answer_ns = 0;
+    ck_assert_ptr_null(joule_reader_create(&opt, &err));
+    config = config_of("");
+    config.period_ns = 0;
     ck_assert_ptr_null(joule_reader_create(&opt, &err));
     config = config_of("");
     fail_calloc = 1;
@@ -726,6 +735,125 @@ START_TEST(side_by_side)
 }
 END_TEST
 
+/* ---- steady: the process reads by its own clock ---- */
+
+static struct joule_source *create_steady(const char *mode, int64_t period_ns)
+{
+    struct joule_ipmi_config config = config_of("");
+
+    config.period_ns = period_ns;
+    steady = true;
+    return create(mode, &config);
+}
+
+/* One request for 60 readings, which are a period apart at least. */
+START_TEST(steady_requests)
+{
+    struct joule_source *source = create_steady("requests", 10 * MS);
+    struct joule_power power;
+    int64_t first_ns = 0;
+
+    ck_assert(!joule_source_is_under_way(source));
+    for (int i = 0; i < 3 * 60; i++) {
+        ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
+        ck_assert_double_eq(power.watts, 1 + i / 60);
+        ck_assert(joule_source_is_under_way(source) == (i % 60 < 59));
+        if (i % 60 == 0)
+            first_ns = power.mono_ns;
+        ck_assert_int_ge(power.mono_ns - first_ns, (i % 60 * 10 - 5) * MS);
+    }
+    joule_source_destroy(source);
+    ck_assert_uint_eq(kills, 0);
+}
+END_TEST
+
+/* Nothing is lost while nobody waits. */
+START_TEST(steady_while_away)
+{
+    struct joule_source *source = create_steady("well", 10 * MS);
+    struct joule_power power;
+    int64_t last_ns, back_ns;
+
+    ck_assert_int_eq(read_power(source, &power), 0);
+    last_ns = power.mono_ns;
+    usleep(300 * 1000);
+    back_ns = now_ns();
+    for (int i = 0; i < 59; i++) {
+        ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
+        if (i < 5)
+            ck_assert_int_lt(power.mono_ns, back_ns - 100 * MS);
+        ck_assert_int_gt(power.mono_ns, last_ns);
+        last_ns = power.mono_ns;
+    }
+    joule_source_destroy(source);
+}
+END_TEST
+
+static const struct {
+    const char *mode;
+    int errnum;
+    const char *sentence;
+    bool well_again; /* a new process is */
+    int64_t least_ns;
+} steady_faults[] = {
+    {"fails3", EIO, "dropped the session", false, 0},
+    {"fails-and-goes3", EIO, "dropped the session", true, 0},
+    {"exits3", EPIPE, "exit code 7", true, 0},
+    {"babbles3", EPROTO, "wrong size", true, 0},
+    {"late3", ETIMEDOUT, "no answer in 1.05 s", true, 1050 * MS},
+    {"stops3", ETIMEDOUT, "no answer in 1.05 s", true, 1050 * MS},
+};
+
+START_TEST(steady_fault)
+{
+    struct joule_source *source =
+        create_steady(steady_faults[_i].mode, 20 * MS);
+    int64_t begin_ns;
+
+    for (int i = 0; i < 3; i++)
+        must_read(source, 100);
+    ck_assert(joule_source_is_under_way(source));
+    begin_ns = now_ns();
+    must_fail(source, steady_faults[_i].errnum, steady_faults[_i].sentence);
+    ck_assert_int_ge(now_ns() - begin_ns, steady_faults[_i].least_ns);
+    ck_assert_int_le(now_ns() - begin_ns, 2 * S);
+    ck_assert(!joule_source_is_under_way(source));
+    must_fail(source, EAGAIN, NULL);
+    ck_assert(!joule_source_is_under_way(source));
+    fake.now_ns += S;
+    if (strcmp(steady_faults[_i].mode, "fails-and-goes3") == 0)
+        await_end();
+    if (steady_faults[_i].well_again) {
+        must_read(source, 100);
+        ck_assert(joule_source_is_under_way(source));
+    } else {
+        must_fail(source, steady_faults[_i].errnum, steady_faults[_i].sentence);
+    }
+    joule_source_destroy(source);
+}
+END_TEST
+
+START_TEST(steady_interrupt)
+{
+    struct joule_source *source = create_steady("well", 30 * S);
+    struct call call;
+    int64_t begin_ns;
+
+    must_read(source, 100);
+    call_begin(&call, source);
+    usleep(50 * 1000);
+    begin_ns = now_ns();
+    source->ops->interrupt(source);
+    pthread_join(call.thread, NULL);
+    ck_assert_int_eq(call.errnum, ECANCELED);
+    ck_assert_int_lt(call.end_ns - begin_ns, S);
+    must_fail(source, ECANCELED, NULL);
+    ck_assert(!joule_source_is_under_way(source));
+    ck_assert_uint_eq(kills, 0);
+    joule_source_destroy(source);
+}
+END_TEST
+
 /* How often the password, given as its bytes ^ 0x55, is in this process's
  * writable memory. */
 static unsigned find_in_memory(const unsigned char *hidden, size_t len)
@@ -819,6 +947,10 @@ static Suite *suite(void)
     tcase_add_test(t, interrupt);
     tcase_add_test(t, side_by_side);
     tcase_add_test(t, password_is_wiped);
+    tcase_add_test(t, steady_requests);
+    tcase_add_test(t, steady_while_away);
+    tcase_add_loop_test(t, steady_fault, 0, COUNT(steady_faults));
+    tcase_add_test(t, steady_interrupt);
     suite_add_tcase(s, t);
     return s;
 }

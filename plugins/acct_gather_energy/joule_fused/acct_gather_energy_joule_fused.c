@@ -48,7 +48,7 @@ sampler_open(int root_fd, const struct joule_config *config, const char *node,
     struct joule_error missing;
 
     opt.gap_ns = joule_power_gap_ns(opt.bmc_period_ns);
-    opt.bmc = joule_bmc_open(root_fd, config, node, err);
+    opt.bmc = joule_bmc_open(root_fd, config, node, opt.bmc_period_ns, err);
     if (!opt.bmc)
         return NULL;
     opt.counters = open_counters(root_fd, config, &missing);

@@ -37,7 +37,8 @@ ipmi_open(int root_fd, const struct joule_config *config, const char *node,
           enum joule_energy_role role, struct joule_error *err)
 {
     return role == JOULE_ENERGY_SAMPLER
-               ? joule_bmc_open(root_fd, config, node, err)
+               ? joule_bmc_open(root_fd, config, node, config->sample_period_ns,
+                                err)
                : follower_open(config, err);
 }
 
