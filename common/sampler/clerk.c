@@ -128,18 +128,15 @@ static void show_users(struct joule_clerk *c, int64_t mono_ns,
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
 }
 
-/* Power is measured at its own pace, and divided less often while there is
- * nothing to divide.  Readers have been told when: longer it is only from the
- * next time on. */
-static void set_pace(struct joule_clerk *c, int64_t now_ns, bool quiet)
+int64_t joule_clerk_pace(const struct joule_sampler_options *opt, bool quiet,
+                         int64_t *told_ns)
 {
-    int64_t told_ns = c->told_ns;
+    int64_t before_ns = *told_ns;
 
-    c->charged_ns = now_ns;
-    c->told_ns = quiet && c->opt->quiet_period_ns > c->opt->period_ns
-                     ? c->opt->quiet_period_ns
-                     : c->opt->period_ns;
-    c->wait_ns = c->told_ns < told_ns ? c->told_ns : told_ns;
+    *told_ns = quiet && opt->quiet_period_ns > opt->period_ns
+                   ? opt->quiet_period_ns
+                   : opt->period_ns;
+    return *told_ns < before_ns ? *told_ns : before_ns;
 }
 
 /* Samples come each period: the nearest one is taken. */
@@ -166,8 +163,12 @@ static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
     if (totals)
         show_users(c, totals->mono_ns,
                    c->is_slow ? c->told_ns : snapshot->period_ns);
-    if (c->is_slow)
-        set_pace(c, now_ns, quiet);
+    /* Power is measured at its own pace, and divided less often while there
+     * is nothing to divide. */
+    if (c->is_slow) {
+        c->charged_ns = now_ns;
+        c->wait_ns = joule_clerk_pace(c->opt, quiet, &c->told_ns);
+    }
     if (!totals)
         return false;
     if (totals->faults > 0)

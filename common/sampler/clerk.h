@@ -48,4 +48,11 @@ bool joule_clerk_wait(struct joule_clerk *clerk,
 /* End joule_clerk_wait, for good.  Any thread. */
 void joule_clerk_wake(struct joule_clerk *clerk);
 
+/* How long to wait for the next time, ns: opt->period_ns, or while it is quiet
+ * opt->quiet_period_ns if that is longer.  *told_ns is what readers have been
+ * told, and is set to what they are to be told: longer than they know the wait is
+ * only from the next time on. */
+int64_t joule_clerk_pace(const struct joule_sampler_options *opt, bool quiet,
+                         int64_t *told_ns);
+
 #endif

@@ -309,18 +309,12 @@ static bool is_looked_at(const struct joule_sampler *s)
                                JOULE_LEDGER_LOOKED_NS;
 }
 
-/* When the next sample is due.  Readers have been told of the snapshot's
- * period: longer it is only from the next one on. */
+/* When the next sample is due, of which the snapshot tells. */
 static void set_pace(struct joule_sampler *s, bool quiet)
 {
-    struct joule_snapshot *snap = &s->snapshot;
-    int64_t told_ns = snap->period_ns;
-
-    snap->period_ns = s->opt.period_ns;
-    if (quiet && s->opt.quiet_period_ns > snap->period_ns && is_healthy(s) &&
-        !is_looked_at(s))
-        snap->period_ns = s->opt.quiet_period_ns;
-    s->wait_ns = snap->period_ns < told_ns ? snap->period_ns : told_ns;
+    s->wait_ns = joule_clerk_pace(
+        &s->opt, quiet && is_healthy(s) && !is_looked_at(s),
+        &s->snapshot.period_ns);
 }
 
 static void take_sample(struct joule_sampler *s, bool is_asked)
