@@ -35,13 +35,11 @@ IDLE_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
 SECONDS_SEEN=${SECONDS_SEEN:-20}
 
+# What is executed does not change with the time: controls are not measured beside each
+# mode, but so often, to see how far a count can be repeated.
+CONTROL_RUNS=3
 
-# What is executed does not change with the time: no controls beside each mode.
-wanted() { # MODE WHO
-    if is_control "$2"; then
-        [ "$2" = none ]
-        return
-    fi
+wanted() { # MODE
     case " ${BENCH_MODES:-} " in
     *" $1 "*) ;;
     "  ") [[ $1 != *_FILES ]] ;;
@@ -169,6 +167,9 @@ CSV=$SCRATCH/instructions.csv
 awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
     -f "$HERE/overhead_sums.awk" -f "$HERE/instructions.awk" > "$CSV" < /dev/null ||
     fail "no table"
+for ((run = 1; run <= CONTROL_RUNS; run++)); do
+    each_control measure
+done
 each_mode measure
 install -m 644 "$CSV" "$BENCH_OUT/instructions.csv" ||
     fail "cannot write to $BENCH_OUT"

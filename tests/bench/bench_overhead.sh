@@ -8,7 +8,7 @@
 # Prints CSV as tests/bench/run, and writes overhead.csv into $JOULE_BENCH_OUT
 # (default: bench in the build directory).
 #
-#   BENCH_SECONDS  that are looked at of each step (20: two JouleQuietPeriod)
+#   BENCH_SECONDS  that are looked at of each step (10: a JouleQuietPeriod)
 #   BENCH_RUNS     of all modes; medians of their differences count (1)
 #   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE"), with the
 #                  controls beside them
@@ -16,12 +16,13 @@
 #                  for it will do
 #
 # What a mode costs is the difference from two controls, NO_JOBACCT (no accounting) and
-# JOBACCT (Slurm's, without energy).  These are measured again and again between the
-# modes, since the machine may be several times slower a quarter of an hour later: a
-# mode is compared with what lies, at its time, on the line between the control before
-# it and the one after it; Slurm's own plugin likewise, at the time of its own.  How far
-# a control is from that line between its neighbours says how far the differences can be
-# repeated: see overhead_rows.awk.
+# JOBACCT (Slurm's, without energy).  The machine may be several times slower a few
+# minutes later.  So a mode's cluster and that with Slurm's plugins run their steps in
+# turn, there and back, each step looked at for a short time; the controls come again and
+# again between them (see plan in overhead_modes.sh); and a step is compared with what
+# lies, at its time, on the line between the control before it and the one after it.  How
+# far a control is from that line between its neighbours says how far the differences can
+# be repeated: see overhead_rows.awk.
 #
 # What is one-off and what goes on is told apart, so that the cost of 44 minutes
 # can be reckoned: see overhead.awk.  The counters are simulated: a reading is a
@@ -32,7 +33,8 @@ set -o pipefail
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source-path=SCRIPTDIR source=../system/lib.sh
 . "$HERE/../system/lib.sh"
-NAME=bench-overhead
+# A number behind it: those of plan.
+NAMES=bench-overhead
 # shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
 . "$HERE/overhead_modes.sh"
 USAGE=$JOULE_BUILD/tests/bench/usage
@@ -47,9 +49,23 @@ SPARE_S=1
 # Then, at 100 Hz, what only being woken as often costs here and now.
 WAKING_S=4
 SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
-SECONDS_SEEN=${SECONDS_SEEN:-20}
+SECONDS_SEEN=${SECONDS_SEEN:-10}
+IDLE_S=8
 # By the clock of the snapshots.
 BEGAN_NS=
+
+# By number of a cluster: its group, CPU time of a reading of one of its counters.
+declare -a GROUPS_OF=() READINGS=()
+# Clusters that have not had their first step.
+declare -a FRESH=()
+
+# on KEY - the cluster that the others are about
+on() {
+    NAME=$NAMES-$1
+    GROUP=${GROUPS_OF[$1]:-}
+    TOP_DIR=$SCRATCH/mode.$1
+    DIR=$TOP_DIR
+}
 
 # snapshot WHAT
 snapshot() {
@@ -86,7 +102,7 @@ load() {
     [ "$hz" != 100 ] || spare=$((spare + WAKING_S + 1))
     seconds=$((settle + SECONDS_SEEN + spare))
     snapshot before
-    cluster user --timeout $((seconds + 120)) $NAME srun -n2 "${options[@]}" \
+    cluster user --timeout $((seconds + 120)) "$NAME" srun -n2 "${options[@]}" \
         "$RANKS" "$what" "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
     srun=$!
     wait_for 60 test -e "$ranks/began.0" -a -e "$ranks/began.1" ||
@@ -107,8 +123,8 @@ load() {
     ENERGY_J=
     : > "$DIR/rows"
     if [ "$energy" != none ]; then
-        job=$(last_job $NAME) || fail "there is no job"
-        ENERGY_J=$(step_energy $NAME "$job.0")
+        job=$(last_job "$NAME") || fail "there is no job"
+        ENERGY_J=$(step_energy "$NAME" "$job.0")
     fi
     echo "$ENERGY_J" > "$DIR/joules"
     if [ "$profile" != - ]; then
@@ -157,26 +173,40 @@ per_round() {
     }' | grep . || fail "a longer run of '$1' has no more rounds than a shorter one"
 }
 
-# measure RUN MODE ENERGY FREQUENCY PROFILE HZ WHOSE - lines for overhead.csv
-measure() {
-    local run=$1 mode=$2 energy=$3 frequency=$4 profile=$5 hz=$6 whose=$7
-    local top what try reading
-    warn "run $run: $mode, $whose"
-    top=$SCRATCH/mode
-    DIR=$top
-    mkdir -m 755 "$top" || fail "no directory"
+# begin KEY MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a cluster
+begin() {
+    local key=$1 energy=$3 reading=
+    on "$key"
+    mkdir -m 755 "$DIR" || fail "no directory"
     start "${@:2}"
-    GROUP=$(grep /cpuacct/ "$(cluster dir $NAME)/cgroups" | head -n 1)/node1
+    GROUPS_OF[key]=$(grep /cpuacct/ "$(cluster dir "$NAME")/cgroups" | head -n 1)/node1
+    on "$key"
     [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
-    # The controller sees whether the node answers; the BMC's first readings; the
-    # node's first ten seconds, in which it learns what it uses when idle.
-    sleep 8
-    reading=
     [ "$energy" != rapl ] ||
-        reading=$(cluster at $NAME node1 "$READING" /dev/cpu/0/msr 0x611) ||
+        reading=$(cluster at "$NAME" node1 "$READING" /dev/cpu/0/msr 0x611) ||
         fail "the counters cannot be read"
+    READINGS[key]=$reading
+    FRESH+=("$key")
+}
+
+# The controller sees whether the node answers; the BMC's first readings; the node's
+# first ten seconds, in which it learns what it uses when idle.  Then what it does so.
+settle() {
+    local key
+    sleep 8
+    for key in "${FRESH[@]}"; do on "$key"; snapshot idle; done
+    sleep $IDLE_S
+    for key in "${FRESH[@]}"; do on "$key"; snapshot idled; done
+    FRESH=()
+}
+
+# measure RUN KEY MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a step with each load: lines
+# for overhead.csv
+measure() {
+    local run=$1 mode=$3 energy=$4 frequency=$5 profile=$6 hz=$7 whose=$8 what try
+    on "$2"
     for what in $LOADS; do
-        DIR=$top/$what
+        DIR=$TOP_DIR/$what
         for ((try = 1; ; try++)); do
             mkdir "$DIR" || fail "no directory"
             load "$what" "$profile" "$hz" "$energy" && break
@@ -187,26 +217,47 @@ measure() {
         # With task=0 Slurm's does not ask, and has none.
         [ "$energy" = none ] || [ "$ENERGY_J" -gt 0 ] 2> /dev/null ||
             [ "$whose-$frequency" = slurm-task=0 ] || {
-            cluster log $NAME node1 | grep joule_ | tail -n 5 >&2
+            cluster log "$NAME" node1 | grep joule_ | tail -n 5 >&2
             fail "$mode, $whose: the energy of the step is '$ENERGY_J'"
         }
-    done
-    DIR=$top
-    snapshot idle
-    sleep 4
-    snapshot idled
-    for what in $LOADS; do
-        (cd "$DIR/$what" && mv ../idle* . && awk -v run="$run" -v kind="$what" \
+        (cd "$DIR" && cp ../idle ../idled . && awk -v run="$run" -v kind="$what" \
             -v since="$BEGAN_NS" -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
             -v rows="$(cat rows)" -v energy="$(cat joules)" \
             -v per_round="${PER_ROUND[$what]:-}" \
-            -v reading="$reading" -v waking="$(cat waking)" \
+            -v reading="${READINGS[$2]}" -v waking="$(cat waking)" \
             -f "$HERE/overhead_sums.awk" -f "$HERE/overhead.awk" \
-            ended idle idled before begun seen after &&
-            mv idle* ..) >> "$CSV" || fail "no figures of $mode, $whose"
+            ended idle idled before begun seen after) >> "$CSV" ||
+            fail "no figures of $mode, $whose"
+        rm -rf "$DIR"
     done
-    cluster down $NAME
-    rm -rf "$top"
+}
+
+# end KEY
+end() {
+    on "$1"
+    cluster down "$NAME"
+    rm -rf "$DIR"
+}
+
+# follow RUN - does what the lines of plan on stdin say
+follow() {
+    local what key line count=0
+    while read -r what key line; do
+        # shellcheck disable=SC2086  # words
+        case $what in
+        up)
+            warn "run $1: ${line%% *}, ${line##* }"
+            begin "$key" $line < /dev/null
+            ;;
+        settle) settle ;;
+        step)
+            count=$((count + 1))
+            warn "run $1: ${line%% *}, ${line##* }: step $count"
+            measure "$1" "$key" $line < /dev/null
+            ;;
+        down) end "$key" ;;
+        esac
+    done
 }
 
 [ "$(id -u)" = 0 ] || fail "needs root"
@@ -236,7 +287,11 @@ awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
     -v reckoned="${reckoned:-}" -f "$HERE/overhead_sums.awk" \
     -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
 for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
-    each_mode measure $run
+    follow $run < <(plan)
+    for key in "${!GROUPS_OF[@]}"; do
+        on "$key"
+        [ ! -e "$DIR" ] || end "$key"
+    done
 done
 install -m 644 "$CSV" "$BENCH_OUT/overhead.csv" || fail "cannot write to $BENCH_OUT"
 warn "$BENCH_OUT/overhead.csv"

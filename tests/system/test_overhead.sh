@@ -386,70 +386,132 @@ check "the rows" diff wanted rows
 
 # ---- overhead_modes.sh ----
 
-# measures [MODES [SCRIPT]] - "MODE WHOSE", a line each measurement; SCRIPT: of which
-# benchmark
-measures() (
+# modes_of COMMAND [MODES [SCRIPT]] - what COMMAND of it prints; SCRIPT: of which benchmark
+modes_of() (
     # shellcheck disable=SC2034  # for what is sourced
-    NAME=none HERE=$BENCH BENCH_MODES=${1:-}
+    NAME=none HERE=$BENCH BENCH_MODES=${2:-}
     # shellcheck source-path=SCRIPTDIR source=../bench/overhead_modes.sh
     . "$BENCH/overhead_modes.sh"
-    [ -z "${2:-}" ] || eval "$(sed -n '/^wanted() /,/^}/p' "$BENCH/$2")"
+    [ -z "${3:-}" ] || eval "$(sed -n '/^wanted() /,/^}/p' "$BENCH/$3")"
     show() { echo "$1 $6"; }
-    each_mode show
+    case $1 in
+    plan) plan ;;
+    *) "$1" show ;;
+    esac
 )
 
-# controlled - whether modes and controls on stdin alternate as in the table
-controlled() {
+# in_turns - whether a plan on stdin has each cluster's steps while it is up and after it
+# has settled, two of each mode, ours as early as Slurm's in the mean, and a control of
+# each kind before the first, after the last and at least after each four
+in_turns() {
     awk '
-        $2 != "none" {
-            if (!("JOBACCT" in since && "NO_JOBACCT" in since))
-                bad = "no control first"
-            since["JOBACCT"]++
-            since["NO_JOBACCT"]++
-            if (since["JOBACCT"] > 2 || since["NO_JOBACCT"] > 4)
-                bad = "too few controls before " $0
-            next
-        }
-        {
-            if ($1 in since && !since[$1]) bad = "two of " $1
-            since[$1] = 0
+        function wrong(why) { if (!bad) bad = NR ": " why }
+        $1 == "up" { if ($2 in up) wrong("is up"); up[$2] = $3 " " $NF; fresh[$2] }
+        $1 == "settle" { split("", fresh) }
+        $1 == "down" { if (!($2 in up)) wrong("is not up"); delete up[$2] }
+        $1 == "step" {
+            n++
+            if (up[$2] != $3 " " $NF) wrong("another cluster")
+            if ($2 in fresh) wrong("not settled")
+            if ($NF == "none") {
+                since[$3] = 0
+                there[$3]
+                next
+            }
+            if (!("JOBACCT" in there && "NO_JOBACCT" in there)) wrong("no control first")
+            if (++since["JOBACCT"] > 4 || ++since["NO_JOBACCT"] > 4)
+                wrong("too few controls")
+            steps[$3 " " $NF]++
+            at[$3 " " $NF] += n
         }
         END {
-            if (since["JOBACCT"] || since["NO_JOBACCT"]) bad = "no control last"
-            if (NR > 36) bad = NR " measurements"
+            if (since["JOBACCT"] || since["NO_JOBACCT"]) wrong("no control last")
+            for (mode in steps) {
+                if (steps[mode] != 2) wrong(mode ": " steps[mode] " steps")
+                peer = mode
+                if (sub(/ ours$/, " slurm", peer)) {
+                    gsub(/_100?HZ/, "", peer)
+                    if (at[mode] != at[peer]) wrong(mode " is not when Slurm'"'"'s is")
+                }
+            }
+            for (key in up) if (up[key] !~ / none$/) wrong(up[key] " stays up")
             print bad
             exit bad != ""
         }'
 }
 
 if command -v h5dump > /dev/null; then
-    measures > all
-    check "each pair is between two JOBACCT, two pairs between two NO_JOBACCT" \
-        controlled < all
-    check_not "without one of them, that is seen" controlled < <(sed 5d all)
-    check_not "without the first" controlled < <(sed 1d all)
-    check_not "without the last" controlled < <(sed '$d' all)
-    check "each mode once" is "" uniq -d <(grep -v none all | sort)
-    some="JOBACCT_0_RAPL JOBACCT_RAPL_PROFILE_10HZ JOBACCT_IPMI_PROFILE"
-    check "some modes, and the controls beside them" diff - <(measures "$some") << 'END'
-NO_JOBACCT none
-JOBACCT none
-JOBACCT_0_RAPL ours
-JOBACCT_0_RAPL slurm
-JOBACCT none
-NO_JOBACCT none
-JOBACCT_RAPL_PROFILE_10HZ ours
-JOBACCT none
-NO_JOBACCT none
-JOBACCT_IPMI_PROFILE ours
-JOBACCT_IPMI_PROFILE slurm
-JOBACCT none
-NO_JOBACCT none
+    modes_of plan > all
+    check "steps in turn, between controls" in_turns < all
+    check "all modes" diff <(modes_of each_mode | sort) \
+        <(awk '$1 == "step" && $NF != "none" { print $3, $NF }' all | sort -u)
+    check_not "without a control, that is seen" in_turns < <(sed '0,/^step/{/^step/d}' all)
+    check_not "without the last" in_turns < <(tac all | sed '0,/^step/{/^step/d}' | tac)
+    check_not "without those at half-time" \
+        in_turns < <(awk '/^step 4/ { four = 1 } four && /^step [01]/ { next } 1' all)
+    check_not "two by two, not there and back" in_turns < <(
+        awk '/^step 3/ && ++n == 2 { line = $0; next }
+            1
+            line { print line; line = "" }' all)
+    some="JOBACCT_0_RAPL JOBACCT_RAPL_PROFILE_10HZ JOBACCT_RAPL_PROFILE_100HZ"
+    some+=" JOBACCT_RAPL_PROFILE_100HZ_FILES JOBACCT_RAPL_PROFILE"
+    check "some modes, and the controls beside them" diff - <(modes_of plan "$some" |
+        awk '{ print $1, $2, $3, $1 == "step" || $1 == "up" ? $NF : "" }' |
+        sed 's/ *$//') << 'END'
+up 0 NO_JOBACCT none
+up 1 JOBACCT none
+settle
+step 0 NO_JOBACCT none
+step 1 JOBACCT none
+up 2 JOBACCT_0_RAPL ours
+up 3 JOBACCT_0_RAPL slurm
+settle
+step 2 JOBACCT_0_RAPL ours
+step 3 JOBACCT_0_RAPL slurm
+step 3 JOBACCT_0_RAPL slurm
+step 2 JOBACCT_0_RAPL ours
+step 0 NO_JOBACCT none
+step 1 JOBACCT none
+down 2
+down 3
+up 2 JOBACCT_RAPL_PROFILE ours
+up 3 JOBACCT_RAPL_PROFILE slurm
+up 4 JOBACCT_RAPL_PROFILE_10HZ ours
+up 5 JOBACCT_RAPL_PROFILE_100HZ ours
+settle
+step 2 JOBACCT_RAPL_PROFILE ours
+step 3 JOBACCT_RAPL_PROFILE slurm
+step 4 JOBACCT_RAPL_PROFILE_10HZ ours
+step 5 JOBACCT_RAPL_PROFILE_100HZ ours
+step 0 NO_JOBACCT none
+step 1 JOBACCT none
+step 5 JOBACCT_RAPL_PROFILE_100HZ ours
+step 4 JOBACCT_RAPL_PROFILE_10HZ ours
+step 3 JOBACCT_RAPL_PROFILE slurm
+step 2 JOBACCT_RAPL_PROFILE ours
+step 0 NO_JOBACCT none
+step 1 JOBACCT none
+down 2
+down 3
+down 4
+down 5
+up 2 JOBACCT_RAPL_PROFILE_100HZ_FILES ours
+settle
+step 2 JOBACCT_RAPL_PROFILE_100HZ_FILES ours
+step 2 JOBACCT_RAPL_PROFILE_100HZ_FILES ours
+step 0 NO_JOBACCT none
+step 1 JOBACCT none
+down 2
 END
-    check "instructions: controls before, between and after RAPL and IPMI" diff - \
-        <(measures "" bench_instructions.sh) << 'END'
+    check "what a cluster needs is in its line" grep -qx \
+        "up 4 JOBACCT_RAPL_PROFILE_10HZ rapl task=1,energy=1 energy,task 10 ours" all
+    check "instructions: controls, which come by themselves" diff - \
+        <(modes_of each_control "" bench_instructions.sh) << 'END'
 NO_JOBACCT none
 JOBACCT none
+END
+    check "instructions: modes without those of plain files" diff - \
+        <(modes_of each_mode "" bench_instructions.sh) << 'END'
 JOBACCT_0_RAPL ours
 JOBACCT_0_RAPL slurm
 JOBACCT_RAPL ours
@@ -458,25 +520,17 @@ JOBACCT_RAPL_PROFILE ours
 JOBACCT_RAPL_PROFILE slurm
 JOBACCT_RAPL_PROFILE_10HZ ours
 JOBACCT_RAPL_PROFILE_100HZ ours
-JOBACCT none
-NO_JOBACCT none
 JOBACCT_0_IPMI ours
 JOBACCT_0_IPMI slurm
 JOBACCT_IPMI ours
 JOBACCT_IPMI slurm
 JOBACCT_IPMI_PROFILE ours
 JOBACCT_IPMI_PROFILE slurm
-JOBACCT none
-NO_JOBACCT none
 END
     check "instructions: one of the modes" diff - \
-        <(measures JOBACCT_RAPL_PROFILE_FILES bench_instructions.sh) << 'END'
-NO_JOBACCT none
-JOBACCT none
+        <(modes_of each_mode JOBACCT_RAPL_PROFILE_FILES bench_instructions.sh) << 'END'
 JOBACCT_RAPL_PROFILE_FILES ours
 JOBACCT_RAPL_PROFILE_FILES slurm
-JOBACCT none
-NO_JOBACCT none
 END
 else
     skip "what is measured" "no h5dump (hdf5-tools)"
