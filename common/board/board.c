@@ -69,6 +69,7 @@ struct page {
 struct edges {
     _Atomic uint64_t next;
     _Atomic int64_t ns[JOULE_BOARD_EDGES];
+    _Atomic int64_t followed_ns; /* joule_board_follow, the last */
 };
 
 struct joule_board {
@@ -503,4 +504,18 @@ int64_t joule_board_last_edge(const struct joule_board *board, int64_t by_ns)
             last_ns = ns;
     }
     return last_ns;
+}
+
+void joule_board_follow(struct joule_board *board, int64_t ns)
+{
+    if (board->edges)
+        atomic_store_explicit(&board->edges->followed_ns, ns,
+                              memory_order_relaxed);
+}
+
+int64_t joule_board_followed_ns(const struct joule_board *board)
+{
+    return board->edges ? atomic_load_explicit(&board->edges->followed_ns,
+                                               memory_order_relaxed)
+                        : 0;
 }

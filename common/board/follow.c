@@ -239,6 +239,7 @@ int joule_follow_update(struct joule_follow *f,
         errno = ENODATA;
         return -1;
     }
+    joule_board_follow(f->board, now_ns);
     if (!f->known)
         first_known(f, now_ns);
     f->last_ns = now_ns;

@@ -202,17 +202,42 @@ int joule_child_wait(const struct joule_child *child, int interrupt_fd,
         n = ppoll(fds, 2, &wait, NULL);
         if (n < 0 && errno != EINTR)
             return -1;
-        if (n > 0 && fds[0].revents) {
+        if (n > 0 && fds[1].revents)
+            return 0;
+        if (n > 0) {
             errno = ECANCELED;
             return -1;
         }
-        if (n > 0)
-            return 0;
         if (n == 0 && left <= 0) {
             errno = ETIMEDOUT;
             return -1;
         }
     }
+}
+
+void joule_child_rest(const struct joule_child *child, int interrupt_fd,
+                      int rouse_fd, int64_t ns)
+{
+    struct pollfd fds[3] = {{.fd = interrupt_fd, .events = POLLIN},
+                            {.fd = rouse_fd, .events = POLLIN},
+                            {.fd = child->fd, .events = POLLRDHUP}};
+    struct timespec wait = {.tv_sec = ns / JOULE_NS_PER_S,
+                            .tv_nsec = ns % JOULE_NS_PER_S};
+    uint64_t times;
+
+    if (ns > 0 && ppoll(fds, 3, &wait, NULL) > 0 && fds[1].revents)
+        /* It does not block: somebody has written to it. */
+        while (read(rouse_fd, &times, sizeof(times)) < 0 && errno == EINTR)
+            continue;
+}
+
+bool joule_child_is_readable(const struct joule_child *child)
+{
+    char byte;
+
+    return child->pid != 0 &&
+           (recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+            errno != EAGAIN);
 }
 
 bool joule_child_is_there(const struct joule_child *child)

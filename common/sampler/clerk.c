@@ -16,6 +16,9 @@
 /* Deep enough for the host's logging. */
 #define THREAD_STACK (256 * 1024)
 
+/* That who asked waits for a sampler which rests. */
+#define ROUSED_NS (100 * JOULE_NS_PER_MS)
+
 /* A ledger that cannot be had is tried again after so long. */
 #define RETRY_NS (10 * JOULE_NS_PER_S)
 
@@ -40,6 +43,8 @@ struct joule_clerk {
     int64_t charged_ns;             /* when that was last */
     int64_t wait_ns;                /* until it is to be again */
     int64_t told_ns;                /* what readers were told of that */
+    bool may_rest;                  /* the sampler, until then */
+    bool resting;                   /* it does */
     int64_t tried_ns;
     uint32_t answered;   /* tickets */
     unsigned may_answer; /* samples that may be taken at once */
@@ -157,6 +162,7 @@ static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
         joule_book_sample(c->book, snapshot, now_ns);
     bool looked_at = c->view && joule_userview_is_looked_at(c->view);
     bool quiet = totals && !looked_at && joule_book_is_quiet(c->book, now_ns);
+    bool asked = tickets != c->answered;
 
     joule_ledger_answer(joule_book_ledger(c->book), tickets);
     c->answered = tickets;
@@ -168,6 +174,7 @@ static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
     if (c->is_slow) {
         c->charged_ns = now_ns;
         c->wait_ns = joule_clerk_pace(c->opt, quiet, &c->told_ns);
+        c->may_rest = quiet && !asked && c->wait_ns > c->opt->period_ns;
     }
     if (!totals)
         return false;
@@ -265,6 +272,54 @@ void joule_clerk_wake(struct joule_clerk *c)
     pthread_mutex_unlock(&c->lock);
 }
 
+static int64_t until_due_ns(const struct joule_clerk *c)
+{
+    return c->charged_ns + c->wait_ns - joule_clock_mono_ns(c->opt->clock);
+}
+
+int64_t joule_clerk_rest(struct joule_clerk *c)
+{
+    int64_t ns = 0;
+
+    pthread_mutex_lock(&c->lock);
+    if (c->may_rest && !c->stop)
+        ns = until_due_ns(c);
+    c->resting = ns > 0;
+    pthread_mutex_unlock(&c->lock);
+    return ns > 0 ? ns : 0;
+}
+
+int64_t joule_clerk_told_ns(struct joule_clerk *c)
+{
+    int64_t ns;
+
+    pthread_mutex_lock(&c->lock);
+    ns = c->told_ns;
+    pthread_mutex_unlock(&c->lock);
+    return ns;
+}
+
+/* A sampler that rests has readings of the time until now: it is to take them
+ * first, and to charge.  false: it does not. */
+static bool rouse_sampler(struct joule_clerk *c)
+{
+    struct joule_source *source = c->opt->source;
+    uint32_t asked = joule_ledger_asked(joule_book_ledger(c->book));
+    struct timespec until;
+
+    if (!c->resting)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ROUSED_NS;
+    until.tv_sec += until.tv_nsec / JOULE_NS_PER_S;
+    until.tv_nsec %= JOULE_NS_PER_S;
+    source->ops->rouse(source);
+    while (!c->stop && (int32_t)(c->answered - asked) < 0 &&
+           pthread_cond_timedwait(&c->wake, &c->lock, &until) == 0)
+        continue;
+    return (int32_t)(c->answered - asked) >= 0;
+}
+
 /* Power sources: between two measurements. */
 static void *clerk_main(void *arg)
 {
@@ -278,7 +333,8 @@ static void *clerk_main(void *arg)
             clock_gettime(CLOCK_MONOTONIC, &later);
             later.tv_sec += 60;
             sleep_until(c, &later, true);
-        } else if (wait_for_tickets(c, 60 * JOULE_NS_PER_S)) {
+        } else if (wait_for_tickets(c, 60 * JOULE_NS_PER_S) &&
+                   !rouse_sampler(c) && !c->stop) {
             charge(c, &c->snapshot,
                    joule_ledger_asked(joule_book_ledger(c->book)));
         }
@@ -308,12 +364,16 @@ bool joule_clerk_sample(struct joule_clerk *c,
     pthread_mutex_lock(&c->lock);
     if (c->is_slow)
         c->snapshot = *snapshot;
+    c->resting = false;
     if (!c->book) {
         open_book(c);
         tickets = c->answered;
     }
     if (c->book && (!c->is_slow || is_due(c, tickets)))
         quiet = charge(c, snapshot, tickets);
+    /* The other thread may wait for that. */
+    if (c->is_slow)
+        pthread_cond_broadcast(&c->wake);
     pthread_mutex_unlock(&c->lock);
     return quiet;
 }

@@ -127,7 +127,7 @@ static void *bmc_main(void *arg)
         ask_bmc(f);
     while (wait_period(f, &due));
     /* It was interrupted, and puts away what must not outlive this thread. */
-    f->opt.bmc->ops->read_power(f->opt.bmc, f->power, NULL);
+    joule_source_end(f->opt.bmc, f->power);
     return NULL;
 }
 

@@ -32,7 +32,7 @@ struct reader {
     bool is_steady;
     uint32_t under_way; /* readings of the last request that are to come */
     uint64_t seq;
-    int interrupt_fd;
+    int interrupt_fd, rouse_fd;
     atomic_bool interrupted;
     /* back-off */
     unsigned failures; /* in a row */
@@ -338,13 +338,26 @@ static void back_off(struct reader *r)
     r->retry_ns = joule_clock_mono_ns(r->clock) + s * JOULE_NS_PER_S;
 }
 
+static bool reader_is_under_way(const struct joule_source *source)
+{
+    const struct reader *r = (const struct reader *)source;
+
+    return r->open && r->under_way > 0;
+}
+
+static bool reader_is_waiting(const struct joule_source *source)
+{
+    return reader_is_under_way(source) &&
+           joule_child_is_readable(&((const struct reader *)source)->child);
+}
+
 static int reader_read_power(struct joule_source *source,
                              struct joule_power *out, struct joule_error *err)
 {
     struct reader *r = (struct reader *)source;
     int errnum;
 
-    if (atomic_load(&r->interrupted)) {
+    if (atomic_load(&r->interrupted) && !reader_is_waiting(source)) {
         joule_child_destroy(&r->child);
         errno = ECANCELED;
         return -1;
@@ -369,11 +382,24 @@ static int reader_read_power(struct joule_source *source,
     return -1;
 }
 
-static bool reader_is_under_way(const struct joule_source *source)
+/* A reading that fails ends the process, where nobody waits for it. */
+static void reader_rest(struct joule_source *source, int64_t ns)
 {
     const struct reader *r = (const struct reader *)source;
+    int64_t most_ns = r->under_way * r->config.period_ns;
 
-    return r->open && r->under_way > 0;
+    joule_child_rest(&r->child, r->interrupt_fd, r->rouse_fd,
+                     ns < most_ns ? ns : most_ns);
+}
+
+static void reader_rouse(struct joule_source *source)
+{
+    const struct reader *r = (const struct reader *)source;
+    const uint64_t one = 1;
+
+    /* Can fail only when it has been written 2^64 - 2 times. */
+    if (write(r->rouse_fd, &one, sizeof(one)) < 0)
+        return;
 }
 
 static void reader_interrupt(struct joule_source *source)
@@ -456,6 +482,8 @@ static void reader_destroy(struct joule_source *source)
     joule_child_destroy(&r->child);
     if (r->interrupt_fd >= 0)
         close(r->interrupt_fd);
+    if (r->rouse_fd >= 0)
+        close(r->rouse_fd);
     free(r->program);
     explicit_bzero(&r->config, sizeof(r->config));
     free(r);
@@ -465,6 +493,9 @@ static const struct joule_source_ops reader_ops = {
     .type = "ipmi",
     .read_power = reader_read_power,
     .is_under_way = reader_is_under_way,
+    .rest = reader_rest,
+    .is_waiting = reader_is_waiting,
+    .rouse = reader_rouse,
     .remark = reader_remark,
     .interrupt = reader_interrupt,
     .destroy = reader_destroy,
@@ -600,8 +631,9 @@ struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
     joule_child_init(&r->child);
     fill_labels(&r->labels, &reader_ops, &r->config);
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    r->rouse_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);
-    if (r->interrupt_fd >= 0 && r->program)
+    if (r->interrupt_fd >= 0 && r->rouse_fd >= 0 && r->program)
         return &r->labels.source;
     errnum = errno;
     reader_destroy(&r->labels.source);

@@ -39,11 +39,14 @@ struct joule_reader_options {
  * reading to the next by its own clock, 60 times for each time that it is
  * asked: most calls of read_power only wait for what is under way, up to a
  * period longer, and the thread is woken once for a reading and not twice.
- * Readings that nobody has waited for are kept, in their order.
+ * Readings that nobody has waited for are kept, in their order.  A rest leaves
+ * them there; it ends when the process does, which one that goes on by itself
+ * does after a reading that failed.
  *
- * The first read_power after interrupt() ends the process, and gives it a
- * moment to close its session with the BMC: the thread that reads calls it
- * once before it ends, because the process is killed with that thread.
+ * The first read_power after interrupt() that has no reading waiting ends the
+ * process, and gives it a moment to close its session with the BMC: the thread
+ * that reads calls it until then before it ends (joule_source_end), because the
+ * process is killed with that thread.
  */
 struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
                                          struct joule_error *err);

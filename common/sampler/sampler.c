@@ -53,6 +53,8 @@ struct joule_sampler {
     int64_t power_ns;  /* counters: power is the mean since then */
     uint64_t power_uj; /* the total then */
     bool said[PROBLEM_COUNT];
+    int64_t told_ns; /* power sources: the period on the board */
+    bool roused;     /* it comes from a rest */
     struct joule_snapshot snapshot;
     union {
         struct joule_reading readings[JOULE_DOMAINS_MAX];
@@ -214,6 +216,7 @@ static void publish_power(struct joule_sampler *s)
         joule_source_has_energy(s->opt.source)
             ? s->opt.source->ops->state(s->opt.source)
             : NULL);
+    s->told_ns = snap->period_ns;
 }
 
 /* Follow the readings in s->power. */
@@ -246,7 +249,7 @@ static void integrate(struct joule_sampler *s)
         snap->since_ns = t->mono_ns;
 }
 
-static void ask_power(struct joule_sampler *s)
+static void read_power(struct joule_sampler *s)
 {
     struct joule_source *source = s->opt.source;
     struct joule_error err = {""}, remark;
@@ -271,6 +274,14 @@ static void ask_power(struct joule_sampler *s)
         joule_watch_failure(&s->watch,
                             err.text[0] ? err.text : strerror(errnum), now_ns);
     }
+}
+
+/* All that there is by now, if that is more than one. */
+static void ask_power(struct joule_sampler *s)
+{
+    do
+        read_power(s);
+    while (joule_source_is_waiting(s->opt.source));
     publish_power(s);
 }
 
@@ -309,9 +320,29 @@ static bool is_looked_at(const struct joule_sampler *s)
                                JOULE_LEDGER_LOOKED_NS;
 }
 
+/* A source whose readings may be left alone for a while: what the board says is
+ * then as old, so nobody may go by that. */
+static bool can_rest(const struct joule_sampler *s)
+{
+    const struct joule_tally *t = &s->snapshot.tally;
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
+    int64_t followed_ns = joule_board_followed_ns(s->board);
+
+    return s->opt.source->ops->rest && !joule_source_is_prompt(s->opt.source) &&
+           s->opt.attribution != JOULE_ATTRIBUTION_NODE &&
+           t->valid && now_ns - t->mono_ns <= 2 * s->opt.period_ns &&
+           (!followed_ns || now_ns - followed_ns > JOULE_BOARD_FOLLOWED_NS) &&
+           !is_looked_at(s);
+}
+
 /* When the next sample is due, of which the snapshot tells. */
 static void set_pace(struct joule_sampler *s, bool quiet)
 {
+    if (!joule_source_is_prompt(s->opt.source)) {
+        s->snapshot.period_ns =
+            can_rest(s) ? joule_clerk_told_ns(s->clerk) : s->opt.period_ns;
+        return;
+    }
     s->wait_ns = joule_clerk_pace(
         &s->opt, quiet && is_healthy(s) && !is_looked_at(s),
         &s->snapshot.period_ns);
@@ -322,8 +353,10 @@ static void take_sample(struct joule_sampler *s, bool is_asked)
     uint32_t tickets;
     bool quiet;
 
-    /* A BMC's energy is carried on from the measurement to now. */
-    if (!joule_source_is_prompt(s->opt.source))
+    /* A BMC's energy is carried on from the measurement to now.  Who asked does
+     * not wait for the next one. */
+    if (!joule_source_is_prompt(s->opt.source) &&
+        (!s->roused || joule_source_is_waiting(s->opt.source)))
         ask_power(s);
     tickets = joule_clerk_tickets(s->clerk);
     if (joule_source_has_energy(s->opt.source))
@@ -332,6 +365,22 @@ static void take_sample(struct joule_sampler *s, bool is_asked)
         read_counters(s, is_asked);
     quiet = joule_clerk_sample(s->clerk, &s->snapshot, tickets);
     set_pace(s, quiet);
+}
+
+/* Readings that come meanwhile wait, each with its time. */
+static void rest(struct joule_sampler *s)
+{
+    struct joule_source *source = s->opt.source;
+    int64_t ns = 0;
+
+    s->roused = false;
+    if (s->board && joule_source_is_under_way(source) &&
+        s->told_ns > s->opt.period_ns && can_rest(s))
+        ns = joule_clerk_rest(s->clerk);
+    if (ns <= 0)
+        return;
+    source->ops->rest(source, ns);
+    s->roused = true;
 }
 
 /* A source of energy goes on where this total ends. */
@@ -451,6 +500,7 @@ static void *sampler_main(void *arg)
         /* What is under way is waited for by read_power. */
         asked = !joule_source_is_under_way(s->opt.source) &&
                 joule_clerk_wait(s->clerk, &deadline);
+        rest(s);
         if (s->stop)
             break;
         if (acquire_board(s, &err))
@@ -461,9 +511,11 @@ static void *sampler_main(void *arg)
     }
     if (s->board && !is_power)
         take_sample(s, false);
+    if (s->board && joule_source_is_waiting(s->opt.source))
+        ask_power(s);
     /* It was interrupted, and puts away what must not outlive this thread. */
     if (is_power)
-        s->opt.source->ops->read_power(s->opt.source, s->power, &err);
+        joule_source_end(s->opt.source, s->power);
     return NULL;
 }
 
@@ -562,7 +614,7 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
     }
     if (joule_source_is_power(s->opt.source) &&
         joule_tally_overdue(&ret->tally, now_ns,
-                            joule_power_gap_ns(s->opt.period_ns))) {
+                            joule_power_gap_ns(ret->period_ns))) {
         ret->stale = 1;
         ret->node_mw = JOULE_MW_UNKNOWN;
     }

@@ -13,7 +13,9 @@
  * userview.h): no figure is another for it.  Whoever wants one of this moment
  * asks for a sample. The board says how long the next sample is away, one
  * sample before it is.  Power is read each period_ns all the same, and divided
- * among the steps each quiet_period_ns.
+ * among the steps each quiet_period_ns.  Where the source keeps what it has read
+ * (rest, source.h) the thread sleeps through that time, too, unless somebody goes
+ * by the board (joule_board_follow).
  *
  * It continues what the board of this boot says: a restarted slurmd loses
  * nothing as long as it was away for less than one wrap of a counter.  Where

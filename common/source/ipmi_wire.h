@@ -19,7 +19,8 @@
  *             of its.
  * After any other error of a READ the next READ connects again by itself where
  * the BMC is on the LAN, an OPEN always does.  In-band the reader ends after a
- * READ that failed.
+ * READ that failed, and always after one of the readings beyond the first did:
+ * nobody may be waiting for that.
  */
 #ifndef JOULE_SOURCE_IPMI_WIRE_H
 #define JOULE_SOURCE_IPMI_WIRE_H

@@ -12,3 +12,12 @@ void joule_source_destroy(struct joule_source *source)
     source->ops->destroy(source);
     errno = saved;
 }
+
+void joule_source_end(struct joule_source *source, struct joule_power *out)
+{
+    struct joule_error err;
+
+    while (source->ops->read_power(source, out, &err) == 0 ||
+           errno != ECANCELED)
+        continue;
+}

@@ -460,6 +460,10 @@ static void register_step(const void *record)
     if (joule_slurm_step_read(record, &step, &err) == 0)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
+    /* What the board said before may have been as old as JouleQuietPeriod. */
+    if (self.stake && self.account && !self.step_begun &&
+        joule_source_is_power(self.source))
+        joule_account_begin(self.account);
     if (self.stake)
         self.usage = joule_usage_create(self.root_fd, getpid(), "", 0);
     if (self.stake)

@@ -142,6 +142,9 @@ int joule_meter_open(struct joule_meter *meter, const char *node,
         errno = errnum;
         return -1;
     }
+    /* What the board says may be as old as JouleQuietPeriod. */
+    if (meter->stake && joule_source_is_power(meter->source))
+        joule_stake_ask(meter->stake, false);
     if (joule_source_is_power(meter->source))
         joule_account_extend(meter->account, meter->config.ipmi_adjust);
     joule_account_begin(meter->account);

@@ -47,8 +47,9 @@ check "an idle node: $SAMPLES samples in $TOOK s" test "$SAMPLES" -le 4 -a \
 check "its board is not old for that" test "$(board fresh)" = True
 
 # A step that has the node to itself, in which the power changes.
-lone_step() {
-    begin_step still user -- --sleep 16
+lone_step() { # [SRUN-OPTION...] [-- TASK...]
+    [ $# -gt 0 ] || set -- -- --sleep 16
+    begin_step still user "$@"
     sleep 5
     cluster sim still node1 'load const:300'
     sleep 4
@@ -151,4 +152,36 @@ check "a job that is looked at $LOOKS times in 21 s: $SAMPLES samples" \
     -a "$SAMPLES" -ge $((LOOKS - 1))
 check "the power is of these samples ($WATTS W)" within "$WATTS" 180 2
 end_step
+cluster down still
+
+# A BMC is read once a second all the same, by a process of its own; slurmd is woken for
+# that each ten seconds, and when a step begins or ends.
+# shellcheck source-path=SCRIPTDIR source=ipmi.sh
+. "$LIB/ipmi.sh"
+wakes() {
+    # shellcheck disable=SC2016  # the other shell's
+    cluster at still node1 bash -c 'for status in /proc/$(pgrep -x slurmd)/task/*/status
+        do grep -q "^Name:.joule_sampler$" "$status" && cat "$status"
+        done' | awk '/^voluntary_ctxt_switches:/ { print $2 }'
+}
+up still --energy acct_gather_energy/joule_ipmi --bmc '' --sim '--load const:100' \
+    --gather "JouleAttribution=cputime
+$BMC_CONF
+EnergyIPMIFrequency=1
+EnergyIPMIPowerSensors=Node=3" --conf 'JobAcctGatherFrequency=task=30
+AcctGatherNodeFreq=30' || exit 1
+check "a node with a BMC becomes quiet" wait_for 20 is_quiet 10
+sleep 3
+BEFORE=$(wakes)
+samples sleep 31
+WAKES=$(($(wakes) - BEFORE))
+check "a BMC: $SAMPLES readings in $TOOK s" test "$SAMPLES" -ge 18
+check "slurmd is woken $WAKES times for them" test "$WAKES" -ge 2 -a "$WAKES" -le 6
+BEFORE=$(wakes)
+lone_step -n2 -- --spin 16 > /dev/null
+echo "# woken $(($(wakes) - BEFORE)) times in a step"
+# 300 W for four seconds are 800 J more than 100 W; the BMC is read once a second.
+check "the BMC's readings are in a job's energy ($STEP_J J of $STEP_TRUE_J)" \
+    step_within 8 100
+check "the BMC's board is not old for that" test "$(board fresh)" = True
 finish

@@ -522,6 +522,8 @@ END_TEST
 static struct fake_power bmc; /* of node n2 */
 static struct joule_sampler *power;
 
+static const struct joule_source_ops *power_ops; /* NULL: fake_power_ops */
+
 static void power_starts(enum joule_attribution how, int64_t quiet_period_ns)
 {
     struct joule_sampler_options opt = {
@@ -538,6 +540,11 @@ static void power_starts(enum joule_attribution how, int64_t quiet_period_ns)
     struct joule_snapshot snap = {0};
 
     fake_power_init(&bmc);
+    if (power_ops) {
+        bmc.source.ops = power_ops;
+        bmc.under_way = true;
+        bmc.slow_ns = 2 * MS;
+    }
     power = joule_sampler_create(&opt, &err);
     ck_assert_ptr_nonnull(power);
     for (int i = 0; i < 1000 && !snap.tally.valid; i++) {
@@ -640,6 +647,145 @@ START_TEST(test_power_quiet)
 }
 END_TEST
 
+/* ---- a BMC whose readings wait ---- */
+
+/* Whether the sampler rests before the clock is so much later. */
+static bool power_sleeps(int64_t ns)
+{
+    int64_t end_ns = bmc.now_ns + ns;
+
+    while (!bmc.resting && bmc.now_ns < end_ns) {
+        bmc.now_ns += 10 * MS;
+        usleep(4000);
+    }
+    return bmc.resting;
+}
+
+/* Whether no reading is begun for a while. */
+static bool power_lies(void)
+{
+    unsigned reads = bmc.reads;
+
+    usleep(100 * 1000);
+    return bmc.reads == reads;
+}
+
+static int64_t real_ns(void)
+{
+    return joule_clock_mono_ns(&joule_clock_system);
+}
+
+/* While there is nothing to divide, readings wait where they come in.  Who asks
+ * has them in his figure, and at once. */
+START_TEST(test_power_waits)
+{
+    struct joule_stake *s;
+    struct joule_board *board;
+    struct joule_snapshot snap;
+    int64_t ns, begin_ns;
+    uint64_t uj;
+
+    power_ops = &fake_resting_ops;
+    power_starts(JOULE_ATTRIBUTION_CPUTIME, 100 * S);
+    ck_assert(power_sleeps(10 * S));
+    ck_assert(power_lies());
+    ck_assert_int_eq(joule_sampler_read(power, &snap), 0);
+    ck_assert_int_eq(snap.period_ns, 100 * S);
+    ns = snap.tally.mono_ns;
+    uj = snap.tally.node_uj;
+    for (int i = 1; i <= 30; i++)
+        fake_power_keep(&bmc, ns + i * S, i <= 10 ? 100 : 200);
+    bmc.now_ns = ns + 30 * S + 1;
+    begin_ns = real_ns();
+    s = power_begin(7);
+    ck_assert_int_lt(real_ns() - begin_ns, S);
+    ck_assert_uint_eq(bmc.taken, 30);
+    ck_assert_int_eq(joule_sampler_read(power, &snap), 0);
+    /* 10 s of 100 W, 1 s between, 19 s of 200 W. */
+    ck_assert_uint_ge(snap.tally.node_uj - uj, (1000 + 150 + 3800) * J);
+    ck_assert_uint_le(snap.tally.node_uj - uj, (1000 + 150 + 3800) * J + J / 100);
+    ck_assert_int_ge(totals_of("n2").mono_ns, ns + 30 * S);
+    /* A period without a question has to pass. */
+    bmc.watts[0] = 200;
+    ck_assert(!power_sleeps(10 * S));
+    bmc.now_ns += 100 * S;
+    ck_assert(power_sleeps(10 * S));
+    /* It ends when the ledger is due. */
+    bmc.now_ns += 101 * S;
+    for (int i = 0; i < 1000 && bmc.rests < 3; i++)
+        usleep(5000);
+    ck_assert_uint_ge(bmc.rests, 3);
+    joule_stake_destroy(s);
+    /* What waits when slurmd ends is not lost. */
+    while (!power_sleeps(10 * S))
+        bmc.now_ns += 100 * S;
+    fake_power_keep(&bmc, bmc.now_ns + S, 200);
+    bmc.now_ns += 2 * S;
+    joule_sampler_destroy(power);
+    board = joule_board_open(tree.fd, "n2", &err);
+    ck_assert_ptr_nonnull(board);
+    ck_assert_int_eq(joule_board_read(board, &snap), 0);
+    ck_assert_int_eq(snap.tally.mono_ns, bmc.now_ns - S);
+    joule_board_destroy(board);
+    power_ops = NULL;
+}
+END_TEST
+
+/* Who goes by the board, or looks at the node again and again, has it of now. */
+START_TEST(test_power_waits_for_nobody)
+{
+    struct joule_snapshot snap;
+    struct joule_board *board;
+    unsigned rests;
+
+    power_ops = &fake_resting_ops;
+    power_starts(JOULE_ATTRIBUTION_NODE, S);
+    ck_assert(!power_sleeps(10 * S));
+    joule_sampler_destroy(power);
+    power_starts(JOULE_ATTRIBUTION_CPUTIME, S);
+    ck_assert(power_sleeps(10 * S));
+    board = joule_board_open(tree.fd, "n2", &err);
+    ck_assert_ptr_nonnull(board);
+    joule_board_follow(board, bmc.now_ns);
+    bmc.now_ns += 2 * S;
+    usleep(50 * 1000);
+    ck_assert(!power_sleeps(10 * S));
+    bmc.now_ns += JOULE_BOARD_FOLLOWED_NS;
+    ck_assert(power_sleeps(10 * S));
+    joule_board_destroy(board);
+    joule_sampler_read(power, &snap);
+    bmc.now_ns += 200 * MS;
+    joule_sampler_read(power, &snap);
+    rests = bmc.rests;
+    bmc.roused = true;
+    usleep(50 * 1000);
+    ck_assert(!power_lies());
+    ck_assert_uint_eq(bmc.rests, rests);
+    joule_sampler_destroy(power);
+    power_ops = NULL;
+}
+END_TEST
+
+/* What waits is a failure, and nothing after it. */
+START_TEST(test_power_waits_and_fails)
+{
+    int before = problems;
+
+    power_ops = &fake_resting_ops;
+    power_starts(JOULE_ATTRIBUTION_CPUTIME, 100 * S);
+    ck_assert(power_sleeps(10 * S));
+    bmc.error = EIO;
+    bmc.text = "the BMC is gone";
+    fake_power_keep(&bmc, bmc.now_ns, 100);
+    bmc.roused = true;
+    for (int i = 0; i < 1000 && bmc.taken == 0; i++)
+        usleep(5000);
+    joule_sampler_destroy(power);
+    ck_assert_int_gt(problems, before);
+    power_ops = NULL;
+}
+END_TEST
+
 /* Without a topology there is one part. */
 START_TEST(test_no_topology)
 {
@@ -693,6 +839,9 @@ int main(void)
     tcase_add_test(tc, test_cpu_time);
     tcase_add_test(tc, test_power_hangs);
     tcase_add_test(tc, test_power_quiet);
+    tcase_add_test(tc, test_power_waits);
+    tcase_add_test(tc, test_power_waits_for_nobody);
+    tcase_add_test(tc, test_power_waits_and_fails);
     tcase_add_test(tc, test_no_topology);
     tcase_add_test(tc, test_no_room_for_a_ledger);
     suite_add_tcase(suite, tc);

@@ -854,6 +854,92 @@ START_TEST(steady_interrupt)
 }
 END_TEST
 
+static int64_t rests(struct joule_source *source, int64_t ns)
+{
+    int64_t begin_ns = now_ns();
+
+    source->ops->rest(source, ns);
+    return now_ns() - begin_ns;
+}
+
+/* What comes meanwhile is there at once, with its time. */
+START_TEST(steady_rest)
+{
+    struct joule_source *source = create_steady("well", 10 * MS);
+    struct joule_power power;
+    int64_t last_ns, back_ns;
+    int n = 0;
+
+    ck_assert_int_eq(read_power(source, &power), 0);
+    last_ns = power.mono_ns;
+    ck_assert_int_ge(rests(source, 300 * MS), 299 * MS);
+    back_ns = now_ns();
+    ck_assert(joule_source_is_waiting(source));
+    while (joule_source_is_waiting(source) && n < 59) {
+        ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
+        ck_assert_int_gt(power.mono_ns, last_ns);
+        if (n++ < 5)
+            ck_assert_int_lt(power.mono_ns, back_ns - 100 * MS);
+        last_ns = power.mono_ns;
+    }
+    ck_assert_int_ge(n, 10);
+    /* No longer than there is something under way. */
+    ck_assert_int_lt(rests(source, 30 * S), 5 * S);
+    joule_source_destroy(source);
+    ck_assert_uint_eq(kills, 0);
+}
+END_TEST
+
+START_TEST(steady_rest_ends)
+{
+    struct joule_source *source = create_steady("well", S);
+    struct joule_power power;
+
+    must_read(source, 100);
+    source->ops->rouse(source);
+    source->ops->rouse(source);
+    ck_assert_int_lt(rests(source, 30 * S), 5 * S);
+    ck_assert_int_ge(rests(source, 100 * MS), 99 * MS);
+    ck_assert(!joule_source_is_waiting(source));
+    ck_assert_int_ge(rests(source, 1500 * MS), 1499 * MS);
+    source->ops->interrupt(source);
+    ck_assert_int_lt(rests(source, 30 * S), 5 * S);
+    /* What has come by then is not lost. */
+    ck_assert(joule_source_is_waiting(source));
+    ck_assert_int_eq(read_power(source, &power), 0);
+    while (joule_source_is_waiting(source))
+        ck_assert_int_eq(read_power(source, &power), 0);
+    must_fail(source, ECANCELED, NULL);
+    ck_assert(!joule_source_is_waiting(source));
+    joule_source_destroy(source);
+}
+END_TEST
+
+/* It is told at once, after what came before. */
+START_TEST(steady_rest_fault)
+{
+    static const char *const modes[] = {"exits3", "fails-and-goes3"};
+    struct joule_source *source = create_steady(modes[_i], 200 * MS);
+    struct joule_power power;
+
+    must_read(source, 100);
+    ck_assert_int_lt(rests(source, 10 * S), 5 * S);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(joule_source_is_waiting(source));
+        ck_assert_int_eq(read_power(source, &power), 0);
+    }
+    ck_assert(joule_source_is_waiting(source));
+    must_fail(source, _i == 0 ? EPIPE : EIO,
+              _i == 0 ? "exit code 7" : "dropped the session");
+    ck_assert(!joule_source_is_waiting(source));
+    fake.now_ns += S;
+    if (_i == 1)
+        await_end();
+    must_read(source, 100);
+    joule_source_destroy(source);
+}
+END_TEST
+
 /* How often the password, given as its bytes ^ 0x55, is in this process's
  * writable memory. */
 static unsigned find_in_memory(const unsigned char *hidden, size_t len)
@@ -951,6 +1037,9 @@ static Suite *suite(void)
     tcase_add_test(t, steady_while_away);
     tcase_add_loop_test(t, steady_fault, 0, COUNT(steady_faults));
     tcase_add_test(t, steady_interrupt);
+    tcase_add_test(t, steady_rest);
+    tcase_add_test(t, steady_rest_ends);
+    tcase_add_loop_test(t, steady_rest_fault, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

@@ -167,7 +167,13 @@ static int read_again(struct loop *l)
         l->due_ns = now + period_ns;
     begin_reply(l, &l->reading.head);
     do_read(l);
-    return finish(l);
+    if (!l->reply.head.error)
+        return finish(l);
+    /* Who asked may not look for replies now, but sees the end of them.  It
+     * need not wait for that of the session. */
+    send_reply(l);
+    shutdown(l->fd, SHUT_RDWR);
+    return 0;
 }
 
 /* As finish, for one request. */
