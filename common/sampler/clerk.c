@@ -16,6 +16,10 @@
 /* Deep enough for the host's logging. */
 #define THREAD_STACK (256 * 1024)
 
+/* After a question the sampler does not rest: a step that begins may have a
+ * profile, and goes by the board then. */
+#define RESTLESS_NS (3 * JOULE_NS_PER_S)
+
 /* That who asked waits for a sampler which rests. */
 #define ROUSED_NS (100 * JOULE_NS_PER_MS)
 
@@ -43,6 +47,7 @@ struct joule_clerk {
     int64_t charged_ns;             /* when that was last */
     int64_t wait_ns;                /* until it is to be again */
     int64_t told_ns;                /* what readers were told of that */
+    int64_t asked_ns;               /* when a question was answered last */
     bool may_rest;                  /* the sampler, until then */
     bool resting;                   /* it does */
     int64_t tried_ns;
@@ -174,7 +179,9 @@ static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
     if (c->is_slow) {
         c->charged_ns = now_ns;
         c->wait_ns = joule_clerk_pace(c->opt, quiet, &c->told_ns);
-        c->may_rest = quiet && !asked && c->wait_ns > c->opt->period_ns;
+        c->may_rest = quiet && c->wait_ns > c->opt->period_ns;
+        if (asked)
+            c->asked_ns = now_ns;
     }
     if (!totals)
         return false;
@@ -272,18 +279,15 @@ void joule_clerk_wake(struct joule_clerk *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-static int64_t until_due_ns(const struct joule_clerk *c)
-{
-    return c->charged_ns + c->wait_ns - joule_clock_mono_ns(c->opt->clock);
-}
-
 int64_t joule_clerk_rest(struct joule_clerk *c)
 {
+    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
     int64_t ns = 0;
 
     pthread_mutex_lock(&c->lock);
-    if (c->may_rest && !c->stop)
-        ns = until_due_ns(c);
+    if (c->may_rest && !c->stop &&
+        (!c->asked_ns || now_ns - c->asked_ns >= RESTLESS_NS))
+        ns = c->charged_ns + c->wait_ns - now_ns;
     c->resting = ns > 0;
     pthread_mutex_unlock(&c->lock);
     return ns > 0 ? ns : 0;

@@ -50,7 +50,7 @@ void joule_clerk_wake(struct joule_clerk *clerk);
 
 /* Where the source is not prompt: how long its readings may be left alone from
  * now on, ns; 0: not at all.  It is quiet, what is due next is a quiet period
- * away, and nobody asked in the one that ended.  Until the next
+ * away, and nobody has asked for three seconds.  Until the next
  * joule_clerk_sample who asks rouses the source, and is answered by that. */
 int64_t joule_clerk_rest(struct joule_clerk *clerk);
 
