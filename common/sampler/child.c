@@ -231,23 +231,26 @@ void joule_child_rest(const struct joule_child *child, int interrupt_fd,
             continue;
 }
 
-bool joule_child_is_readable(const struct joule_child *child)
+/* As recv, without taking it. */
+static ssize_t peek(const struct joule_child *child)
 {
     char byte;
 
-    return child->pid != 0 &&
-           (recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-            errno != EAGAIN);
+    return recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
+bool joule_child_is_readable(const struct joule_child *child)
+{
+    return child->pid != 0 && (peek(child) >= 0 || errno != EAGAIN);
 }
 
 bool joule_child_is_there(const struct joule_child *child)
 {
-    char byte;
     ssize_t n;
 
     if (child->pid == 0)
         return false;
-    n = recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    n = peek(child);
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 

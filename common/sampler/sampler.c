@@ -54,7 +54,7 @@ struct joule_sampler {
     uint64_t power_uj; /* the total then */
     bool said[PROBLEM_COUNT];
     int64_t told_ns; /* power sources: the period on the board */
-    bool roused;     /* it comes from a rest */
+    bool rested;     /* it comes from a rest */
     struct joule_snapshot snapshot;
     union {
         struct joule_reading readings[JOULE_DOMAINS_MAX];
@@ -356,7 +356,7 @@ static void take_sample(struct joule_sampler *s, bool is_asked)
     /* A BMC's energy is carried on from the measurement to now.  Who asked does
      * not wait for the next one. */
     if (!joule_source_is_prompt(s->opt.source) &&
-        (!s->roused || joule_source_is_waiting(s->opt.source)))
+        (!s->rested || joule_source_is_waiting(s->opt.source)))
         ask_power(s);
     tickets = joule_clerk_tickets(s->clerk);
     if (joule_source_has_energy(s->opt.source))
@@ -373,14 +373,14 @@ static void rest(struct joule_sampler *s)
     struct joule_source *source = s->opt.source;
     int64_t ns = 0;
 
-    s->roused = false;
+    s->rested = false;
     if (s->board && joule_source_is_under_way(source) &&
         s->told_ns > s->opt.period_ns && can_rest(s))
         ns = joule_clerk_rest(s->clerk);
     if (ns <= 0)
         return;
     source->ops->rest(source, ns);
-    s->roused = true;
+    s->rested = true;
 }
 
 /* A source of energy goes on where this total ends. */
