@@ -163,9 +163,14 @@ void *joule_columns_row(struct joule_columns *c,
                         const struct joule_account_reading *reading,
                         const struct joule_stake_reading *share)
 {
-    int64_t ns = reading->mono_ns - c->before_ns;
+    int64_t began_ns = reading->mono_ns - reading->elapsed_ns;
     void *row = NULL;
+    int64_t ns;
 
+    /* It counts from there now. */
+    if (c->primed && began_ns >= c->before_ns)
+        joule_columns_begin(c, began_ns);
+    ns = reading->mono_ns - c->before_ns;
     if (joule_source_is_power(c->source) &&
         reading->node_mw == JOULE_MW_UNKNOWN) {
         c->primed = false;

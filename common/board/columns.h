@@ -49,8 +49,9 @@ void joule_columns_begin(struct joule_columns *columns, int64_t ns);
 
 /* The cells of the row that [reading] ends, 8 bytes a column, which live until
  * the next call; NULL: it ends none, but begins one.  Readings of an account
- * whose source is that of [columns], in the order of their times.  [share]: if
- * it has the columns; NULL: not known now. */
+ * whose source is that of [columns], in the order of their times; where it
+ * began again, the row does, too.  [share]: if it has the columns; NULL: not
+ * known now. */
 void *joule_columns_row(struct joule_columns *columns,
                         const struct joule_account_reading *reading,
                         const struct joule_stake_reading *share);

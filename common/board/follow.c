@@ -233,12 +233,13 @@ int joule_follow_update(struct joule_follow *f,
         errno = EINVAL;
         return -1;
     }
-    now_ns = joule_clock_mono_ns(f->clock);
     if (!f->board || joule_board_read(f->board, &f->snapshot) < 0 ||
         (!f->known && !s->tally.valid)) {
         errno = ENODATA;
         return -1;
     }
+    /* Later than all that the board says. */
+    now_ns = joule_clock_mono_ns(f->clock);
     joule_board_follow(f->board, now_ns);
     if (!f->known)
         first_known(f, now_ns);

@@ -461,7 +461,7 @@ static void register_step(const void *record)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
     /* What the board said before may have been as old as JouleQuietPeriod. */
-    if (self.stake && self.account && !self.step_begun &&
+    if (self.stake && self.account && !self.step_begun && is_shared() &&
         joule_source_is_power(self.source))
         joule_account_begin(self.account);
     if (self.stake)

@@ -100,7 +100,8 @@ cluster down away
 
 # Sensors by record, by name, several of them, and none named.
 up_bmc sensors '' 'EnergyIPMIPowerSensors="Node=PSU1,PSU2;Mem=DRAM;Cpus=CPU0,CPU1"
-JouleSamplePeriod=200ms' --sim '--load const:240' --profile || exit 1
+JouleSamplePeriod=200ms
+JouleAttribution=cputime' --sim '--load const:240' --profile || exit 1
 check "named sensors: the power of the node" \
     within "$(node_field sensors node1 CurrentWatts)" 240 2
 check "the log names the sensors" bash -c \
@@ -127,12 +128,14 @@ check "a profiled step" cluster user sensors \
     srun --profile=energy --acctg-freq=energy=1 sleep 8
 check "sh5util reads its series" series "$(last_job sensors)" "$SCRATCH/series.csv"
 note < "$SCRATCH/sh5util"
-# The memory has 15 % of what nodesim's load says, the sockets have the rest.
-for wanted in NodePower:240 MemPower:36 CpusPower:204 Node_mW:240000 \
-    Mem_mW:36000 Cpus_mW:204000; do
+# The memory has 15 % of what nodesim's load says, the sockets have the rest.  Watts are
+# whole ones; the rows of a constant load have no other reason to differ.
+for wanted in NodePower:240:0.1 MemPower:36:0.1 CpusPower:204:0.1 Node_mW:240000:0.01 \
+    Mem_mW:36000:0.01 Cpus_mW:204000:0.01; do
+    IFS=: read -r name value percent <<< "$wanted"
     for of in Min Avg Max; do
-        check "column ${wanted%:*}: $of" within \
-            "$(column "$SCRATCH/series.csv" "${of}_${wanted%:*}")" "${wanted#*:}" 2
+        check "column $name: $of" within \
+            "$(column "$SCRATCH/series.csv" "${of}_$name")" "$value" "$percent"
     done
 done
 joules_a_second() {

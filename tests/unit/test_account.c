@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/board/account.h"
+#include "common/board/columns.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/fake.h"
 #include "tests/unit/fake_power.h"
@@ -1087,6 +1088,50 @@ START_TEST(power_begin_again)
 }
 END_TEST
 
+/* Columns: NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW. */
+static void has_row(struct joule_columns *columns, double watts, uint64_t uj)
+{
+    uint64_t u[5];
+    double mw;
+    void *row;
+
+    must_update();
+    row = joule_columns_row(columns, &got, NULL);
+    ck_assert_ptr_nonnull(row);
+    memcpy(u, row, sizeof(u));
+    ck_assert_uint_eq(u[0], (uint64_t)watts);
+    ck_assert_uint_eq(u[2], uj);
+    memcpy(&mw, &u[3], sizeof(mw));
+    ck_assert_double_eq_tol(mw, watts * 1000, 0.001);
+    memcpy(&mw, &u[4], sizeof(mw));
+    ck_assert_double_eq_tol(mw, 40000, 0.001);
+}
+
+/* A step is registered after its first row has begun. */
+START_TEST(power_begin_again_within_a_row)
+{
+    struct joule_columns *columns = joule_columns_create(&bmc.source, false);
+
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    bmc_pass(20 * MS);
+    must_update();
+    ck_assert_ptr_null(joule_columns_row(columns, &got, NULL));
+    bmc_pass(5 * MS);
+    joule_account_begin(account);
+    bmc_pass(S);
+    has_row(columns, 100, 100000000);
+    bmc_pass(S);
+    has_row(columns, 100, 200000000);
+    /* Between two rows, what is before it is of none. */
+    joule_account_begin(account);
+    bmc_pass(S / 2);
+    has_row(columns, 100, 50000000);
+    joule_columns_destroy(columns);
+}
+END_TEST
+
 /* Any schedule of samples, failures and questions against the truth, for a
  * load that changes at the edges of the step alone. */
 static void random_step(unsigned seed)
@@ -1198,6 +1243,7 @@ int main(void)
     tcase_add_test(follow, power_with_other_labels);
     tcase_add_test(follow, power_on_a_board_of_counters);
     tcase_add_test(follow, power_begin_again);
+    tcase_add_test(follow, power_begin_again_within_a_row);
     tcase_add_loop_test(follow, power_random_steps, 0, 8);
     suite_add_tcase(suite, follow);
 
