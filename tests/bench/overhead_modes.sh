@@ -167,7 +167,7 @@ JobAcctGatherType=jobacct_gather/none"
     [ "$energy" = none ] || energy=acct_gather_energy/$ours$energy
     [ "$profile" = - ] || options+=("--profile=acct_gather_profile/${ours}hdf5")
     [[ $energy != *ipmi ]] || options+=(--bmc '')
-    up "$NAME" --cgroup --energy "$energy" --sim "--load const:$WATTS" \
+    up "$NAME" --cgroup --energy "$energy" --sim "--load const:$WATTS --log-ms 100" \
         --conf "$conf" --gather "$(gather_lines "$2" "$whose" "$hz")" \
         "${options[@]}" >&2 || fail "no cluster"
     # There is not enough of it for clusters that do not ask the simulator.
