@@ -6,8 +6,10 @@
  * those of the meters, threads, board and ledger.  Then how right it is: two
  * days of random jobs on a made-up node (tests/unit/fusednode.h).
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,8 @@ static void free_read(struct joule_source *source, struct joule_reading *out)
         out[i] = (struct joule_reading){ticks & 0xffffffff, 0};
 }
 
+static atomic_bool interrupted;
+
 static int free_read_power(struct joule_source *source,
                            struct joule_power *out, struct joule_error *err)
 {
@@ -44,12 +48,22 @@ static int free_read_power(struct joule_source *source,
 
     (void)source;
     (void)err;
+    if (interrupted) {
+        errno = ECANCELED;
+        return -1;
+    }
     watts = watts > 300 ? 200 : watts + 4;
     *out = (struct joule_power){
         .watts = watts,
         .mono_ns = joule_clock_mono_ns(&joule_clock_system),
     };
     return 0;
+}
+
+static void interrupt(struct joule_source *source)
+{
+    (void)source;
+    interrupted = true;
 }
 
 static void nothing(struct joule_source *source)
@@ -62,7 +76,7 @@ static const struct joule_source_ops counter_ops = {
 static const struct joule_source_ops power_ops = {
     .type = "free",
     .read_power = free_read_power,
-    .interrupt = nothing,
+    .interrupt = interrupt,
     .destroy = nothing};
 
 static const struct joule_domain counter_domains[4] = {
@@ -178,6 +192,7 @@ static double sample_us(struct joule_source *source)
     tree_write(&tree, "proc/sys/kernel/random/boot_id", "boot-1\n");
     tree_mkdir(&tree, "run");
     opt.root_fd = tree.fd;
+    interrupted = false;
     sampler = joule_sampler_create(&opt, &err);
     if (!sampler || !first || !last)
         bench_die("joule_sampler_create", err.text);
