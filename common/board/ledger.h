@@ -225,6 +225,10 @@ bool joule_ledger_is_looked_at(struct joule_ledger *ledger, int64_t now_ns);
  * ETIMEDOUT (nobody answered in time), EACCES. */
 int joule_ledger_ask(struct joule_ledger *ledger, int64_t timeout_ns);
 
+/* The same on the node's ledger, for who has no row there and goes by what is
+ * published: it is then of this moment, if it comes in time. */
+void joule_ledger_refresh(int root_fd, const char *node, int64_t timeout_ns);
+
 /* The sampler: tickets asked for until now.  What is sampled after this may
  * be answered with it. */
 uint32_t joule_ledger_asked(struct joule_ledger *ledger);

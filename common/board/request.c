@@ -77,6 +77,15 @@ int joule_ledger_ask(struct joule_ledger *l, int64_t timeout_ns)
     }
 }
 
+void joule_ledger_refresh(int root_fd, const char *node, int64_t timeout_ns)
+{
+    struct joule_ledger *l = joule_ledger_open(root_fd, node, NULL);
+
+    if (l)
+        (void)joule_ledger_ask(l, timeout_ns);
+    joule_ledger_destroy(l);
+}
+
 static uint32_t seconds(int64_t ns)
 {
     return (uint32_t)(ns / JOULE_NS_PER_S);

@@ -165,7 +165,7 @@ wakes() {
         done' | awk '/^voluntary_ctxt_switches:/ { print $2 }'
 }
 up still --energy acct_gather_energy/joule_ipmi --bmc '' --sim '--load const:100' \
-    --gather "JouleAttribution=cputime
+    --profile=acct_gather_profile/joule_hdf5 --gather "JouleAttribution=cputime
 $BMC_CONF
 EnergyIPMIFrequency=1
 EnergyIPMIPowerSensors=Node=3" --conf 'JobAcctGatherFrequency=task=30
@@ -184,4 +184,21 @@ echo "# woken $(($(wakes) - BEFORE)) times in a step"
 check "the BMC's readings are in a job's energy ($STEP_J J of $STEP_TRUE_J)" \
     step_within 8 100
 check "the BMC's board is not old for that" test "$(board fresh)" = True
+
+# The power has changed since slurmd took readings last: the first row of a profile has
+# what was used in it, and nothing of before.
+# shellcheck source-path=SCRIPTDIR source=profile.sh
+. "$LIB/profile.sh"
+has_slept() { [ "$(wakes)" -gt "$BEFORE" ]; }
+sleep 5
+BEFORE=$(wakes)
+check "slurmd takes the BMC's readings" wait_for 12 has_slept
+cluster sim still node1 'load const:300' > /dev/null
+sleep 6
+step still --profile=energy --acctg-freq=energy=1 sleep 4
+rows "$(profile_dir still)/${JOB}_0_node1.h5" /node1/Energy > "$SCRATCH/rows"
+note < "$SCRATCH/rows"
+WATTS=$(cut -d, -f3 "$SCRATCH/rows" | sort -n | tr '\n' ' ')
+check "the rows of a profile after a rest: ${WATTS}W" test "$(wc -w <<< "$WATTS")" -ge 3 \
+    -a "${WATTS%% *}" -ge 294 -a "$(awk '{ print $NF }' <<< "$WATTS")" -le 306
 finish
