@@ -178,7 +178,8 @@ static inline bool joule_source_is_waiting(const struct joule_source *source)
 }
 
 /* Power sources that have been interrupted: what must not outlive the thread
- * that reads is put away.  [out] is overwritten. */
+ * that reads is put away.  [out] is overwritten.  One that never says
+ * ECANCELED is given up after 4096 readings. */
 void joule_source_end(struct joule_source *source, struct joule_power *out);
 
 static inline void joule_source_read(struct joule_source *source,

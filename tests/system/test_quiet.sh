@@ -189,13 +189,23 @@ check "the BMC's board is not old for that" test "$(board fresh)" = True
 # what was used in it, and nothing of before.
 # shellcheck source-path=SCRIPTDIR source=profile.sh
 . "$LIB/profile.sh"
-has_slept() { [ "$(wakes)" -gt "$BEFORE" ]; }
-sleep 5
+rests() { # for three seconds
+    local before
+    before=$(wakes)
+    sleep 3
+    [ "$(wakes)" = "$before" ]
+}
+is_woken() { [ "$(wakes)" -gt "$BEFORE" ]; }
+check "slurmd rests again" wait_for 30 rests
 BEFORE=$(wakes)
-check "slurmd takes the BMC's readings" wait_for 12 has_slept
+check "and is woken after a while" wait_for 12 is_woken
 cluster sim still node1 'load const:300' > /dev/null
+# So much that it has not looked at: 1,200 J more than at 100 W.
 sleep 6
-step still --profile=energy --acctg-freq=energy=1 sleep 4
+SEEN_MW=$(board node_power_mw)
+check "slurmd has not seen the load yet ($SEEN_MW mW)" within "$SEEN_MW" 100000 2
+step still --profile=energy --acctg-freq=energy=1 sleep 4 ||
+    not_ok "a step with a profile"
 rows "$(profile_dir still)/${JOB}_0_node1.h5" /node1/Energy > "$SCRATCH/rows"
 note < "$SCRATCH/rows"
 WATTS=$(cut -d, -f3 "$SCRATCH/rows" | sort -n | tr '\n' ' ')
