@@ -242,5 +242,22 @@ check "everything is there" publish 0
 check "no goal is missed" grep -qx "None." "$PAGE"
 rm "$CSV/rows-none.csv"
 check "what was measured before stays" publish 0
+echo "<!-- table: rows-fast beside other -->" >> "$SCRATCH/text.md"
+check "another machine's table is missing" publish 1
+check "which one" grep -qx \
+    "tests/bench/publish: there is no rows-fast beside other.csv" "$SCRATCH/stderr"
+mkdir "$SCRATCH/doc/measurements/other"
+cat > "$SCRATCH/doc/measurements/other/rows-fast.csv" << 'END'
+name,unit,ours,peer,ratio,goal,verdict
+one call; goal within what that varies by,us,4,3,1.333,<=1x,miss
+END
+cat > "$SCRATCH/wanted" << 'END'
+| name | unit | goal | ours | ratio | verdict | there: ours | ratio | verdict |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+| one call | us | <=1x | 1.5 | 0.500 | pass | 4 | 1.333 | miss |
+| another | us | <5 | 9 |  | pass |  |  |  |
+END
+check "two machines beside each other" publish 0
+check "by the names of the rows" diff "$SCRATCH/wanted" <(tail -n 4 "$PAGE")
 check "no directory with rows" publish 2 "$CSV/nowhere"
 finish
