@@ -54,3 +54,9 @@ dist_measurements_DATA = \
 	doc/measurements/soak.svg \
 	doc/measurements/tradeoff.csv \
 	doc/measurements/tradeoff.svg
+
+# What the same gave on another machine, for the page to set beside it.
+measurementsxeondir = $(measurementsdir)/xeon
+dist_measurementsxeon_DATA = \
+	doc/measurements/xeon/machine.csv \
+	doc/measurements/xeon/rows-overhead.csv
