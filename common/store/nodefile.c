@@ -2,6 +2,7 @@
 #include "common/store/nodefile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,20 @@ static struct joule_nodefile *make(int fd, bool is_compact)
     return file;
 }
 
+/*
+ * An open file description lock: unlike flock(2) it is seen by the nodes that
+ * share a file system whatever their NFS version, and unlike a lock of the
+ * process it stays when another descriptor of the file is closed.  A file
+ * system without locks refuses it; the file is written all the same, and a
+ * merge keeps it until it is closed.
+ */
+static void lock(int fd)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    fcntl(fd, F_OFD_SETLK, &whole);
+}
+
 struct joule_nodefile *
 joule_nodefile_create(int fd, const struct joule_nodefile_facts *facts,
                       struct joule_error *err)
@@ -172,6 +187,7 @@ joule_nodefile_create(int fd, const struct joule_nodefile_facts *facts,
                         facts->node);
         return NULL;
     }
+    lock(fd);
     file = make(fd, false);
     if (file) {
         file->shape = growing;

@@ -48,9 +48,10 @@ struct joule_loss {
 };
 
 /*
- * In the empty file [fd], which is borrowed.  NULL with a sentence and errno
- *   ENOMEM
- *   EINVAL  the node's name cannot be a group's
+ * In the empty file [fd], which is borrowed.  It is locked (fcntl(2), the whole
+ * of it, for writing) until [fd] is closed, if the file system has locks: by
+ * that, sh5util knows that somebody still writes it.  NULL with a sentence and
+ * errno ENOMEM EINVAL  the node's name cannot be a group's
  */
 struct joule_nodefile *
 joule_nodefile_create(int fd, const struct joule_nodefile_facts *facts,

@@ -17,7 +17,7 @@ SH5UTIL_TEST_LIBS = $(LIBSH5UTIL) $(LIBJOULE_HDF5) $(LIBPROFILES)
 
 tests_unit_test_merge_SOURCES = tests/unit/test_merge.c
 tests_unit_test_merge_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
-tests_unit_test_merge_LDADD = $(SH5UTIL_TEST_LIBS)
+tests_unit_test_merge_LDADD = libjoulestore.a $(SH5UTIL_TEST_LIBS)
 
 tests_unit_test_sh5util_SOURCES = tests/unit/test_sh5util.c
 tests_unit_test_sh5util_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)

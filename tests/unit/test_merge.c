@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/store/nodefile.h"
 #include "tests/unit/nodefile.h"
 #include "tools/sh5util/merge.h"
 #include "tools/sh5util/options.h"
@@ -37,7 +38,7 @@ static void touch(const char *path)
     close(open(path, O_WRONLY | O_CREAT, 0644));
 }
 
-static int merge(const char *steps, bool save)
+static int merge_with(const char *steps, bool save, bool unfinished)
 {
     struct joule_job *jobs;
     struct joule_merge_request r = {.dir = ".",
@@ -45,6 +46,7 @@ static int merge(const char *steps, bool save)
                                     .output = "out.h5",
                                     .id = 7,
                                     .save = save,
+                                    .unfinished = unfinished,
                                     .readers = 2};
     size_t count;
     int status;
@@ -54,6 +56,11 @@ static int merge(const char *steps, bool save)
     status = joule_merge(&r);
     free(jobs);
     return status;
+}
+
+static int merge(const char *steps, bool save)
+{
+    return merge_with(steps, save, false);
 }
 
 static void write_node(const char *path, const char *node, bool ours)
@@ -82,6 +89,66 @@ static size_t tables_of(const char *path)
     }
     close(fd);
     return tables;
+}
+
+static uint64_t rows_of(const char *path)
+{
+    struct joule_plan plan;
+    struct joule_error err;
+    int fd = open(path, O_RDONLY);
+    uint64_t rows = 0;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(joule_plan_read(fd, &plan, &err), 0);
+    for (size_t i = 0; i < plan.tables; i++)
+        rows += plan.table[i].rows;
+    joule_plan_free(&plan);
+    close(fd);
+    return rows;
+}
+
+/* A node-step file as our plugin has it while the step runs. */
+struct live {
+    int fd;
+    struct joule_nodefile *file;
+    struct joule_table *table;
+};
+
+static void live_add(struct live *live, int rows)
+{
+    const uint64_t row[4] = {0};
+
+    for (int i = 0; i < rows; i++)
+        ck_assert_int_eq(joule_table_append(live->table, row), 0);
+    ck_assert_int_eq(joule_nodefile_commit(live->file), 0);
+}
+
+/* Its last flush was an hour ago, by the clock of the file server. */
+static struct live live_begin(const char *path, const char *node)
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct joule_nodefile_facts facts = {.node = node, .writer = "test"};
+    const struct joule_field field = {"Power", JOULE_FIELD_U64};
+    const struct joule_table_options opt = {
+        .fields = &field, .count = 1, .chunk_rows = 64};
+    struct live live = {.fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600)};
+    int table;
+
+    ck_assert_int_ge(live.fd, 0);
+    live.file = joule_nodefile_create(live.fd, &facts, NULL);
+    ck_assert_ptr_nonnull(live.file);
+    table = joule_nodefile_add_table(live.file, "Energy", &opt);
+    ck_assert_int_ge(table, 0);
+    live.table = joule_nodefile_table(live.file, table);
+    live_add(&live, 10);
+    ck_assert_int_eq(futimens(live.fd, long_ago), 0);
+    return live;
+}
+
+static void live_end(struct live *live)
+{
+    joule_nodefile_destroy(live->file);
+    close(live->fd);
 }
 
 START_TEST(merge_nothing)
@@ -164,6 +231,89 @@ START_TEST(steps_that_are_nowhere)
 }
 END_TEST
 
+/* Whatever its age: never removed, and merged only if that is asked for. */
+START_TEST(a_file_that_is_written)
+{
+    struct live live = live_begin("u/7_0_n1.h5", "n1");
+    struct stat st;
+
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    ck_assert_int_eq(access("out.h5", F_OK), -1);
+    write_node("u/7_0_n2.h5", "n2", false);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
+    ck_assert_int_eq(access("u/7_0_n2.h5", F_OK), -1);
+    ck_assert_int_eq(merge_with("7", false, true), JOULE_EXIT_PART);
+    ck_assert_uint_eq(tables_of("out.h5"), 4);
+    /* What was asked for once stays in the merged file. */
+    write_node("u/7_0_n3.h5", "n3", true);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
+    ck_assert_uint_eq(tables_of("out.h5"), 7);
+    ck_assert_uint_eq(rows_of("out.h5"), 610);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    /* Later rows have a file to go to, which is removed when it is closed. */
+    live_add(&live, 90);
+    ck_assert_int_eq(fstat(live.fd, &st), 0);
+    ck_assert_uint_eq(st.st_nlink, 1);
+    ck_assert_int_eq(joule_nodefile_finish(live.file, 1, 1), 0);
+    live_end(&live);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+    ck_assert_uint_eq(rows_of("out.h5"), 700);
+}
+END_TEST
+
+/* Killed, or where the file system has no locks: nobody can tell. */
+START_TEST(a_file_that_nobody_closed)
+{
+    struct live live = live_begin("u/7_0_n1.h5", "n1");
+
+    live_end(&live);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
+    ck_assert_uint_eq(rows_of("out.h5"), 10);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
+}
+END_TEST
+
+/* libhdf5 without its locks, as it may be set for Slurm's plugin: until the
+ * file is closed, nobody can read it. */
+START_TEST(a_file_that_libhdf5_writes)
+{
+    const hsize_t none = 0, chunk = 10;
+    hid_t file, list, space, table;
+
+    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
+    file = H5Fcreate("u/7_0_n1.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    list = H5Pcreate(H5P_DATASET_CREATE);
+    space = H5Screate_simple(1, &none, (hsize_t[]){H5S_UNLIMITED});
+    ck_assert_int_ge(H5Pset_chunk(list, 1, &chunk), 0);
+    H5Gclose(H5Gcreate2(file, "n1", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    table = H5Dcreate2(file, "n1/Energy", H5T_NATIVE_UINT64, space, H5P_DEFAULT,
+                       list, H5P_DEFAULT);
+    for (uint64_t i = 0; i < 20000; i++) {
+        const hsize_t one = 1, rows = i + 1, at = i;
+        hid_t memory = H5Screate_simple(1, &one, NULL), in_file;
+
+        ck_assert_int_ge(H5Dset_extent(table, &rows), 0);
+        in_file = H5Dget_space(table);
+        H5Sselect_hyperslab(in_file, H5S_SELECT_SET, &at, NULL, &one, NULL);
+        ck_assert_int_ge(H5Dwrite(table, H5T_NATIVE_UINT64, memory, in_file,
+                                  H5P_DEFAULT, &i),
+                         0);
+        H5Sclose(in_file);
+        H5Sclose(memory);
+        if (i % 5000 > 0)
+            continue;
+        ck_assert_int_eq(merge_with("7", false, i > 5000), JOULE_EXIT_NOTHING);
+        ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
+    }
+    H5Dclose(table);
+    H5Sclose(space);
+    H5Pclose(list);
+    H5Fclose(file);
+}
+END_TEST
+
 /* The hole at the end of a file that is being written is not read. */
 START_TEST(a_hole_is_nothing_to_read)
 {
@@ -212,6 +362,9 @@ int main(void)
     tcase_add_test(files, merge_keeps_what_is_bad);
     tcase_add_test(files, merge_does_not_write_over_others);
     tcase_add_test(files, steps_that_are_nowhere);
+    tcase_add_test(files, a_file_that_is_written);
+    tcase_add_test(files, a_file_that_nobody_closed);
+    tcase_add_test(files, a_file_that_libhdf5_writes);
     tcase_add_loop_test(files, a_small_job_is_small, 0, 2);
     tcase_add_test(files, a_hole_is_nothing_to_read);
     tcase_set_timeout(files, 60);

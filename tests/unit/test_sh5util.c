@@ -406,8 +406,21 @@ START_TEST(bad_directories)
 }
 END_TEST
 
+/* Whether the fourth file is locked, which does not keep it from being read. */
+static bool check_busy(const struct joule_stepfiles *files)
+{
+    struct stat st;
+    bool is_busy;
+    int fd = joule_stepfile_open(files, &files->file[3], &st, &is_busy, NULL);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    return is_busy;
+}
+
 START_TEST(bad_files)
 {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     const struct joule_job all = {.text = "7"};
     struct joule_stepfiles files;
     struct joule_error err;
@@ -424,14 +437,18 @@ START_TEST(bad_files)
     ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &all, &files, &err), 0);
     ck_assert_uint_eq(files.count, 4);
     for (size_t i = 0; i < 4; i++) {
-        ck_assert_int_eq(joule_stepfile_open(&files, &files.file[i], &st, &err),
-                         -1);
+        ck_assert_int_eq(
+            joule_stepfile_open(&files, &files.file[i], &st, NULL, &err), -1);
         ck_assert_int_eq(errno, i < 3 ? EPERM : EBUSY);
     }
+    ck_assert(check_busy(&files));
     close(fd);
-    fd = joule_stepfile_open(&files, &files.file[3], &st, &err);
-    ck_assert_int_ge(fd, 0);
+    ck_assert(!check_busy(&files));
+    fd = open("u/7_0_n4.h5", O_RDWR);
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &whole), 0);
+    ck_assert(check_busy(&files));
     close(fd);
+    ck_assert(!check_busy(&files));
     joule_stepfiles_free(&files);
 }
 END_TEST
@@ -460,6 +477,7 @@ START_TEST(command_lines)
         {"sh5util -j 1 -l Node:Totals", 1},
         {"sh5util -j 1 --format csv", 1},
         {"sh5util -j 1 -E -S", 1},
+        {"sh5util -j 1 -E --unfinished", 1},
         {"sh5util -j 1 -S -E", 1},
         {"sh5util -j 1 -E -p x", 1},
         {"sh5util -j 1 -E -d Power", 1},
@@ -476,6 +494,7 @@ START_TEST(command_lines)
         {"sh5util -V", 0},
         {"sh5util --usage", 0},
         {"sh5util -j 1", -1},
+        {"sh5util -j 1 --unfinished", -1},
         {"sh5util --jobs=1.batch --savefiles --user=u --profiledir=/x -v", -1},
         {"sh5util -j1 --extract --level=node:timeseries --series=Task_1", -1},
         {"sh5util -j1 --item-extract -s Energy --data=Power -N n1", -1},

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/store/copy.h"
@@ -21,10 +20,6 @@
 
 #define CPU_S  5
 #define WALL_S 60
-
-/* A file that its writer did not close, and that did not change for so long:
- * the writer is gone. */
-#define WRITER_GONE_S 60
 
 struct merge {
     const struct joule_merge_request *request;
@@ -94,7 +89,9 @@ static void judge(const struct joule_source *s,
                   const char *sentence, struct joule_error *ret)
 {
     ret->text[0] = '\0';
-    if (errnum)
+    if (s->is_busy)
+        joule_error_set(ret, 0, "it is still being written");
+    else if (errnum)
         joule_error_set(ret, 0, "%s", sentence);
     else if (state->left_out)
         joule_error_set(ret, 0, "%s", state->note);
@@ -103,8 +100,10 @@ static void judge(const struct joule_source *s,
                         (unsigned long long)state->lost_rows);
     else if (state->tables == 0 && state->is_empty)
         joule_error_set(ret, 0, "it holds nothing of node %s", s->node);
-    else if (state->is_open && time(NULL) - s->st.st_mtime < WRITER_GONE_S)
-        joule_error_set(ret, 0, "it is still being written");
+    else if (state->is_open)
+        joule_error_set(ret, 0,
+                        "its writer was killed, or still writes it and cannot "
+                        "lock files there");
 }
 
 static int ended(void *arg, size_t task, int errnum, const char *sentence,
@@ -193,6 +192,25 @@ static void remove_files(struct merge *m)
     }
 }
 
+/* Those of which the merged file keeps what it has. */
+static void say_later(struct merge *m)
+{
+    for (size_t i = 0; i < m->sources.count; i++) {
+        const struct joule_stepfile *file = m->sources.source[i].later;
+        struct joule_error text;
+
+        if (!file)
+            continue;
+        joule_error_set(&text, 0,
+                        "%s/%s/%s: it is still being written: --unfinished "
+                        "takes what is in it so far (0 rows taken; the file is "
+                        "kept, and what was merged of it before)",
+                        m->request->dir, m->request->user, file->name);
+        say(m, text.text);
+        m->damaged++;
+    }
+}
+
 static int write_merged(struct merge *m, struct joule_error *err)
 {
     const struct joule_work work = {
@@ -209,6 +227,7 @@ static int write_merged(struct merge *m, struct joule_error *err)
 
     if (joule_sources_list(&m->sources, err) < 0)
         return -1;
+    say_later(m);
     joule_progress_start(&m->progress, m->sources.bytes);
     m->copy = joule_copy_create(m->out.fd, err);
     if (!m->copy ||
@@ -216,7 +235,7 @@ static int write_merged(struct merge *m, struct joule_error *err)
         return -1;
     if (m->merged == 0)
         return joule_error_set(err, ENODATA,
-                               "none of the %zu files could be read",
+                               "none of the %zu files could be merged",
                                m->sources.files.count);
     if (joule_copy_finish(m->copy, err) < 0)
         return -1;
@@ -299,6 +318,7 @@ int joule_merge(const struct joule_merge_request *request)
         return JOULE_EXIT_NOTHING;
     }
     m->request = request;
+    m->sources.unfinished = request->unfinished;
     m->sources.old_fd = m->out.fd = m->out.dir_fd = m->sources.files.dir_fd =
         -1;
     status = run(m, &err);

@@ -3,7 +3,9 @@
  * merge.h - make one file of the node-step files of a job.
  *
  * The merged file appears when it is whole and on disk; only then are
- * node-step files removed, and only those of which everything was taken.  If
+ * node-step files removed, and only those that their writer has closed and of
+ * which everything was taken: no age and no lock is proof of that, for clocks
+ * differ and file systems are without locks.  If
  * there is a merged file already, its nodes are kept beside the new ones, so
  * that a merge that was interrupted at any moment is completed by the next.
  */
@@ -18,8 +20,9 @@
 struct joule_merge_request {
     const char *dir, *user, *output;
     const struct joule_job *job;
-    uint32_t id; /* of the job, as in the files' names */
-    bool save;   /* remove nothing */
+    uint32_t id;     /* of the job, as in the files' names */
+    bool save;       /* remove nothing */
+    bool unfinished; /* take files that are still being written, too */
     unsigned readers, verbose;
 };
 

@@ -16,6 +16,7 @@ enum {
     OPTION_USAGE = 256,
     OPTION_FORMAT,
     OPTION_JOBS,
+    OPTION_UNFINISHED,
 };
 
 #define IN(mode) (1u << JOULE_MODE_##mode)
@@ -38,6 +39,7 @@ static const struct {
     {'s', "-s", IN_TEXT},
     {'S', "-S", IN(MERGE)},
     {OPTION_FORMAT, "--format", IN_TEXT},
+    {OPTION_UNFINISHED, "--unfinished", IN(MERGE)},
 };
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
@@ -68,6 +70,7 @@ static const struct option long_options[] = {
     {"readers", required_argument, NULL, OPTION_JOBS},
     {"series", required_argument, NULL, 's'},
     {"savefiles", no_argument, NULL, 'S'},
+    {"unfinished", no_argument, NULL, OPTION_UNFINISHED},
     {"usage", no_argument, NULL, OPTION_USAGE},
     {"user", required_argument, NULL, 'u'},
     {"verbose", no_argument, NULL, 'v'},
@@ -95,6 +98,8 @@ static void print_help(void)
         "                         ProfileHDF5Dir of acct_gather.conf)\n"
         "  -S, --savefiles        do not remove node-step files that are "
         "merged\n"
+        "      --unfinished       also take what is in files that are still\n"
+        "                         being written; they are not removed\n"
         "  -u, --user USER        whose job it was; root then acts as USER\n"
         "      --readers N        processes that read, 1 to 16 (default: as "
         "many\n"
@@ -213,6 +218,9 @@ static int set_option(struct joule_sh5_options *o, int letter, const char *arg)
         return -1;
     case 'v':
         o->verbose++;
+        return -1;
+    case OPTION_UNFINISHED:
+        o->unfinished = true;
         return -1;
     case OPTION_FORMAT:
         return set_format(o, arg);

@@ -32,7 +32,7 @@ struct joule_sh5_options {
     const char *node, *series, *item;
     const char *dir, *user; /* NULL: from the configuration, who runs it */
     bool time_series;       /* --level=Node:TimeSeries */
-    bool save, json;
+    bool save, unfinished, json;
     unsigned verbose, readers;
 };
 

@@ -97,6 +97,7 @@ static int merge_job(const struct joule_sh5_options *o,
         .job = job,
         .id = id,
         .save = o->save,
+        .unfinished = o->unfinished,
         .readers = o->readers,
         .verbose = o->verbose,
     };

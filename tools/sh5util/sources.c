@@ -15,14 +15,27 @@ static int compare(const void *pa, const void *pb)
     return order ? order : strverscmp(a->node, b->node);
 }
 
-static const struct joule_stepfile *find_file(const struct joule_sources *s,
-                                              const struct joule_plan_node *n)
+/* The source of a node-step file; they stand first in the list. */
+static struct joule_source *find_file(const struct joule_sources *s,
+                                      const struct joule_plan_node *n)
 {
     for (size_t i = 0; i < s->files.count; i++)
-        if (strcmp(s->files.file[i].node, n->name) == 0 &&
-            strcmp(s->files.file[i].step, n->step) == 0)
-            return &s->files.file[i];
+        if (strcmp(s->source[i].node, n->name) == 0 &&
+            strcmp(s->source[i].step, n->step) == 0)
+            return &s->source[i];
     return NULL;
+}
+
+static bool is_busy(const struct joule_sources *s,
+                    const struct joule_stepfile *file)
+{
+    bool busy = false;
+    struct stat st;
+    int fd = joule_stepfile_open(&s->files, file, &st, &busy, NULL);
+
+    if (fd >= 0)
+        close(fd);
+    return busy;
 }
 
 bool joule_sources_have(const struct joule_sources *s, const char *step)
@@ -62,10 +75,15 @@ int joule_sources_list(struct joule_sources *s, struct joule_error *err)
     }
     for (size_t i = 0; i < s->old.nodes; i++) {
         const struct joule_plan_node *n = &s->old.node[i];
+        struct joule_source *source = find_file(s, n);
 
-        if (!find_file(s, n))
+        if (!source) {
             s->source[s->count++] = (struct joule_source){
                 .step = n->step, .node = n->name, .fd = -1};
+        } else if (!s->unfinished && source->file && is_busy(s, source->file)) {
+            source->later = source->file;
+            source->file = NULL;
+        }
     }
     qsort(s->source, s->count, sizeof(*s->source), compare);
     return 0;
@@ -94,9 +112,11 @@ static int duplicate(int of, struct joule_error *err)
 int joule_source_open(const struct joule_sources *s,
                       struct joule_source *source, struct joule_error *err)
 {
-    int fd = source->file ? joule_stepfile_open(&s->files, source->file,
-                                                &source->st, err)
-                          : duplicate(s->old_fd, err);
+    int fd =
+        source->file
+            ? joule_stepfile_open(&s->files, source->file, &source->st,
+                                  s->unfinished ? &source->is_busy : NULL, err)
+            : duplicate(s->old_fd, err);
 
     if (fd < 0)
         return -1;

@@ -18,9 +18,12 @@
 struct joule_source {
     const char *step, *node;
     const struct joule_stepfile *file; /* NULL: the merged file */
+    /* Of the merged file, because this one is still being written; or NULL. */
+    const struct joule_stepfile *later;
     struct stat st;
     int fd;        /* while it is open; -1 */
-    bool is_whole; /* everything was taken from it */
+    bool is_busy;  /* its writer has it locked */
+    bool is_whole; /* everything was taken from it, and its writer closed it */
 };
 
 /* Begins with all zeros, but for descriptors of -1. */
@@ -28,13 +31,14 @@ struct joule_sources {
     struct joule_stepfiles files;
     struct joule_plan old; /* the merged file */
     int old_fd;            /* -1: there is none yet */
+    bool unfinished;       /* take files that are still being written */
     struct joule_source *source;
     size_t count;
     uint64_t bytes; /* to read from node-step files */
 };
 
-/* Of files and old: every node once, from its file if there is one, in the
- * order of the merged file.  -1 with ENOMEM and a sentence. */
+/* Of files and old: every node once, from its file if there is one that may
+ * be taken, in the order of the merged file.  -1 with ENOMEM and a sentence. */
 int joule_sources_list(struct joule_sources *s, struct joule_error *err);
 void joule_sources_free(struct joule_sources *s);
 

@@ -148,13 +148,28 @@ void joule_stepfiles_free(struct joule_stepfiles *files)
     files->dir_fd = -1;
 }
 
+/*
+ * Our plugin locks what it writes with fcntl(2) (nodefile.c), libhdf5 with
+ * flock(2), where its file locking was not turned off.
+ */
+static bool is_locked(int fd)
+{
+    struct flock whole = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+    if (fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK)
+        return true;
+    return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 int joule_stepfile_open(const struct joule_stepfiles *files,
                         const struct joule_stepfile *file, struct stat *ret_st,
-                        struct joule_error *err)
+                        bool *ret_is_busy, struct joule_error *err)
 {
     /* O_NONBLOCK: a pipe in its place must not hold us up. */
     int fd = openat(files->dir_fd, file->name,
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_busy = false;
+    int saved;
 
     if (fd < 0)
         return joule_error_set(
@@ -166,11 +181,17 @@ int joule_stepfile_open(const struct joule_stepfiles *files,
         joule_error_set(err, EPERM, "it is no regular file");
     else if (ret_st->st_uid != geteuid() && ret_st->st_uid != 0)
         joule_error_set(err, EPERM, "it belongs to somebody else");
-    /* libhdf5 locks what it writes. */
-    else if (flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        joule_error_set(err, EBUSY, "it is still being written");
-    else
+    else if ((is_busy = is_locked(fd)) && !ret_is_busy)
+        joule_error_set(err, EBUSY,
+                        "it is still being written: --unfinished takes what is "
+                        "in it so far");
+    else {
+        if (ret_is_busy)
+            *ret_is_busy = is_busy;
         return fd;
+    }
+    saved = errno;
     close(fd);
+    errno = saved;
     return -1;
 }

@@ -9,6 +9,7 @@
 #define JOULE_SH5UTIL_STEPFILES_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -40,12 +41,13 @@ int joule_stepfiles_find(const char *dir, const char *user, uint32_t id,
 void joule_stepfiles_free(struct joule_stepfiles *files);
 
 /*
- * Open one for reading; *ret_st is what it was then.  -1 with a sentence:
- * EPERM (no regular file, a link, somebody else's), EBUSY (its writer has it
- * locked), or from open(2).
+ * Open one for reading; *ret_st is what it was then, and *ret_is_busy whether
+ * its writer has it locked.  -1 with a sentence: EPERM (no regular file, a
+ * link, somebody else's), EBUSY (locked, and [ret_is_busy] is NULL), or from
+ * open(2).
  */
 int joule_stepfile_open(const struct joule_stepfiles *files,
                         const struct joule_stepfile *file, struct stat *ret_st,
-                        struct joule_error *err);
+                        bool *ret_is_busy, struct joule_error *err);
 
 #endif
