@@ -47,7 +47,6 @@ static uint64_t *of_slot(uint64_t *array, size_t slot, size_t each)
 static int load(struct joule_charge *c, uint64_t part_key)
 {
     struct joule_ledger_totals *t = &c->totals;
-    struct joule_registration r;
 
     c->slots = JOULE_LEDGER_SLOTS_MAX;
     if (joule_ledger_read(c->ledger, t, c->row, &c->slots) < 0) {
@@ -72,8 +71,8 @@ static int load(struct joule_charge *c, uint64_t part_key)
             continue;
         c->slot[i].power_uj = c->row[i].uj;
         c->slot[i].power_job_uj = c->row[i].job_uj;
-        if (joule_ledger_registered(c->ledger, (unsigned)i, &r, cpus) < 0 ||
-            r.owner != c->row[i].owner)
+        if (joule_ledger_cpus_of(c->ledger, (unsigned)i, c->row[i].owner,
+                                 cpus) < 0)
             memset(cpus, 0, c->words * sizeof(*cpus));
     }
     return 0;

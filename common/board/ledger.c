@@ -86,27 +86,86 @@ static bool take(struct ledger_slot *slot, uint64_t old, uint64_t owner)
     return atomic_compare_exchange_strong(&slot->claim.owner, &old, owner);
 }
 
-/* A slot of our own, or -1. */
+/* The version that is published with [generation], or NULL. */
+static struct ledger_version *published(struct ledger_slot *s,
+                                        uint64_t generation)
+{
+    struct ledger_version *best = NULL;
+    uint64_t best_generation = 0;
+
+    for (int v = 0; v < 2; v++) {
+        uint64_t g = atomic_load_explicit(&s->version[v].generation,
+                                          memory_order_relaxed);
+
+        if (g > best_generation && g <= generation) {
+            best = &s->version[v];
+            best_generation = g;
+        }
+    }
+    return best;
+}
+
+static void load_row(struct joule_ledger *l, size_t slot, uint64_t generation,
+                     struct joule_row *ret)
+{
+    struct ledger_version *v = published(ledger_slot(l, slot), generation);
+
+    if (v)
+        load_words(ret, v->word, ROW_WORDS);
+    else
+        memset(ret, 0, sizeof(*ret));
+}
+
+/* The slot's row still waits for the charge up to its step's end. */
+static bool is_owed(struct joule_ledger *l, size_t slot)
+{
+    struct joule_row row;
+
+    load_row(l, slot,
+             atomic_load_explicit(&l->head->generation, memory_order_acquire),
+             &row);
+    return row.state == JOULE_ROW_RUNNING;
+}
+
+/* A free slot, or -1.  The last charge of a row that is [owed] is lost. */
+static int take_free(struct joule_ledger *l, uint64_t owner, bool owed)
+{
+    size_t slots = joule_ledger_slots(l);
+
+    for (size_t i = 0; i < slots; i++)
+        if (ledger_slot(l, i)->claim.owner == 0 && (owed || !is_owed(l, i)) &&
+            take(ledger_slot(l, i), 0, owner))
+            return (int)i;
+    return -1;
+}
+
+/* A slot of our own, or -1.  While slurmd is away steps let go of slots whose
+ * rows are not charged to their ends: these slots are taken last. */
 static int find_slot(struct joule_ledger *l, int root_fd, uint64_t owner)
 {
-    for (;;) {
-        size_t slots = joule_ledger_slots(l);
+    size_t slots;
+    int i;
 
-        for (size_t i = 0; i < slots; i++)
-            if (ledger_slot(l, i)->claim.owner == 0 &&
-                take(ledger_slot(l, i), 0, owner))
-                return (int)i;
+    for (;;) {
+        slots = joule_ledger_slots(l);
+        i = take_free(l, owner, false);
+        if (i >= 0)
+            return i;
         if (slots >= JOULE_LEDGER_SLOTS_MAX ||
             joule_ledger_grow(l, slots + JOULE_LEDGER_SEGMENT) < 0)
             break;
         if (joule_ledger_slots(l) <= slots)
             break;
     }
-    for (size_t i = 0; i < joule_ledger_slots(l); i++) {
-        uint64_t old = ledger_slot(l, i)->claim.owner;
+    i = take_free(l, owner, true);
+    if (i >= 0)
+        return i;
+    slots = joule_ledger_slots(l);
+    for (size_t s = 0; s < slots; s++) {
+        uint64_t old = ledger_slot(l, s)->claim.owner;
 
-        if (is_dead(root_fd, old) && take(ledger_slot(l, i), old, owner))
-            return (int)i;
+        if (is_dead(root_fd, old) && take(ledger_slot(l, s), old, owner))
+            return (int)s;
     }
     return -1;
 }
@@ -225,6 +284,21 @@ uint64_t joule_ledger_owner_of(struct joule_ledger *l, unsigned slot)
                : 0;
 }
 
+int joule_ledger_cpus_of(struct joule_ledger *l, unsigned slot, uint64_t owner,
+                         uint64_t *ret_cpus)
+{
+    struct ledger_slot *s = ledger_slot(l, slot);
+
+    if (atomic_load_explicit(&s->claim.ready, memory_order_acquire) == owner) {
+        load_words(ret_cpus, s->cpus, l->words);
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load(&s->claim.ready) == owner)
+            return 0;
+    }
+    errno = ENOENT;
+    return -1;
+}
+
 size_t joule_ledger_taken(struct joule_ledger *l)
 {
     size_t i = joule_ledger_slots(l);
@@ -251,25 +325,6 @@ uint64_t joule_ledger_reported_cpu(struct joule_ledger *l, unsigned slot,
     uint64_t cpu_ns = atomic_load(&c->cpu_ns);
 
     return atomic_load(&c->ready) == owner ? cpu_ns : JOULE_CPU_UNKNOWN;
-}
-
-/* The version that is published with [generation], or NULL. */
-static struct ledger_version *published(struct ledger_slot *s,
-                                        uint64_t generation)
-{
-    struct ledger_version *best = NULL;
-    uint64_t best_generation = 0;
-
-    for (int v = 0; v < 2; v++) {
-        uint64_t g = atomic_load_explicit(&s->version[v].generation,
-                                          memory_order_relaxed);
-
-        if (g > best_generation && g <= generation) {
-            best = &s->version[v];
-            best_generation = g;
-        }
-    }
-    return best;
 }
 
 void joule_ledger_stage(struct joule_ledger *l, unsigned slot,
@@ -303,17 +358,6 @@ void joule_ledger_publish(struct joule_ledger *l,
     store_words(l->head->totals[next & 1], totals,
                 FIXED_WORDS + parts * PART_WORDS);
     atomic_store_explicit(&l->head->generation, next, memory_order_release);
-}
-
-static void load_row(struct joule_ledger *l, size_t slot, uint64_t generation,
-                     struct joule_row *ret)
-{
-    struct ledger_version *v = published(ledger_slot(l, slot), generation);
-
-    if (v)
-        load_words(ret, v->word, ROW_WORDS);
-    else
-        memset(ret, 0, sizeof(*ret));
 }
 
 /* A copy is whole if its generation is still the one that is published: its

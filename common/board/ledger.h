@@ -141,8 +141,9 @@ uint64_t joule_ledger_owner(pid_t pid, uint64_t start_ticks);
 pid_t joule_ledger_owner_pid(uint64_t owner);
 
 /*
- * Say that there is a step: take a free slot, or else one of a process that is
- * dead (looked up in proc below root_fd).  -1 with a sentence: EACCES, EINVAL
+ * Say that there is a step: take a free slot (one whose row waits for its last
+ * charge only if there is no other), or else one of a process that is dead
+ * (looked up in proc below root_fd).  -1 with a sentence: EACCES, EINVAL
  * (what joule_ledger_registered would refuse), ENOSPC (JOULE_LEDGER_SLOTS_MAX
  * steps live, or /run is full).
  */
@@ -181,6 +182,11 @@ uint64_t joule_ledger_owner_of(struct joule_ledger *ledger, unsigned slot);
 /* The end of the step that was [owner]'s, also after it let go; 0: unknown. */
 int64_t joule_ledger_ended(struct joule_ledger *ledger, unsigned slot,
                            uint64_t owner);
+
+/* The CPUs that [owner] registered, also after it let go.  -1 with ENOENT: the
+ * slot has been another's since. */
+int joule_ledger_cpus_of(struct joule_ledger *ledger, unsigned slot,
+                         uint64_t owner, uint64_t *ret_cpus);
 
 /* What [owner] has reported, also after it let go; or JOULE_CPU_UNKNOWN. */
 uint64_t joule_ledger_reported_cpu(struct joule_ledger *ledger, unsigned slot,

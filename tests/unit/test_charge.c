@@ -256,15 +256,54 @@ START_TEST(test_a_process_that_dies)
         joule_ledger_read_row(stepd, a, usage[a].owner, &r, &mono_ns), -1);
     t = second(100 * J, S);
     ck_assert_uint_eq(t->system_uj, 60 * J);
-    /* Somebody else takes the slot before anyone looks. */
-    a = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    /* Another step begins before anyone looks: not in that slot. */
+    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
     second(40 * J, 0);
     ck_assert(joule_ledger_sweep(writer, tree.fd, a));
-    b = add(2, JOULE_STEP_NUMBERED, 0xf, 4);
-    ck_assert_uint_eq(a, b);
+    b = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    ck_assert_uint_ne(a, b);
     t = second(40 * J, 0);
-    ck_assert_uint_eq(row(b).uj, 40 * J);
+    ck_assert_uint_eq(row(b).uj, 20 * J);
     ck_assert_uint_eq(t->gone_uj, 240 * J);
+}
+END_TEST
+
+/* A step ends while slurmd is away, and another one begins: the first has its
+ * last charge all the same.  With no other slot free it has not, and what it had
+ * is kept. */
+static uint64_t end_while_away(bool full)
+{
+    unsigned a, slot = 0;
+    uint64_t owner;
+
+    second(0, 0);
+    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    usage[a].cpu_ns = S;
+    second(100 * J, S);
+    ck_assert_uint_eq(row(a).uj, 80 * J);
+    for (unsigned i = 1; full && i < SLOTS; i++)
+        add(3, JOULE_STEP_OTHER, 0xc, 2);
+    end();
+    owner = usage[a].owner;
+    joule_ledger_report_cpu(stepd, a, owner, 2 * S);
+    joule_ledger_end(stepd, a, owner, sample.mono_ns + S);
+    joule_ledger_release(stepd, a, owner);
+    usage[a].owner = 0;
+    slot = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    ck_assert_int_eq(slot == a, full);
+    begin();
+    return second(100 * J, S)->gone_uj;
+}
+
+START_TEST(test_a_slot_that_is_owed_a_charge)
+{
+    ck_assert_uint_eq(end_while_away(false), 160 * J);
+}
+END_TEST
+
+START_TEST(test_a_slot_that_is_owed_a_charge_and_is_the_last)
+{
+    ck_assert_uint_eq(end_while_away(true), 80 * J);
 }
 END_TEST
 
@@ -612,6 +651,8 @@ int main(void)
     tcase_add_test(tc, test_edges_inside_an_interval);
     tcase_add_test(tc, test_restart);
     tcase_add_test(tc, test_a_process_that_dies);
+    tcase_add_test(tc, test_a_slot_that_is_owed_a_charge);
+    tcase_add_test(tc, test_a_slot_that_is_owed_a_charge_and_is_the_last);
     tcase_add_test(tc, test_cpu_time_that_cannot_be_read);
     tcase_add_test(tc, test_a_step_that_ended_unseen);
     tcase_add_test(tc, test_a_step_that_left_word);
