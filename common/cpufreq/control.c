@@ -61,29 +61,28 @@ static int finish(struct joule_control *c, struct joule_cpufreq_journal *j,
     return rc;
 }
 
-/* Where nothing says that it is dead, a holder lives. */
-static bool is_dead(const struct joule_control *c,
-                    const struct joule_cpufreq_holder *h, uint64_t namespace)
+bool joule_control_is_dead(struct joule_cpufreq_store *store,
+                           const struct joule_cpufreq_holder *h)
 {
     uint64_t start;
 
-    if (h->namespace != namespace)
-        return false;
-    if (joule_process_start(c->root_fd, h->pid, &start) < 0)
+    if (h->namespace != joule_process_namespace(store->root_fd))
+        return joule_cpufreq_store_lives(store,
+                                         joule_cpufreq_holder_byte(h)) == 0;
+    if (joule_process_start(store->root_fd, h->pid, &start) < 0)
         return errno == ESRCH;
     return start != h->start;
 }
 
 /* Policies of dead holders and those that nobody holds go to [loose]. */
-static unsigned drop_dead(const struct joule_control *c,
+static unsigned drop_dead(struct joule_control *c,
                           struct joule_cpufreq_journal *j,
                           struct joule_cpus *loose)
 {
-    uint64_t namespace = joule_process_namespace(c->root_fd);
     unsigned dropped = 0;
 
     for (size_t i = 0; i < j->holder_count;) {
-        if (!is_dead(c, &j->holder[i], namespace)) {
+        if (!joule_control_is_dead(&c->store, &j->holder[i])) {
             i++;
             continue;
         }
@@ -98,10 +97,11 @@ static unsigned drop_dead(const struct joule_control *c,
 }
 
 /* Settle policies of which nobody wants to know the result; entries that have
- * done their duty go.  Returns how many could not be. */
+ * done their duty go.  Returns how many were settled; *ret_failed could not
+ * be. */
 static unsigned settle_all(const struct joule_control *c,
                            struct joule_cpufreq_journal *j,
-                           const struct joule_cpus *ids,
+                           const struct joule_cpus *ids, unsigned *ret_failed,
                            struct joule_control_notes *notes)
 {
     struct joule_settling settling = {
@@ -110,8 +110,9 @@ static unsigned settle_all(const struct joule_control *c,
         .journal = j,
         .patience_ns = JOULE_SETTLING_PATIENCE_NS,
     };
-    unsigned failed = 0, id;
+    unsigned settled = 0, id;
 
+    *ret_failed = 0;
     for (id = joule_cpus_next(ids, 0); id < JOULE_CPUS_MAX;
          id = joule_cpus_next(ids, id + 1)) {
         struct joule_cpufreq_entry *e = joule_cpufreq_journal_entry(j, id);
@@ -122,7 +123,7 @@ static unsigned settle_all(const struct joule_control *c,
         switch (joule_settle(&settling, e, NULL, NULL, &err)) {
         case JOULE_SETTLED_FAILED:
             joule_control_note(notes, &err);
-            failed++;
+            ++*ret_failed;
             break;
         case JOULE_SETTLED_RESTORED:
             /* It took what it shows instead, after so many tries. */
@@ -130,22 +131,26 @@ static unsigned settle_all(const struct joule_control *c,
                 joule_control_note(notes, &err);
             if (!joule_settle_is_held(j, id))
                 joule_cpufreq_journal_remove_entry(j, id);
+            settled++;
             break;
         case JOULE_SETTLED_HELD:
+            settled++;
             break;
         }
     }
-    return failed;
+    return settled;
 }
 
 int joule_control_recover(struct joule_control *c,
-                          struct joule_control_notes *notes,
+                          struct joule_control_recovery *ret,
                           struct joule_error *err)
 {
+    struct joule_control_recovery r = {.ended = 0};
     struct joule_cpufreq_journal j;
     struct joule_cpus loose = {{0}};
-    unsigned dropped;
 
+    if (ret)
+        *ret = r;
     if (open_store(c, false, err) < 0)
         return errno == ENOENT ? 0 : -1;
     if (!joule_cpufreq_store_exists(&c->store))
@@ -153,8 +158,8 @@ int joule_control_recover(struct joule_control *c,
     /* Mostly all holders live: that takes no lock. */
     if (joule_cpufreq_store_load(&c->store, &j, err) < 0)
         return -1;
-    dropped = drop_dead(c, &j, &loose);
-    if (dropped == 0 && joule_cpus_is_empty(&loose) && j.holder_count > 0) {
+    r.ended = drop_dead(c, &j, &loose);
+    if (r.ended == 0 && joule_cpus_is_empty(&loose) && j.holder_count > 0) {
         joule_cpufreq_journal_clear(&j);
         return 0;
     }
@@ -162,11 +167,13 @@ int joule_control_recover(struct joule_control *c,
     if (begin(c, &j, err) < 0)
         return -1;
     memset(&loose, 0, sizeof(loose));
-    dropped = drop_dead(c, &j, &loose);
-    settle_all(c, &j, &loose, notes);
+    r.ended = drop_dead(c, &j, &loose);
+    r.restored = settle_all(c, &j, &loose, &r.failed, &r.notes);
     if (joule_cpufreq_store_save(&c->store, &j, err) < 0)
         return finish(c, &j, -1);
-    return finish(c, &j, (int)dropped);
+    if (ret)
+        *ret = r;
+    return finish(c, &j, 0);
 }
 
 int joule_control_restore(struct joule_control *c,
@@ -184,7 +191,7 @@ int joule_control_restore(struct joule_control *c,
     j.holder_count = 0;
     for (size_t i = 0; i < j.entry_count; i++)
         joule_cpus_add(&all, j.entry[i].policy);
-    failed = settle_all(c, &j, &all, notes);
+    settle_all(c, &j, &all, &failed, notes);
     if (joule_cpufreq_store_save(&c->store, &j, err) < 0)
         return finish(c, &j, -1);
     return finish(c, &j, (int)failed);
@@ -225,6 +232,7 @@ static int give_back(struct joule_control *c,
     struct joule_cpufreq_journal j;
     struct joule_cpus loose = {{0}};
     struct joule_cpufreq_holder *h;
+    unsigned failed;
     size_t i = 0;
 
     if (grant->number == 0)
@@ -242,7 +250,7 @@ static int give_back(struct joule_control *c,
         if (!keep || joule_cpus_is_empty(&h->policies))
             joule_cpufreq_journal_remove_holder(&j, i);
     }
-    settle_all(c, &j, &loose, &notes);
+    settle_all(c, &j, &loose, &failed, &notes);
     if (joule_cpufreq_store_save(&c->store, &j, err) < 0)
         return finish(c, &j, -1);
     if (notes.count > 0) {

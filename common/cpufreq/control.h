@@ -14,6 +14,10 @@
  * When a holder ends, the next one in this order is served; when the last one
  * ends, the policy is what it was before the first.
  *
+ * A holder is dead when its process has ended: of this pid namespace if no
+ * process has its number and start time, of another one if nobody holds its
+ * byte of the lock file (store.h).  Where neither can be known it lives.
+ *
  * What cannot be put back (CPU offline, EBUSY, read-only sysfs) stays in the
  * journal, held by nobody, and is tried again with every call.  A value that
  * the kernel takes but does not show, JOULE_CONTROL_TRIES times, counts as put
@@ -52,7 +56,7 @@ void joule_control_note(struct joule_control_notes *notes,
 struct joule_control_claim {
     uint32_t job;
     const char *step; /* joule_cpufreq_is_word, below JOULE_CPUFREQ_STEP_MAX */
-    pid_t pid;        /* the process that holds: its end ends the claim */
+    pid_t pid;        /* this process: its end ends the claim */
     bool is_watch;    /* the step asks for nothing of us, but somebody else may
                          write these policies: put them back at the end */
     struct joule_request request;
@@ -105,12 +109,24 @@ int joule_control_release(struct joule_control *c,
                           const struct joule_control_grant *grant,
                           struct joule_error *err);
 
-/* Drop holders whose process has ended, and set their policies for those that
- * are left.  Costs one system call if nothing is held.  Returns how many were
- * dropped, or -1. */
+/* What a recovery has come to. */
+struct joule_control_recovery {
+    unsigned ended;    /* holders whose process is no more: dropped */
+    unsigned restored; /* policies put back, or set for the holders left */
+    unsigned failed;   /* policies that are neither: the next one tries again */
+    struct joule_control_notes notes;
+};
+
+/* Drop holders whose process has ended, and set the policies that they, or
+ * nobody, held for the holders that are left.  Costs one system call if nothing
+ * is held.  0 with *ret (may be NULL), or -1 with a sentence. */
 int joule_control_recover(struct joule_control *c,
-                          struct joule_control_notes *notes,
+                          struct joule_control_recovery *ret,
                           struct joule_error *err);
+
+/* Whether the holder's process has ended. */
+bool joule_control_is_dead(struct joule_cpufreq_store *store,
+                           const struct joule_cpufreq_holder *h);
 
 /* Drop all holders, running steps too, and put everything back.  Returns how
  * many policies could not be put back, or -1. */

@@ -21,6 +21,11 @@ void joule_cpufreq_journal_clear(struct joule_cpufreq_journal *j)
     j->entry_count = j->holder_count = 0;
 }
 
+uint64_t joule_cpufreq_holder_byte(const struct joule_cpufreq_holder *h)
+{
+    return (h->namespace & UINT32_MAX) << 23 | ((uint64_t)h->pid & 0x7fffff);
+}
+
 struct joule_cpufreq_entry *
 joule_cpufreq_journal_entry(struct joule_cpufreq_journal *j, unsigned policy)
 {

@@ -47,6 +47,11 @@ struct joule_cpufreq_holder {
     struct joule_cpus policies;
 };
 
+/* The byte of the lock file that the holder's process keeps locked
+ * (joule_cpufreq_store_live): no two living processes of a machine share it.
+ * Linux: 32 bits of namespace numbers, 22 of process numbers. */
+uint64_t joule_cpufreq_holder_byte(const struct joule_cpufreq_holder *h);
+
 struct joule_cpufreq_journal {
     char boot_id[JOULE_BOOT_ID_MAX];
     struct joule_cpufreq_entry *entry; /* by policy number */

@@ -55,6 +55,7 @@ int joule_keeper_start(const char *program,
 
 struct keeper {
     struct joule_control control;
+    bool is_unreadable; /* the journal: another try comes to nothing */
     void (*say)(void *arg, const char *text);
     void *arg;
     char said[JOULE_ERROR_MAX];
@@ -68,32 +69,35 @@ static void say_once(struct keeper *w, const char *text)
     w->say(w->arg, text);
 }
 
-static void look(struct keeper *w)
+/* Whether another look may be of use: something is on record, or may be. */
+static bool look(struct keeper *w)
 {
-    struct joule_control_notes notes = {.count = 0};
+    struct joule_control_recovery r;
     struct joule_error err = {""};
-    char text[128];
-    int found = joule_control_recover(&w->control, &notes, &err);
 
-    if (found > 0) {
-        snprintf(text, sizeof(text),
-                 "put back the CPU frequencies of %d step%s that ended without "
-                 "doing so",
-                 found, found == 1 ? "" : "s");
-        w->say(w->arg, text);
-    }
-    if (found < 0)
+    w->is_unreadable = false;
+    if (joule_control_recover(&w->control, &r, &err) < 0) {
+        w->is_unreadable = errno == EBADMSG || errno == EPERM;
         say_once(w, err.text);
-    else if (notes.count > 0)
-        say_once(w, notes.first.text);
+        return !w->is_unreadable;
+    }
+    if (r.restored > 0) {
+        joule_error_set(&err, 0,
+                        "put back the CPU frequencies of %u polic%s that steps "
+                        "left behind",
+                        r.restored, r.restored == 1 ? "y" : "ies");
+        w->say(w->arg, err.text);
+    }
+    err = r.notes.first;
+    if (r.failed > 0)
+        joule_error_set(&err, 0, "%u polic%s not back yet: %s", r.failed,
+                        r.failed == 1 ? "y is" : "ies are",
+                        r.notes.first.text);
+    if (r.notes.count > 0)
+        say_once(w, err.text);
     else
         w->said[0] = '\0';
-}
-
-/* A journal that nobody can read is not waited for. */
-static bool has_work(const struct keeper *w)
-{
-    return w->control.store.dir_fd >= 0 && !*w->said &&
+    return w->control.store.dir_fd >= 0 &&
            joule_cpufreq_store_exists(&w->control.store);
 }
 
@@ -105,13 +109,15 @@ void joule_keeper_run(int fd, int root_fd,
     bool is_alone = false;
 
     joule_control_init(&w.control, root_fd, &config->control);
-    do {
+    while (look(&w) || !is_alone) {
         /* Nothing is ever sent: what can be read is the end. */
         struct pollfd end = {.fd = is_alone ? -1 : fd, .events = POLLIN};
 
-        look(&w);
         if (poll(&end, 1, (int)(config->period_ns / JOULE_NS_PER_MS)) > 0)
             is_alone = true;
-    } while (!is_alone || has_work(&w));
+    }
+    if (w.is_unreadable)
+        say(arg, "slurmd has ended, and nobody can read what CPU frequencies "
+                 "were before: they stay as they are");
     joule_control_destroy(&w.control);
 }

@@ -39,8 +39,9 @@ int joule_keeper_start(const char *program,
 
 /*
  * The process's loop, until the other end of [fd] is closed and nothing is on
- * record any more.  say() has sentences for the log, each once and not every
- * period.
+ * record any more: what cannot be put back is tried again each period.  A
+ * journal that cannot be read (EBADMSG, EPERM) is not waited for.  say() has
+ * sentences for the log, each once and not every period.
  */
 void joule_keeper_run(int fd, int root_fd,
                       const struct joule_keeper_config *config,

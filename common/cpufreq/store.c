@@ -107,6 +107,38 @@ void joule_cpufreq_store_unlock(struct joule_cpufreq_store *s)
     errno = saved;
 }
 
+/* One byte of the lock file; record locks know nothing of flock's. */
+static struct flock byte_of(uint64_t process)
+{
+    return (struct flock){.l_type = F_WRLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)(process & INT64_MAX),
+                          .l_len = 1};
+}
+
+int joule_cpufreq_store_live(struct joule_cpufreq_store *s, uint64_t process,
+                             struct joule_error *err)
+{
+    struct flock byte = byte_of(process);
+
+    if (s->lock_fd < 0 && open_lock(s, err) < 0)
+        return -1;
+    if (fcntl(s->lock_fd, F_SETLK, &byte) == 0)
+        return 0;
+    return joule_error_set(err, errno, "cannot lock process %llu's byte: %s",
+                           (unsigned long long)process, strerror(errno));
+}
+
+int joule_cpufreq_store_lives(struct joule_cpufreq_store *s, uint64_t process)
+{
+    struct flock byte = byte_of(process);
+
+    if ((s->lock_fd < 0 && open_lock(s, NULL) < 0) ||
+        fcntl(s->lock_fd, F_GETLK, &byte) < 0)
+        return -1;
+    return byte.l_type != F_UNLCK;
+}
+
 bool joule_cpufreq_store_exists(const struct joule_cpufreq_store *s)
 {
     return faccessat(s->dir_fd, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * store.h - the journal's place: run/slurm-joule/cpufreq below a root fd, and
- * the lock that its writers hold.
+ * the lock that its writers hold.  A process that holds policies keeps one byte
+ * of the lock file locked besides: while it lives, nobody takes it for dead.
  *
  * The CPUs are the host's: all slurmd and slurmstepd of a host share one
  * journal, whatever their NodeName.  A new journal replaces the old one in one
@@ -36,6 +37,20 @@ void joule_cpufreq_store_close(struct joule_cpufreq_store *s);
 int joule_cpufreq_store_lock(struct joule_cpufreq_store *s, int64_t wait_ns,
                              struct joule_error *err);
 void joule_cpufreq_store_unlock(struct joule_cpufreq_store *s);
+
+/*
+ * Show that a process lives, to processes of every pid namespace: this process
+ * holds byte [process] of the lock file (fcntl(2), F_SETLK) until it ends,
+ * however it ends, or closes the store.  Children do not inherit it.  A process
+ * opens one store at a time: closing another one's lock file would let go.
+ * -1 with a sentence.
+ */
+int joule_cpufreq_store_live(struct joule_cpufreq_store *s, uint64_t process,
+                             struct joule_error *err);
+
+/* Whether another process holds that byte: 1 or 0; -1 if that cannot be
+ * known. */
+int joule_cpufreq_store_lives(struct joule_cpufreq_store *s, uint64_t process);
 
 /*
  * Read the journal, with or without the lock; the caller clears it.  It is

@@ -126,6 +126,9 @@ static int enter_holder(struct taking *t)
         return joule_error_set(t->err, errno,
                                "process %lld cannot hold frequencies: %s",
                                (long long)claim->pid, strerror(errno));
+    if (joule_cpufreq_store_live(&t->control->store,
+                                 joule_cpufreq_holder_byte(h), t->err) < 0)
+        return -1;
     h = joule_cpufreq_journal_add_holder(&t->journal, h);
     if (!h)
         return joule_error_set(t->err, errno,

@@ -92,9 +92,12 @@ static inline void release(const struct joule_control_grant *g)
                   err.text);
 }
 
+/* How many steps were found dead. */
 static inline int recover(void)
 {
-    return joule_control_recover(&control, NULL, NULL);
+    struct joule_control_recovery r;
+
+    return joule_control_recover(&control, &r, NULL) < 0 ? -1 : (int)r.ended;
 }
 
 static inline void governor_is(unsigned id, const char *governor)

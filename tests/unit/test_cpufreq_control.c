@@ -2,7 +2,10 @@
 /*
  * Steps that hold policies: alone, over one another, dead.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/unit/freqsteps.h"
 
@@ -130,20 +133,78 @@ START_TEST(next_step_recovers)
 }
 END_TEST
 
-/* Processes of another namespace are not judged by their numbers. */
-START_TEST(other_namespace)
+/* From here on this process is of another namespace. */
+static void move(void)
+{
+    tree_write(&tree, "proc/self/ns/other", "");
+    ck_assert_int_eq(renameat(tree.fd, "proc/self/ns/other", tree.fd,
+                              "proc/self/ns/pid"),
+                     0);
+}
+
+/* A process that takes policy 0 as [pid], and lives until *ret_fd closes. */
+static pid_t other_holder(unsigned pid, unsigned job, int *ret_fd)
 {
     struct joule_control_grant g;
-    struct joule_error err;
+    int held[2], end[2];
+    char byte;
+    pid_t child;
+
+    ck_assert(pipe(held) == 0 && pipe(end) == 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        close(end[1]);
+        take(pid, job, "0", "performance", &g);
+        close(held[1]);
+        _exit(read(end[0], &byte, 1) != 0);
+    }
+    close(end[0]);
+    close(held[1]);
+    ck_assert_int_eq(read(held[0], &byte, 1), 0);
+    close(held[0]);
+    *ret_fd = end[1];
+    return child;
+}
+
+/* Processes of another namespace are not judged by their numbers, here of
+ * nobody or of a process that began later, but by the lock that they hold. */
+START_TEST(other_namespace)
+{
+    static const uint64_t starts[] = {0, 5};
+    int fd, status;
+    pid_t pid;
 
     tree_write(&tree, "proc/self/ns/pid", "");
-    take(101, 1, "0", "performance", &g);
-    freqtree_process(&tree, 101, 0);
-    tree_write(&tree, "proc/self/ns/other", "");
-    tree_remove(&tree, "proc/self/ns/pid");
+    pid = other_holder(101, 1, &fd);
+    freqtree_process(&tree, 101, starts[_i]);
+    move();
     ck_assert_int_eq(recover(), 0);
     governor_is(0, "performance");
-    ck_assert_int_eq(joule_control_restore(&control, NULL, &err), 0);
+    ck_assert(has_journal());
+    close(fd);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(recover(), 1);
+    check_clean();
+}
+END_TEST
+
+/* It is dead, and the number and start time are here somebody else's. */
+START_TEST(other_namespace_number_used)
+{
+    struct joule_control_grant g;
+    int fd;
+    pid_t pid;
+
+    tree_write(&tree, "proc/self/ns/pid", "");
+    pid = other_holder(101, 1, &fd);
+    close(fd);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    move();
+    take(101, 2, "0", "powersave", &g);
+    governor_is(0, "powersave");
+    release(&g);
     check_clean();
 }
 END_TEST
@@ -223,7 +284,8 @@ int main(void)
     tcase_add_loop_test(c, jobs_on_a_policy, 0, 6);
     tcase_add_test(c, dead_holders);
     tcase_add_test(c, next_step_recovers);
-    tcase_add_test(c, other_namespace);
+    tcase_add_loop_test(c, other_namespace, 0, 2);
+    tcase_add_test(c, other_namespace_number_used);
     tcase_add_test(c, watch);
     tcase_add_test(c, many_holders);
     tcase_add_test(c, preferences);

@@ -41,10 +41,26 @@ static void teardown(void)
     tree_destroy(&tree);
 }
 
-static void quiet(void *arg, const char *text)
+/* What a keeper says, a line each. */
+static int said[2];
+
+static void say(void *arg, const char *text)
 {
     (void)arg;
-    (void)text;
+    dprintf(said[1], "%s\n", text);
+}
+
+/* Waits for the next sentence; "": the keeper has ended. */
+static const char *heard(void)
+{
+    static char line[JOULE_ERROR_MAX + 1];
+    size_t length = 0;
+
+    while (length < JOULE_ERROR_MAX && read(said[0], line + length, 1) == 1 &&
+           line[length] != '\n')
+        length++;
+    line[length] = '\0';
+    return line;
 }
 
 static void pause_ms(int ms)
@@ -55,14 +71,14 @@ static void pause_ms(int ms)
     nanosleep(&t, NULL);
 }
 
-static void take(void)
+static void take(const char *cpus)
 {
     struct joule_control_claim claim = {.job = 1, .step = "0", .pid = 101};
     struct joule_control_grant grant;
     struct joule_control control;
 
     joule_request_parse("powersave", &claim.request, NULL);
-    joule_cpus_parse(&claim.cpus, "0");
+    joule_cpus_parse(&claim.cpus, cpus);
     joule_control_init(&control, tree.fd, &config.control);
     ck_assert_int_eq(joule_control_take(&control, &claim, &grant, NULL), 0);
     joule_control_destroy(&control);
@@ -91,14 +107,17 @@ static pid_t start(int *ret_fd)
     pid_t pid;
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    ck_assert_int_eq(pipe(said), 0);
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         close(fds[0]);
-        joule_keeper_run(fds[1], tree.fd, &config, quiet, NULL);
+        close(said[0]);
+        joule_keeper_run(fds[1], tree.fd, &config, say, NULL);
         _exit(0);
     }
     close(fds[1]);
+    close(said[1]);
     *ret_fd = fds[0];
     return pid;
 }
@@ -116,14 +135,17 @@ START_TEST(keeps)
     int fd;
     pid_t pid = start(&fd);
 
-    take();
+    take("0");
     pause_ms(100);
     ck_assert(!is_back());
     freqtree_process(&tree, 101, 0);
     ck_assert(wait_back());
+    ck_assert_str_eq(heard(), "put back the CPU frequencies of 1 policy that "
+                              "steps left behind");
     ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
     close(fd);
     ends_well(pid);
+    ck_assert_str_eq(heard(), "");
 }
 END_TEST
 
@@ -133,13 +155,43 @@ START_TEST(stays)
     int fd;
     pid_t pid;
 
-    take();
+    take("0");
     pid = start(&fd);
     close(fd);
     pause_ms(100);
     ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
     freqtree_process(&tree, 101, 0);
     ck_assert(wait_back());
+    ends_well(pid);
+}
+END_TEST
+
+/* Of two policies one is not there for a while, and slurmd is gone. */
+START_TEST(stays_until_all_is_back)
+{
+    static const char policy[] = JOULE_CPUFREQ_DIR "/policy1";
+    int fd;
+    pid_t pid;
+
+    freqtree_acpi(&tree, 1, 2, 2);
+    take("0-2");
+    ck_assert_int_eq(renameat(tree.fd, policy, tree.fd, "gone"), 0);
+    freqtree_process(&tree, 101, 0);
+    pid = start(&fd);
+    close(fd);
+    ck_assert_str_eq(heard(), "put back the CPU frequencies of 1 policy that "
+                              "steps left behind");
+    ck_assert_str_eq(heard(), "1 policy is not back yet: there is no policy1: "
+                              "No such file or directory");
+    ck_assert_str_eq(freqtree_read(&tree, 0, "scaling_governor"), "ondemand");
+    pause_ms(100);
+    ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+    ck_assert_int_eq(renameat(tree.fd, "gone", tree.fd, policy), 0);
+    ck_assert_str_eq(heard(), "put back the CPU frequencies of 1 policy that "
+                              "steps left behind");
+    ck_assert(is_back());
+    ck_assert_str_eq(freqtree_read(&tree, 1, "scaling_governor"), "ondemand");
+    ck_assert_str_eq(heard(), "");
     ends_well(pid);
 }
 END_TEST
@@ -151,10 +203,13 @@ START_TEST(does_not_stay_for_nothing)
     int fd;
     pid_t pid;
 
-    take();
+    take("0");
     tree_write(&tree, "run/slurm-joule/cpufreq/journal", "x");
     pid = start(&fd);
     close(fd);
+    ck_assert_ptr_nonnull(strstr(heard(), "joule cpufreq --discard"));
+    ck_assert_ptr_nonnull(strstr(heard(), "they stay as they are"));
+    ck_assert_str_eq(heard(), "");
     ends_well(pid);
 }
 END_TEST
@@ -295,6 +350,7 @@ int main(void)
     tcase_add_test(c, logged);
     tcase_add_test(c, keeps);
     tcase_add_test(c, stays);
+    tcase_add_test(c, stays_until_all_is_back);
     tcase_add_test(c, averages);
     tcase_add_test(c, ticks);
     tcase_set_timeout(c, 60);

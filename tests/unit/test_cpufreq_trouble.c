@@ -159,22 +159,27 @@ static const int refusals[] = {EBUSY, EINVAL, ENODEV, EROFS, EACCES, EIO};
 START_TEST(stays_on_record)
 {
     struct joule_control_grant g, h;
-    struct joule_control_notes notes = {.count = 0};
+    struct joule_control_recovery r;
     struct joule_error err = {""};
 
     take(101, 1, "0-3", "performance", &g);
     freqtree_refuse(refusals[_i]);
     ck_assert_int_eq(joule_control_release(&control, &g, &err), -1);
     ck_assert_ptr_nonnull(strstr(err.text, "scaling_governor"));
-    for (int i = 0; i < 3 * JOULE_CONTROL_TRIES; i++)
-        ck_assert_int_eq(joule_control_recover(&control, &notes, &err), 0);
-    ck_assert_uint_eq(notes.count, 6 * JOULE_CONTROL_TRIES);
+    for (int i = 0; i < 3 * JOULE_CONTROL_TRIES; i++) {
+        ck_assert_int_eq(joule_control_recover(&control, &r, &err), 0);
+        ck_assert_uint_eq(r.notes.count, 2);
+        ck_assert_uint_eq(r.failed, 2);
+        ck_assert_uint_eq(r.restored, 0);
+    }
     ck_assert(has_journal());
     /* A step that cannot be given its frequency does not hold it either. */
     ck_assert_int_eq(try_take(102, 2, "0", "powersave", &h, &err), -1);
     ck_assert_int_eq(errno, ENOTSUP);
     freqtree_refuse(0);
-    ck_assert_int_eq(recover(), 0);
+    ck_assert_int_eq(joule_control_recover(&control, &r, &err), 0);
+    ck_assert_uint_eq(r.failed, 0);
+    ck_assert_uint_eq(r.restored, 2);
     check_clean();
 }
 END_TEST

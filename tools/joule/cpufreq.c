@@ -34,6 +34,19 @@ struct arguments {
     bool restore, discard, json;
 };
 
+/* Steps that have ended hold nothing: what they had is being put back. */
+static void drop_dead(struct joule_cpufreq_journal *j,
+                      struct joule_cpufreq_store *store)
+{
+    size_t i = 0;
+
+    while (i < j->holder_count)
+        if (joule_control_is_dead(store, &j->holder[i]))
+            joule_cpufreq_journal_remove_holder(j, i);
+        else
+            i++;
+}
+
 static int load_journal(struct joule_freq_view *v, int root_fd)
 {
     struct joule_cpufreq_store store;
@@ -42,6 +55,7 @@ static int load_journal(struct joule_freq_view *v, int root_fd)
 
     if (rc == 0) {
         rc = joule_cpufreq_store_load(&store, &v->journal, &v->journal_error);
+        drop_dead(&v->journal, &store);
         joule_cpufreq_store_close(&store);
     } else if (errno == ENOENT) {
         return 0;
@@ -141,9 +155,9 @@ static int act(int root_fd, const struct arguments *a)
         fprintf(stderr, "joule cpufreq: %s\n", notes.first.text);
     if (rc > 0)
         fprintf(stderr,
-                "joule cpufreq: %d policies could not be put back; slurmd "
-                "goes on trying\n",
-                rc);
+                "joule cpufreq: %d polic%s not back; slurmd and the next step "
+                "try again\n",
+                rc, rc == 1 ? "y is" : "ies are");
     return rc != 0;
 }
 

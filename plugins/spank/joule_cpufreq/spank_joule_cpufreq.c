@@ -140,6 +140,7 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
 {
     struct joule_spank_options options;
     struct joule_control_config config;
+    struct joule_control_recovery r;
     struct joule_control control;
     struct joule_error err;
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -150,8 +151,11 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
     parse_options(&options, argc, argv);
     config = control_config(&options);
     joule_control_init(&control, root_fd, &config);
-    if (joule_control_recover(&control, NULL, &err) < 0)
+    if (joule_control_recover(&control, &r, &err) < 0)
         slurm_error("joule_cpufreq: %s", err.text);
+    else if (r.failed > 0)
+        slurm_error("joule_cpufreq: not put back yet: %s",
+                    r.notes.first.text);
     joule_control_destroy(&control);
     close(root_fd);
     return ESPANK_SUCCESS;
