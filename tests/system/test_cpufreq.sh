@@ -147,17 +147,24 @@ check "strict=yes: a step that cannot have its frequency fails" strict
 wait_for 10 freq_idle
 check "strict=yes: others run" request 2000000 "userspace 2000000 $L"
 
-freq_options "limits=site" || not_ok "restart with limits=site"
-site_limits() {
+freq_options "" || not_ok "restart with the defaults"
+# An upper limit of the administrator's, 2 GHz, and a step that asks for 3 GHz:
+# it runs at KHZ below the limit MAX.
+site_limits() { # KHZ MAX
+    local out
     freq_set 0 scaling_max_freq 2000000
-    out=$(freq_srun --cpu-freq=high -n1 cat "$FREQ_DIR/policy0/scaling_setspeed" 2>&1)
+    out=$(freq_srun --cpu-freq=high -n1 bash -c "cd $FREQ_DIR/policy0
+        echo \$(cat scaling_setspeed scaling_max_freq)" 2>&1)
     freq_is "ondemand <unsupported> 1500000 2000000,$FREQ_ONE" || return 1
     freq_reset
-    grep -qx 2000000 <<< "$out" && grep -q "above the site's limit" <<< "$out" || { echo "$out"; return 1; }
+    grep -qx "$1 $2" <<< "$out" || { echo "$out"; return 1; }
+    [ "$1" = 3000000 ] || grep -q "above the site's limit" <<< "$out" || { echo "$out"; return 1; }
 }
-check "limits=site: no step goes beyond" site_limits
+check "no step lifts the administrator's limits" site_limits 2000000 2000000
 
-freq_options "corre=on batch=maybe lock_wait=0" || not_ok "restart with bad options"
+freq_options "corre=on batch=maybe lock_wait=0 limits=hardware" ||
+    not_ok "restart with bad options"
+check "limits=hardware: a step does" site_limits 3000000 3000000
 bad_options() {
     cluster log "$FREQ" node1 | grep -q 'error: joule_cpufreq: plugstack.conf: corre=on is no option' &&
         request 2000000 "userspace 2000000 $L"

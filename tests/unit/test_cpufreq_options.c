@@ -61,13 +61,16 @@ END_TEST
 START_TEST(accepted)
 {
     char *argv[] = {(char *)"core=ON", (char *)"strict=yes",
-                    (char *)"limits=site", (char *)"lock_wait=250ms",
+                    (char *)"limits=hardware", (char *)"lock_wait=250ms",
                     (char *)"keeper=/x"};
     struct joule_spank_options o;
 
+    /* No step lifts an administrator's limits unless the site says so. */
+    ck_assert_int_eq(joule_spank_options_parse(&o, 0, NULL, NULL), 0);
+    ck_assert_uint_eq(o.limits, JOULE_LIMITS_SITE);
     ck_assert_int_eq(joule_spank_options_parse(&o, COUNT(argv), argv, NULL), 0);
     ck_assert(o.core && o.strict && !o.batch);
-    ck_assert_uint_eq(o.limits, JOULE_LIMITS_SITE);
+    ck_assert_uint_eq(o.limits, JOULE_LIMITS_HARDWARE);
     ck_assert_int_eq(o.lock_wait_ns, 250000000);
     ck_assert_int_eq(o.keeper_period_ns, 2000000000);
     ck_assert_str_eq(o.keeper, "/x");

@@ -221,6 +221,15 @@ START_TEST(site_rules)
                      "scaling_governor=userspace scaling_setspeed=2000000 "
                      "energy_performance_preference=power");
     ck_assert_ptr_nonnull(strstr(err.text, "above the site's limit"));
+    ck_assert_int_eq(plan_text(&machines[INTEL], "2500000-3000000:ondemand",
+                               &rules, text, &err),
+                     1);
+    ck_assert_str_eq(text, "scaling_min_freq=2000000");
+    ck_assert_int_eq(plan_text(&machines[INTEL], "800000-900000:ondemand",
+                               &rules, text, &err),
+                     1);
+    ck_assert_str_eq(text, "scaling_max_freq=1000000");
+    ck_assert_ptr_nonnull(strstr(err.text, "below the site's limit"));
 }
 END_TEST
 

@@ -43,10 +43,10 @@ const struct joule_option joule_spank_option_table[] = {
     {.key = "limits",
      .type = JOULE_OPTION_WORD,
      .offset = OFFSET(limits),
-     .default_text = "hardware",
+     .default_text = "site",
      .words = limits_words,
-     .help = "how far a request may go: what the hardware has, or the limits "
-             "that were set before"},
+     .help = "how far a request may go: to the limits that were set before, or "
+             "to what the hardware has"},
     {.key = "lock_wait",
      .type = JOULE_OPTION_DURATION,
      .offset = OFFSET(lock_wait_ns),
