@@ -52,5 +52,15 @@ tests_unit_test_cpufreq_options_SOURCES = tests/unit/test_cpufreq_options.c \
 tests_unit_test_cpufreq_options_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 
+# The test is the Slurm that the plugin's part runs in.
+if HAVE_SLURM
+check_PROGRAMS += tests/unit/test_cpufreq_step
+TESTS += tests/unit/test_cpufreq_step
+endif
+tests_unit_test_cpufreq_step_SOURCES = tests/unit/test_cpufreq_step.c \
+	plugins/spank/joule_cpufreq/options.c \
+	plugins/spank/joule_cpufreq/step.c
+tests_unit_test_cpufreq_step_LDFLAGS = $(FREQ_WRAP) -Wl,--wrap=open
+
 tests_unit_test_cpuset_SOURCES = tests/unit/test_cpuset.c
 endif

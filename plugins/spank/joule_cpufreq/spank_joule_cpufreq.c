@@ -37,13 +37,18 @@ JOULE_SLURM_EXPORT extern spank_f slurm_spank_slurmd_exit;
 static struct joule_spank_step step;
 static int keeper_fd = -1; /* its end is the end of slurmd */
 
+/* slurmd says what is wrong with them, and not each step to its user. */
 static void parse_options(struct joule_spank_options *options, int argc,
                           char **argv)
 {
     struct joule_error err;
 
-    if (joule_spank_options_parse(options, argc, argv, &err) < 0)
+    if (joule_spank_options_parse(options, argc, argv, &err) == 0)
+        return;
+    if (spank_context() == S_CTX_SLURMD)
         slurm_error("joule_cpufreq: plugstack.conf: %s", err.text);
+    else
+        slurm_debug("joule_cpufreq: plugstack.conf: %s", err.text);
 }
 
 /* Who puts back sets for those that are left. */

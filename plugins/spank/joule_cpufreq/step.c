@@ -15,12 +15,22 @@
 /* The longest request that is looked at. */
 #define REQUEST_MAX 256
 
-/* To the user's terminal and the log.  Where it is the end of the step, its
- * first task says so. */
+/* To the user's terminal and the log; of CpuFreqDef to the log alone. */
+static void tell(const struct joule_spank_step *s, const char *text)
+{
+    if (s->is_default)
+        slurm_info("joule_cpufreq: step %u.%s: CpuFreqDef: %s", s->claim.job,
+                   s->name, text);
+    else
+        slurm_error("joule_cpufreq: %s", text);
+}
+
+/* The same of the request.  Where it is the end of the step, its first task
+ * says so. */
 static void complain(struct joule_spank_step *s, const char *text)
 {
     if (!s->doom) {
-        slurm_error("joule_cpufreq: %s", text);
+        tell(s, text);
         return;
     }
     slurm_info("joule_cpufreq: step %u.%s fails: %s", s->claim.job, s->name,
@@ -38,7 +48,7 @@ static void prepare_doom(struct joule_spank_step *s)
 {
     void *page;
 
-    if (!s->options.strict)
+    if (!s->options.strict || s->is_default)
         return;
     page = mmap(NULL, sizeof(*s->doom), PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -84,6 +94,7 @@ static int find_request(struct joule_spank_step *s, spank_t spank,
             return -1;
     } else if (has_standard) {
         s->claim.request = standard;
+        s->is_default = true;
     } else {
         return 0;
     }
@@ -102,7 +113,16 @@ static void watch_all(struct joule_spank_step *s)
     memset(&claim.request, 0, sizeof(claim.request));
     memset(&claim.cpus, 0xff, sizeof(claim.cpus));
     if (joule_control_take(&s->control, &claim, &s->watch, &err) < 0)
-        slurm_error("joule_cpufreq: %s", err.text);
+        tell(s, err.text);
+}
+
+/* Nothing is amiss with a node that has no cpufreq. */
+static bool has_policies(const struct joule_spank_step *s)
+{
+    struct joule_cpus ids;
+
+    return joule_cpufreq_list(s->root_fd, &ids, NULL) < 0 ||
+           !joule_cpus_is_empty(&ids);
 }
 
 static void begin(struct joule_spank_step *s, spank_t spank)
@@ -120,6 +140,8 @@ static void begin(struct joule_spank_step *s, spank_t spank)
         complain(s, "cannot open /");
         return;
     }
+    if (s->is_default && !has_policies(s))
+        asked = 0;
     joule_control_init(&s->control, s->root_fd, &config);
     /* A step that asks nothing is not to run on what others left behind. */
     if (asked <= 0 && joule_control_recover(&s->control, NULL, NULL) < 0)
@@ -132,7 +154,7 @@ static void begin(struct joule_spank_step *s, spank_t spank)
         return;
     }
     if (!s->options.core && joule_core_off(&err) < 0) {
-        slurm_error("joule_cpufreq: %s", err.text);
+        tell(s, err.text);
         s->options.core = true;
     }
     s->is_active = true;
@@ -281,12 +303,15 @@ static void say_average(struct joule_spank_step *s)
 static void give_back(struct joule_spank_step *s,
                       struct joule_control_grant *grant)
 {
-    struct joule_error err;
+    struct joule_error err, why;
 
     if (grant->number == 0)
         return;
-    if (joule_control_release(&s->control, grant, &err) < 0)
-        slurm_error("joule_cpufreq: %s; slurmd goes on trying", err.text);
+    if (joule_control_release(&s->control, grant, &why) < 0) {
+        joule_error_set(&err, EAGAIN, "not put back yet, slurmd goes on: %s",
+                        why.text);
+        tell(s, err.text);
+    }
     grant->number = 0;
 }
 

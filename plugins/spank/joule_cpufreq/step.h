@@ -13,6 +13,8 @@
 
 struct joule_spank_step {
     bool is_active;  /* there is a request, and what follows is set up */
+    bool is_default; /* it is CpuFreqDef's: the user has not asked, is told
+                        nothing, and strict is not about it */
     bool is_verbose; /* the user wants to know (srun -v) */
     struct joule_spank_options options;
     int root_fd;
