@@ -10,6 +10,7 @@
 #define JOULE_BOARD_NODEDIR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/base/rundir.h"
 
@@ -21,6 +22,29 @@
 int joule_nodedir_open(int root_fd, const char *node, bool create,
                        char boot_id[JOULE_BOOT_ID_MAX],
                        struct joule_error *err);
+
+/* Where a NodeName may come from; NULL: not from there. */
+struct joule_nodename {
+    const char *option;   /* of the command line: slurmd's -N, a tool's --node */
+    const char *slurmd;   /* slurmstepd's: SLURMD_NODENAME, which it has set to
+                             what its slurmd told it */
+    const char *job;      /* a tool's: the variable, which may be any job's, of
+                             any node */
+    bool is_tool;         /* what slurmd left below root_fd counts */
+    const char *conf;     /* what slurm.conf calls this host */
+    unsigned ret_count;   /* a tool's: how many nodes have a directory here */
+};
+
+/*
+ * The name of this node into buf[size], the same in slurmd, its slurmstepd and
+ * tools: the first of option, slurmd, the only directory of a node here (a
+ * tool's), job if there is a directory of that name here (a tool's), conf, and
+ * the short host name.  Nothing else is asked, no variable that slurmd or a
+ * tool has inherited in particular.  -1 with a sentence (ENAMETOOLONG, or of
+ * reading the host's name).
+ */
+int joule_nodename_find(struct joule_nodename *from, int root_fd, char *buf,
+                        size_t size, struct joule_error *err);
 
 /*
  * Open the file [name] in the directory of [node] (O_CREAT: 0600).  -1 with a

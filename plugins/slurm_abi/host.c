@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/board/nodedir.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 /* Bits of 26.05's "uint32_t slurm_daemon"; older releases have functions. */
@@ -128,63 +129,40 @@ ssize_t joule_host_command(char *buf, size_t size)
     return length;
 }
 
-static int node_name_from_command(char *buf, size_t size)
-{
-    char text[65536];
-    const char *name;
-    ssize_t length = joule_host_command(text, sizeof(text));
-
-    if (length < 0)
-        return -1;
-    name = find_dash_n(text, (size_t)length);
-    if (!name || !*name || strlen(name) >= size)
-        return -1;
-    memcpy(buf, name, strlen(name) + 1);
-    return 0;
-}
-
-/* As slurmd itself: the NodeName whose NodeHostname is this host. */
-static int node_name_from_conf(char *buf, size_t size)
+/* What slurm.conf calls this host, as slurmd itself finds it; Slurm's memory,
+ * or NULL. */
+static char *name_of_conf(void)
 {
     char *(*get_name)(void);
-    char *name;
-    int rc = -1;
 
     *(void **)&get_name =
         dlsym(RTLD_DEFAULT, "slurm_conf_get_aliased_nodename");
-    if (!get_name || !(name = get_name()))
-        return -1;
-    if (*name && strlen(name) < size) {
-        memcpy(buf, name, strlen(name) + 1);
-        rc = 0;
-    }
-    slurm_xfree((void **)&name);
-    return rc;
+    return get_name ? get_name() : NULL;
 }
 
-int joule_host_node_name(char *buf, size_t size, struct joule_error *err)
+int joule_host_node_name(int root_fd, char *buf, size_t size,
+                         struct joule_error *err)
 {
-    const char *name = getenv("SLURMD_NODENAME");
-    char *dot;
+    enum joule_host host = joule_host_find();
+    struct joule_nodename from = {.option = NULL};
+    char command[65536], *conf = NULL;
+    ssize_t length;
+    int rc, saved;
 
-    if (name && *name) {
-        if (strlen(name) >= size)
-            return joule_error_set(err, ENAMETOOLONG,
-                                   "the node name is too long");
-        memcpy(buf, name, strlen(name) + 1);
-        return 0;
+    if (host == JOULE_HOST_SLURMSTEPD) {
+        from.slurmd = getenv("SLURMD_NODENAME");
+    } else if (host == JOULE_HOST_SLURMD) {
+        length = joule_host_command(command, sizeof(command));
+        if (length > 0)
+            from.option = find_dash_n(command, (size_t)length);
+        from.conf = conf = name_of_conf();
     }
-    if (node_name_from_command(buf, size) == 0 ||
-        node_name_from_conf(buf, size) == 0)
-        return 0;
-    if (gethostname(buf, size) < 0)
-        return joule_error_set(err, errno, "cannot find the node's name: %s",
-                               strerror(errno));
-    buf[size - 1] = '\0';
-    dot = strchr(buf, '.');
-    if (dot)
-        *dot = '\0';
-    return 0;
+    rc = joule_nodename_find(&from, root_fd, buf, size, err);
+    saved = errno;
+    if (conf)
+        slurm_xfree((void **)&conf);
+    errno = saved;
+    return rc;
 }
 
 /* Each of Slurm's polls comes here: one system call, and no file of /proc. */

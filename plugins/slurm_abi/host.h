@@ -26,12 +26,14 @@ enum joule_host joule_host_find(void);
 int joule_host_check(struct joule_error *err);
 
 /*
- * The NodeName of this slurmd or slurmstepd into buf[size]: SLURMD_NODENAME,
- * which slurmstepd has in all releases (slurmd of 22.05 has not), else
- * slurmd's -N option, else what slurm.conf calls this host, else the short
- * host name.  0, or -1 with a sentence.
+ * The NodeName of this slurmd or slurmstepd into buf[size], by
+ * joule_nodename_find: in slurmd its -N option, else what slurm.conf calls this
+ * host; in slurmstepd SLURMD_NODENAME, which slurmstepd of all releases sets to
+ * what slurmd told it (slurmd itself may have inherited any).  0, or -1 with a
+ * sentence.
  */
-int joule_host_node_name(char *buf, size_t size, struct joule_error *err);
+int joule_host_node_name(int root_fd, char *buf, size_t size,
+                         struct joule_error *err);
 
 /* Whether this process has children that it has not waited for; false if that
  * cannot be known. */

@@ -47,6 +47,7 @@
 /* ---- what a host of the plugins exports ---- */
 
 JOULE_SLURM_EXPORT extern uint32_t slurm_daemon;
+JOULE_SLURM_EXPORT char *slurm_conf_get_aliased_nodename(void);
 JOULE_SLURM_EXPORT bool slurm_running_in_slurmd(void);
 JOULE_SLURM_EXPORT bool slurm_running_in_slurmstepd(void);
 JOULE_SLURM_EXPORT bool slurm_running_in_slurmd_stepd(void);
@@ -71,6 +72,12 @@ static struct {
     unsigned long rows;
 } series[8];
 static int series_count;
+
+/* There is no slurm.conf: the library's would end the program. */
+char *slurm_conf_get_aliased_nodename(void)
+{
+    return NULL;
+}
 
 bool slurm_running_in_slurmd(void)
 {
@@ -566,6 +573,7 @@ static void measure_series(struct bench_result *r)
 int main(int argc, char **argv)
 {
     pid_t counters, slurmd;
+    char node[256] = "";
     bool pass = true;
 
     if (argc != 4) {
@@ -576,7 +584,11 @@ int main(int argc, char **argv)
     our_path = argv[1];
     slurm_path = argv[2];
     library_path = argv[3];
-    setenv("SLURMD_NODENAME", "bench", 1);
+    /* slurmstepd is told what slurmd finds. */
+    if (gethostname(node, sizeof(node)) < 0)
+        return 2;
+    node[strcspn(node, ".")] = '\0';
+    setenv("SLURMD_NODENAME", node, 1);
     counters = start_counters();
 
     bench_print_head();

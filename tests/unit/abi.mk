@@ -2,8 +2,8 @@
 # What is known of Slurm's private interface; libslurm stands for the host.
 if HAVE_CHECK
 if HAVE_SLURM
-ABI_TESTS = tests/unit/test_step_record tests/unit/test_timers \
-	tests/unit/test_timers_changed
+ABI_TESTS = tests/unit/test_node_name tests/unit/test_step_record \
+	tests/unit/test_timers tests/unit/test_timers_changed
 check_PROGRAMS += $(ABI_TESTS)
 TESTS += $(ABI_TESTS)
 endif
@@ -14,6 +14,11 @@ tests_unit_test_step_record_SOURCES = tests/unit/test_step_record.c \
 	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
 tests_unit_test_step_record_LDADD = $(LIBUNIT) $(SLURM_LIBS)
+
+# The test is the host.
+tests_unit_test_node_name_SOURCES = tests/unit/test_node_name.c \
+	plugins/slurm_abi/host.c plugins/slurm_abi/host.h
+tests_unit_test_node_name_LDFLAGS = -rdynamic
 
 # Looked up in the program itself; the other has three of them.
 tests_unit_test_timers_SOURCES = tests/unit/test_timers.c \

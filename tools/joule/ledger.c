@@ -26,7 +26,7 @@ static const char usage[] =
     "  --watch[=S]      again each S seconds (default 1), until interrupted\n"
     "  --node NAME      the NodeName (default: the only node there is, else "
     "the\n"
-    "                   host name)\n"
+    "                   job's, else the host name)\n"
     "  --root DIR       look at the /proc and /run of DIR\n"
     "  --json           print a JSON document\n"
     "  --help           print this\n"

@@ -1,60 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/joule/node.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/base/file.h"
-
-#define BOARDS "run/slurm-joule"
-
-/* The number of boards below the root; if it is one, its name.  The journal of
- * frequencies is there as well. */
-static unsigned find_boards(int root_fd, char name[JOULE_NODE_MAX])
-{
-    int fd = joule_file_open(root_fd, BOARDS, O_RDONLY | O_DIRECTORY);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
-    unsigned count = 0;
-
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    while ((entry = readdir(dir))) {
-        if (entry->d_name[0] == '.' || strcmp(entry->d_name, "cpufreq") == 0)
-            continue;
-        if (count++ == 0)
-            snprintf(name, JOULE_NODE_MAX, "%s", entry->d_name);
-    }
-    closedir(dir);
-    return count;
-}
-
-static void find_name(struct joule_node *n, int root_fd, unsigned *ret_boards)
-{
-    char only[JOULE_NODE_MAX] = "";
-    char *dot;
-
-    *ret_boards = find_boards(root_fd, only);
-    if (*ret_boards == 1) {
-        memcpy(n->name, only, sizeof(n->name));
-        return;
-    }
-    if (joule_file_read(root_fd, "proc/sys/kernel/hostname", n->name,
-                        sizeof(n->name)) < 0 &&
-        gethostname(n->name, sizeof(n->name)) < 0)
-        n->name[0] = '\0';
-    n->name[sizeof(n->name) - 1] = '\0';
-    dot = strchr(n->name, '.');
-    if (dot)
-        *dot = '\0';
-}
+#include "common/board/nodedir.h"
 
 static void judge(const struct joule_node *n, struct joule_findings *findings)
 {
@@ -119,19 +70,19 @@ void joule_node_collect(struct joule_node *n, int root_fd,
                         struct joule_findings *findings)
 {
     struct joule_snapshot *s = &n->snapshot;
-    unsigned boards = 0;
+    struct joule_nodename from = {.option = name,
+                                  .is_tool = true,
+                                  .job = getenv("SLURMD_NODENAME")};
 
     memset(n, 0, sizeof(*n));
-    if (name)
-        snprintf(n->name, sizeof(n->name), "%s", name);
-    else
-        find_name(n, root_fd, &boards);
-    if (read_board(n, root_fd) < 0) {
+    if (joule_nodename_find(&from, root_fd, n->name, sizeof(n->name),
+                            &n->error) < 0 ||
+        read_board(n, root_fd) < 0) {
         bool normal = errno == ENOENT || errno == ENODATA || errno == ESTALE;
 
         joule_finding_add(findings, normal ? JOULE_NOTE : JOULE_WARNING,
                           "no-board", NULL, NULL,
-                          errno == ENOENT && boards > 1
+                          errno == ENOENT && from.ret_count > 1
                               ? "there are boards, but none of node %s (say "
                                 "--node NAME)"
                           : errno == ENOENT

@@ -26,8 +26,8 @@ struct joule_node {
 };
 
 /*
- * [name] is the NodeName, or NULL: the only board there is, else the machine's
- * host name without its domain.  Trouble that an admin should know of becomes
+ * [name] is the NodeName, or NULL: as joule_nodename_find has it for tools.
+ * Trouble that an admin should know of becomes
  * a finding; that slurmd has not run yet is a note.
  */
 void joule_node_collect(struct joule_node *n, int root_fd,

@@ -112,13 +112,16 @@ int joule_core_off(struct joule_error *err)
 
 void joule_core_slurmd_log(char *buf, size_t size)
 {
+    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
     char host[256] = "", node[256];
 
     buf[0] = '\0';
+    rc = joule_host_node_name(root_fd, node, sizeof(node), NULL);
+    if (root_fd >= 0)
+        close(root_fd);
     if (!&slurm_conf || !slurm_conf.slurmd_logfile ||
         slurm_conf.slurmd_logfile[0] != '/' ||
-        gethostname(host, sizeof(host) - 1) < 0 ||
-        joule_host_node_name(node, sizeof(node), NULL) < 0)
+        gethostname(host, sizeof(host) - 1) < 0 || rc < 0)
         return;
     /* Slurm's %h is the short name. */
     host[strcspn(host, ".")] = '\0';
