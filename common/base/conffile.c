@@ -3,12 +3,15 @@
  * The rules are those of slurm.conf(5) and of Slurm's parser of these files,
  * in their order: a '#' starts a comment in a quoted value too, a comment
  * cannot be continued, blanks may follow the backslash that continues a line,
- * and escapes are gone before a line is split at blanks.
+ * escapes are gone before a line is split at blanks, and a NUL hides the rest
+ * of its line.
  */
 #include "common/base/conffile.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #define END (-1) /* of the logical line */
@@ -21,8 +24,7 @@ struct cursor {
 
 static bool is_blank(int c)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' ||
-           c == '\0';
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
 static bool is_key(int c)
@@ -45,7 +47,8 @@ static bool continues(struct cursor *c)
     look.p++;
     while (look.p < look.end && is_blank((unsigned char)*look.p))
         look.p++;
-    if (look.p < look.end && *look.p == '#' && look.p > c->p + 1)
+    if (look.p < look.end &&
+        (*look.p == '\0' || (*look.p == '#' && look.p > c->p + 1)))
         while (!at_newline(&look))
             look.p++;
     if (!at_newline(&look))
@@ -64,7 +67,7 @@ static int peek(struct cursor *c, int *ret_length)
 {
     *ret_length = 1;
     for (;;) {
-        if (c->p < c->end && *c->p == '#')
+        if (c->p < c->end && (*c->p == '#' || *c->p == '\0'))
             while (!at_newline(c))
                 c->p++;
         if (at_newline(c))
@@ -123,23 +126,21 @@ static bool take_quoted(struct cursor *c, char *out)
     return true;
 }
 
-static void take_value(struct cursor *c, char *out)
+static void take_word(struct cursor *c, char *out)
 {
     int ch;
 
-    if (take_quoted(c, out))
-        return;
     while ((ch = look(c)) != END && !is_blank(ch))
         *out++ = (char)take(c);
     *out = '\0';
 }
 
-static void skip_word(struct cursor *c)
+static bool take_value(struct cursor *c, char *out)
 {
-    int ch;
-
-    while ((ch = look(c)) != END && !is_blank(ch))
-        take(c);
+    if (take_quoted(c, out))
+        return true;
+    take_word(c, out);
+    return out[0] != '\0';
 }
 
 /* The '=' behind a key, with the operator Slurm allows before it ("+="). */
@@ -159,39 +160,92 @@ static bool take_assignment(struct cursor *c)
     return true;
 }
 
-/* All pairs of the logical line at the cursor, which ends up at its end. */
+/* The pair at the cursor, if there is one.  An empty value is none unless it is
+ * in quotes, and Include takes no '='. */
+static bool take_pair(struct cursor *c, char *key, char **ret_value)
+{
+    struct cursor ahead = *c;
+    char *out = key;
+
+    while (is_key(look(&ahead)))
+        *out++ = (char)take(&ahead);
+    *out++ = '\0';
+    *ret_value = out;
+    if (key[0] == '\0' || strcasecmp(key, "Include") == 0 ||
+        !take_assignment(&ahead) || !take_value(&ahead, out))
+        return false;
+    *c = ahead;
+    return true;
+}
+
+/* "Include NAME", without blanks before it, and without quotes around NAME. */
+static bool take_include(struct cursor *c, char *name)
+{
+    static const char word[] = "Include";
+    struct cursor ahead = *c;
+
+    for (size_t i = 0; i < strlen(word); i++)
+        if (tolower(take(&ahead)) != tolower((unsigned char)word[i]))
+            return false;
+    if (look(&ahead) != END && !is_blank(look(&ahead)))
+        return false;
+    skip_blanks(&ahead);
+    take_word(&ahead, name);
+    if (!name[0])
+        return false;
+    *c = ahead;
+    return true;
+}
+
+/* The rest of the logical line, without blanks at its end. */
+static void take_rest(struct cursor *c, char *out)
+{
+    size_t len = 0;
+
+    while (look(c) != END)
+        out[len++] = (char)take(c);
+    while (len > 0 && is_blank((unsigned char)out[len - 1]))
+        len--;
+    out[len] = '\0';
+}
+
+static bool takes_line(const char *key)
+{
+    static const char *const keys[] = {"DownNodes", "FrontendName", "NodeName",
+                                       "NodeSet", "PartitionName"};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcasecmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* All of the logical line at the cursor, which ends up at its end. */
 static int walk_line(struct cursor *c, char *text, joule_conffile_f each,
                      void *arg)
 {
-    bool first = true;
-    int rc;
+    unsigned line = c->line;
+    bool first = true, more = true; /* another pair may come */
+    char *value;
+    int rc = 0;
 
-    for (skip_blanks(c); look(c) != END; skip_blanks(c)) {
-        unsigned line = c->line;
-        const char *key = text;
-        char *value = text;
-
-        while (is_key(look(c)))
-            *value++ = (char)take(c);
-        *value++ = '\0';
-        if (key[0] != '\0' && take_assignment(c)) {
-            take_value(c, value);
-        } else if (first && strcasecmp(key, "Include") == 0 &&
-                   is_blank(look(c))) {
-            key = "Include";
-            skip_blanks(c);
-            take_value(c, value);
-        } else {
-            skip_word(c);
-            first = false;
-            continue;
-        }
-        first = false;
-        rc = each(key, value, line, arg);
-        if (rc != 0)
-            return rc;
+    if (take_include(c, text)) {
+        more = false;
+        rc = each("Include", text, line, arg);
     }
-    return 0;
+    for (skip_blanks(c); rc == 0 && look(c) != END; skip_blanks(c)) {
+        line = c->line;
+        if (more && take_pair(c, text, &value)) {
+            if (first)
+                more = takes_line(text);
+            first = false;
+            rc = each(text, value, line, arg);
+        } else {
+            take_rest(c, text);
+            rc = each(NULL, text, line, arg);
+        }
+    }
+    return rc;
 }
 
 int joule_conffile_walk(const char *text, size_t len, joule_conffile_f each,
@@ -225,7 +279,7 @@ static int note_line(const char *key, const char *value, unsigned line,
     struct search *search = arg;
 
     (void)value;
-    if (strcasecmp(key, search->key) == 0)
+    if (key && strcasecmp(key, search->key) == 0)
         search->line = line;
     return 0;
 }

@@ -39,9 +39,12 @@ static int set(const char *key, const char *value, unsigned line, void *arg)
     struct joule_error err = {""};
     const struct joule_option *row;
 
-    FUZZ_MUST(key[0] != '\0' && strlen(key) + strlen(value) < state->size);
+    FUZZ_MUST(!key || key[0] != '\0');
+    FUZZ_MUST((key ? strlen(key) + 1 : 0) + strlen(value) <= state->size);
     FUZZ_MUST(line >= 1 && line >= state->line);
     state->line = line;
+    if (!key)
+        return 0;
     row = joule_option_find(joule_config_options, key);
     if (!row)
         return 0;

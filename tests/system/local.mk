@@ -46,6 +46,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_abi.sh \
 	tests/system/test_attribution.sh \
 	tests/system/test_clock.sh \
+	tests/system/test_conf_parse.sh \
 	tests/system/test_conf_race.sh \
 	tests/system/test_counters.sh \
 	tests/system/test_energy.sh \

@@ -858,13 +858,13 @@ END_TEST
 
 /* conffile */
 
-/* What the walk reports, as "line:key=value|". */
+/* What the walk reports, as "line:key=value|"; stray text has the key "-". */
 static int note(const char *key, const char *value, unsigned line, void *arg)
 {
     char *text = arg;
 
-    snprintf(text + strlen(text), 256 - strlen(text), "%u:%s=%s|", line, key,
-             value);
+    snprintf(text + strlen(text), 256 - strlen(text), "%u:%s=%s|", line,
+             key ? key : "-", value);
     return 0;
 }
 
@@ -874,42 +874,59 @@ static const struct {
     {"", ""},
     {"\n\n  \n", ""},
     {"# A=1\n", ""},
-    {"word", ""},
-    {"=1\n==\n = \n", ""},
-    {"A\n=1\n", ""},
-    {"A!=1 B=2\n", "1:B=2|"},
-    {"include\ninclude  \n", "2:Include=|"},
+    {"word", "1:-=word|"},
+    {"=1\n==\n = \n", "1:-==1|2:-===|3:-==|"},
+    {"A\n=1\n", "1:-=A|2:-==1|"},
+    {"A!=1 B=2\n", "1:-=A!=1 B=2|"},
+    {"A 1\nB: 2\n", "1:-=A 1|2:-=B: 2|"},
+    {"export A=1\n", "1:-=export A=1|"},
+    {"[a]\n; b\n// c\n", "1:-=[a]|2:-=; b|3:-=// c|"},
+    {"\xef\xbb\xbf" "A=1\n", "1:-=\xef\xbb\xbf" "A=1|"},
+    {"include\ninclude  \n", "1:-=include|2:-=include|"},
     {"\\", ""},
     {"A=1\\", "1:A=1|"},
-    {"A=", "1:A=|"},
-    {"A=\nB=2", "1:A=|2:B=2|"},
+    {"A=", "1:-=A=|"},
+    {"A= \r\nB=2", "1:-=A=|2:B=2|"},
+    {"A= B=2", "1:A=B=2|"},
     {"A=1", "1:A=1|"},
-    {"A=1 B=2\tC=3\r\nD=4\n", "1:A=1|1:B=2|1:C=3|2:D=4|"},
+    {"A=1 s\n", "1:A=1|1:-=s|"},
+    {"A=1 B=2\tC=3\r\nD=4\n", "1:A=1|1:-=B=2\tC=3|2:D=4|"},
+    {"nodename=n B=2\tC=3\r\nD=4\n", "1:nodename=n|1:B=2|1:C=3|2:D=4|"},
+    {"PartitionName=p B=2 x C=3\n", "1:PartitionName=p|1:B=2|1:-=x C=3|"},
+    {"A=1 NodeName=n\n", "1:A=1|1:-=NodeName=n|"},
     {"A = 1\n", "1:A=1|"},
-    {"A+=1 B-=2 C+ =3\n", "1:A=1|1:B=2|"},
-    {"junk A=1 junk B=2\n", "1:A=1|1:B=2|"},
+    {"\tA\t=\t1\t\n", "1:A=1|"},
+    {"A+=1\nB -= 2\nC+ =3\n", "1:A=1|2:B=2|3:-=C+ =3|"},
+    {"junk A=1 junk B=2\n", "1:-=junk A=1 junk B=2|"},
     {"A=1#B=2\nC=3\n", "1:A=1|2:C=3|"},
     {"A=1\\#2\n", "1:A=1#2|"},
     {"A=1\\\\#2\n", "1:A=1\\|"},
-    {"A=\"1 2\" B=3\n", "1:A=1 2|1:B=3|"},
-    {"A=\"\" B=3\n", "1:A=|1:B=3|"},
-    {"A=\"1 2\nB=3\n", "1:A=\"1|2:B=3|"},
-    {"A=\"1\"2 B=3\n", "1:A=\"1\"2|1:B=3|"},
+    {"NodeName=\"1 2\" B=3\n", "1:NodeName=1 2|1:B=3|"},
+    {"A=\"\"\n", "1:A=|"},
+    {"A=\"1 2\nB=3\n", "1:A=\"1|1:-=2|2:B=3|"},
+    {"A='1 2'\n", "1:A='1|1:-=2'|"},
+    {"A=\"1\"2\n", "1:A=\"1\"2|"},
     {"A=\"1 # 2\"\n", "1:A=\"1|"},
     {"A=\"1\\\n2\"\n", "1:A=12|"},
-    {"A=1\\\n2 B=3 \\\n C=4\nD=5\n", "1:A=12|2:B=3|3:C=4|4:D=5|"},
-    {"A=1 \\  \nB=2\n", "1:A=1|2:B=2|"},
-    {"A=1 \\ # no\nB=2\n", "1:A=1|2:B=2|"},
+    {"NodeName=1\\\n2 B=3 \\\n C=4\nD=5\n",
+     "1:NodeName=12|2:B=3|3:C=4|4:D=5|"},
+    {"A=1 \\  \nB=2\n", "1:A=1|2:-=B=2|"},
+    {"A=1 \\ # no\n\nB=2\n", "1:A=1|3:B=2|"},
     {"# no \\\nB=2\n", "2:B=2|"},
-    {"A=1 \\\n\\\n\\\nB=2\nC=3\n", "1:A=1|4:B=2|5:C=3|"},
+    {"DownNodes=1 \\\n\\\n\\\nB=2\nC=3\n", "1:DownNodes=1|4:B=2|5:C=3|"},
     {"A=1\\\r\n2\n", "1:A=12|"},
     {"A=1\\\\\nB=2\n", "1:A=1\\|2:B=2|"},
     {"A=b=c\n", "1:A=b=c|"},
+    {"A==1\n", "1:A==1|"},
     {"Include /etc/x.conf\nA=1", "1:Include=/etc/x.conf|2:A=1|"},
-    {"  INCLUDE \"a b\"", "1:Include=a b|"},
-    {"A=1 include x", "1:A=1|"},
-    {"included x", ""},
-    {"include=x", "1:include=x|"},
+    {"INCLUDE  a.conf  \n", "1:Include=a.conf|"},
+    {"Include a b\n", "1:Include=a|1:-=b|"},
+    {"Include \"a b\"", "1:Include=\"a|1:-=b\"|"},
+    {"  Include a\n", "1:-=Include a|"},
+    {"A=1 include x", "1:A=1|1:-=include x|"},
+    {"included x", "1:-=included x|"},
+    {"include=x", "1:-=include=x|"},
+    {"\xff\xfeJ\n", "1:-=\xff\xfeJ|"},
     {"Node_Name.x=1", "1:Node_Name.x=1|"},
 };
 
@@ -953,19 +970,19 @@ START_TEST(conffile_nul)
     char text[256] = "";
 
     ck_assert_int_eq(joule_conffile_walk("A=1\0B=2\n", 8, note, text), 0);
-    ck_assert_str_eq(text, "1:A=1|1:B=2|");
+    ck_assert_str_eq(text, "1:A=1|");
 }
 END_TEST
 
 START_TEST(conffile_line)
 {
-    static const char text[] = "A=1\nb=2 a=3\nC=4 \\\n  B=5\n# a=6\n";
+    static const char text[] = "A=1\nNodeName=2 a=3\nB=4\nNodeName=4 \\\n  B=5\n# a=6\n";
 
     ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "none"), 0);
     ck_assert_uint_eq(joule_conffile_line("", 0, "a"), 0);
     ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "A"), 2);
-    ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "B"), 4);
-    ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "c"), 3);
+    ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "b"), 5);
+    ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "nodename"), 4);
 }
 END_TEST
 

@@ -355,7 +355,7 @@ static const char *const example_files[] = {
 static int must_take(const char *key, const char *value, unsigned line,
                      void *arg)
 {
-    (void)line;
+    ck_assert_msg(key != NULL, "line %u: %s", line, value);
     (*(unsigned *)arg)++;
     must_set(key, value);
     return 0;

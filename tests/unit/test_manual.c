@@ -144,9 +144,11 @@ struct taken {
 static int take(const char *key, const char *value, unsigned line, void *arg)
 {
     struct taken *t = arg;
-    const struct joule_option *row = joule_option_find(t->table, key);
+    const struct joule_option *row;
     struct joule_error err;
 
+    ck_assert_msg(key != NULL, "line %u: %s", line, value);
+    row = joule_option_find(t->table, key);
     ck_assert_msg(row != NULL, "line %u: %s", line, key);
     ck_assert_msg(joule_option_set(row, &t->config, value, &err) == 0, "%s",
                   err.text);

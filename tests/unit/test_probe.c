@@ -439,6 +439,7 @@ static void check_conf(const char *slurm_conf, const char *gather)
         tree_write(&tree, "etc/slurm/acct_gather.conf", gather);
     tree_write(&tree, "opt/slurm-joule/" PLUGIN, "");
     tree_write(&tree, "opt/slurm-joule/" IPMI_PLUGIN, "");
+    tree_write(&tree, "var/p/README", "");
     memset(&findings, 0, sizeof(findings));
     joule_confcheck_init(&check);
     joule_confcheck_run(&check, tree.fd, paths, &findings);
@@ -479,7 +480,7 @@ static const struct {
      "AcctGatherEnergyType=acct_gather_energy/joule_rapl,ipmi\n",
      NULL, "energy-type-list", JOULE_FAULT, 7, NULL, "again at every poll"},
 
-    {GOOD "JobAcctGatherType=\n", NULL, "job-gather", JOULE_FAULT, 8,
+    {GOOD "JobAcctGatherType=\"\"\n", NULL, "job-gather", JOULE_FAULT, 8,
      "JobAcctGatherType=jobacct_gather/cgroup", "not set"},
     {GOOD "JobAcctGatherType=jobacct_gather/none\n"
           "ProctrackType=proctrack/linuxproc\n",
@@ -526,6 +527,16 @@ static const struct {
      NULL, "energy-frequency", JOULE_WARNING, 9, NULL, NULL},
     {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5\n",
      "ProfileHDF5Dir=/var/p\n", NULL, 0, 0, NULL, NULL},
+    {GOOD "AcctGatherProfileType=acct_gather_profile/hdf5\n", NULL,
+     "profile-dir", JOULE_WARNING, 0, "ProfileHDF5Dir=/shared/profiles",
+     "is not set"},
+    {GOOD "AcctGatherProfileType=acct_gather_profile/joule_hdf5\n",
+     "JouleIdleWatts=5\n", "profile-dir", JOULE_WARNING, 0, NULL,
+     "is not set"},
+    {GOOD "AcctGatherProfileType=joule_hdf5\n", "\nProfileHDF5Dir=/var/q\n",
+     "profile-dir", JOULE_WARNING, 2, NULL, "/var/q is not there"},
+    {GOOD "AcctGatherProfileType=joule_hdf5\n", "ProfileHDF5Dir=var/p\n",
+     "profile-dir", JOULE_WARNING, 1, NULL, "absolute"},
     {GOOD "AcctGatherProfileType=acct_gather_profile/joule_hdf5\n",
      "ProfileHDF5Dir=/var/p\nProfileHDF5Default=All\n"
      "JouleProfilePeriod=100ms\nJouleProfileCompression=shuffle,3\n",
@@ -542,10 +553,10 @@ static const struct {
 
     {GOOD "AcctGatherNodeFreq=0\n", NULL, "node-frequency", JOULE_WARNING, 8,
      "AcctGatherNodeFreq=30", NULL},
-    {GOOD "AcctGatherNodeFreq=\n", NULL, "node-frequency", JOULE_WARNING, 8,
+    {GOOD "AcctGatherNodeFreq=\"\"\n", NULL, "node-frequency", JOULE_WARNING, 8,
      NULL, "not set"},
 
-    {GOOD "PrologFlags=\n", NULL, "contain", JOULE_WARNING, 8,
+    {GOOD "PrologFlags=\"\"\n", NULL, "contain", JOULE_WARNING, 8,
      "PrologFlags=Contain", NULL},
     {GOOD "PrologFlags=Alloc,Contained\n", NULL, "contain", JOULE_WARNING, 8,
      "PrologFlags=Alloc,Contained,Contain", NULL},
@@ -554,6 +565,24 @@ static const struct {
     {GOOD "AccountingStorageType=accounting_storage/none\n", NULL, "storage",
      JOULE_WARNING, 8, "AccountingStorageType=accounting_storage/slurmdbd",
      NULL},
+
+    /* what Slurm's parser refuses, in any of the files */
+    {GOOD "MaxJobCount=1 MinJobAge=2\n", NULL, "stray-text", JOULE_FAULT, 8,
+     "MinJobAge=2", "a line of its own"},
+    {GOOD "NodeName=a CPUs=2 \\\n b\n", NULL, "stray-text", JOULE_FAULT, 9, NULL,
+     "\"b\" is no setting"},
+    {GOOD "Include more.conf\n", NULL, "include", JOULE_FAULT, 8, NULL,
+     "more.conf"},
+    {GOOD, "# x\nJouleSamplePeriod 1s\n", "stray-text", JOULE_FAULT, 2,
+     "JouleSamplePeriod=1s", "\"JouleSamplePeriod 1s\" is no setting"},
+    {GOOD, "JouleSamplePeriod: 1s\n", "stray-text", JOULE_FAULT, 1,
+     "JouleSamplePeriod=1s", NULL},
+    {GOOD, "JouleSamplePeriod=\n", "stray-text", JOULE_FAULT, 1, NULL, NULL},
+    {GOOD, "JouleIdleWatts=5 W\n", "stray-text", JOULE_FAULT, 1, NULL,
+     "\"W\" is no setting"},
+    {GOOD, "\xef\xbb\xbfJouleIdleWatts=5\n", "stray-text", JOULE_FAULT, 1, NULL,
+     "byte-order mark"},
+    {GOOD, "hello\n", "stray-text", JOULE_FAULT, 1, "", "\"hello\""},
 
     /* acct_gather.conf */
     {GOOD, "", NULL, 0, 0, NULL, NULL},

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "common/store/config.h"
 #include "tools/joule/slurmconf.h"
@@ -171,6 +172,42 @@ static void check_other(const struct joule_gathercheck *g,
                       s->key);
 }
 
+/* Slurm starts without the directory, and profiles nothing. */
+static void check_profile_dir(const struct joule_gathercheck *g,
+                              const struct joule_slurmconf *conf,
+                              struct joule_findings *findings)
+{
+    const struct joule_slurmconf_setting *dir =
+        joule_slurmconf_find(conf, "ProfileHDF5Dir");
+    struct joule_place file = {.line = 0};
+    struct stat st;
+
+    if (!names_plugin(g->profile_type, "joule_hdf5") &&
+        !names_plugin(g->profile_type, "hdf5"))
+        return;
+    snprintf(file.file, sizeof(file.file), "%s", g->path);
+    if (!dir || !dir->value[0])
+        joule_finding_add(findings, JOULE_WARNING, "profile-dir",
+                          dir ? &dir->place : &file,
+                          "ProfileHDF5Dir=/shared/profiles",
+                          "ProfileHDF5Dir is not set: nothing is profiled "
+                          "(name a directory that all nodes share)");
+    else if (dir->value[0] != '/')
+        joule_finding_add(findings, JOULE_WARNING, "profile-dir", &dir->place,
+                          NULL,
+                          "ProfileHDF5Dir=%s is not an absolute path: nothing "
+                          "is profiled",
+                          dir->value);
+    else if (fstatat(g->root_fd, dir->value + strspn(dir->value, "/"), &st, 0) <
+                 0 &&
+             (errno == ENOENT || errno == ENOTDIR))
+        joule_finding_add(findings, JOULE_WARNING, "profile-dir", &dir->place,
+                          NULL,
+                          "ProfileHDF5Dir=%s is not there on this machine: "
+                          "nothing is profiled on it",
+                          dir->value);
+}
+
 void joule_gathercheck_run(struct joule_gathercheck *g,
                            struct joule_config *config,
                            struct joule_place *period_place,
@@ -198,6 +235,8 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
             joule_finding_add(findings,
                               errno == EACCES ? JOULE_WARNING : JOULE_FAULT,
                               "acct-gather-conf", NULL, NULL, "%s", err.text);
+        else
+            check_profile_dir(g, &conf, findings);
         return;
     }
     g->found = true;
@@ -211,5 +250,6 @@ void joule_gathercheck_run(struct joule_gathercheck *g,
         else
             check_other(g, s, findings);
     }
+    check_profile_dir(g, &conf, findings);
     joule_slurmconf_free(&conf);
 }

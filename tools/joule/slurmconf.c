@@ -20,6 +20,10 @@
 #define DEPTH_MAX    8
 #define SETTINGS_MAX 1024
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+#define KEY_CHARACTERS                                                         \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
+
 /* What the line of a partition has said so far. */
 struct partition {
     char name[64]; /* empty: there was none yet */
@@ -189,12 +193,64 @@ static void follow_partition(const struct reading *r, const char *key,
     }
 }
 
+/* Text of the form KEY=VALUE, which would be right in a line of its own. */
+static bool is_pair(const char *text)
+{
+    size_t len = strspn(text, KEY_CHARACTERS);
+
+    return len > 0 && text[len] == '=' && text[len + 1] &&
+           !strchr(" \t", text[len + 1]);
+}
+
+/* "KEY VALUE" and "KEY: VALUE" with one '=' instead; false: it is neither. */
+static bool mended_pair(const char *text, char *buf, size_t size)
+{
+    size_t key = strspn(text, KEY_CHARACTERS);
+    size_t gap = strspn(text + key, " \t:");
+
+    if (key == 0 || gap == 0 || !text[key + gap] ||
+        strpbrk(text + key + gap, " \t=:"))
+        return false;
+    return (size_t)snprintf(buf, size, "%.*s=%s", (int)key, text,
+                            text + key + gap) < size;
+}
+
+static void stray_text(const struct reading *r, const char *text, unsigned line)
+{
+    struct joule_place place = place_of(r, line);
+    char mended[JOULE_ERROR_MAX];
+
+    if (line == 1 && strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+        joule_finding_add(r->loader->findings, JOULE_FAULT, "stray-text",
+                          &place, NULL,
+                          "the file begins with a byte-order mark: slurmctld "
+                          "and slurmd do not start with it (save the file as "
+                          "UTF-8 without that mark)");
+    else if (is_pair(text))
+        joule_finding_add(r->loader->findings, JOULE_FAULT, "stray-text",
+                          &place, text,
+                          "\"%.100s\" follows another setting: slurmctld and "
+                          "slurmd do not start unless it has a line of its own",
+                          text);
+    else
+        joule_finding_add(
+            r->loader->findings, JOULE_FAULT, "stray-text", &place,
+            mended_pair(text, mended, sizeof(mended)) ? mended : NULL,
+            "\"%.100s\" is no setting (Key=Value): slurmctld and "
+            "slurmd do not start with it",
+            text);
+}
+
 static int take_pair(const char *key, const char *value, unsigned line,
                      void *arg)
 {
     const struct reading *r = arg;
     struct loader *l = r->loader;
 
+    if (!key) {
+        stray_text(r, value, line);
+        return 0;
+    }
     if (strcasecmp(key, "Include") == 0)
         return include(r, value, line);
     if (strcasecmp(key, "ClusterName") == 0)

@@ -32,8 +32,8 @@ struct joule_slurmconf {
  *
  * Returns 0, or -1 with errno and a sentence if the file itself cannot be
  * read (ENOENT, EACCES, EFBIG, EINVAL: it is no text file, ENOMEM) and *ret
- * empty.  Trouble with an included file becomes a finding.  Files are
- * bounded in size, number and depth: hostile ones end in a finding.
+ * empty.  Trouble with an included file becomes a finding, and so does text that
+ * is no setting, with which Slurm does not start.  Files are bounded in size, number and depth: hostile ones end in a finding.
  */
 int joule_slurmconf_load(int root_fd, const char *path, const char *const *keys,
                          struct joule_slurmconf *ret,

@@ -71,9 +71,12 @@ static int config_line(const char *key, const char *value, unsigned line,
                        void *arg)
 {
     struct config *config = arg;
-    const struct joule_option *row = joule_option_find(options, key);
+    const struct joule_option *row;
 
-    (void)line;
+    if (!key)
+        return joule_error_set(config->err, EINVAL,
+                               "line %u: \"%s\" is no setting", line, value);
+    row = joule_option_find(options, key);
     if (row)
         return joule_option_set(row, config, value, config->err);
     if (!strcasecmp(key, "Sensor"))
