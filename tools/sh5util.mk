@@ -26,6 +26,7 @@ tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/profiledir.c tools/sh5util/profiledir.h \
 	tools/sh5util/progress.c tools/sh5util/progress.h \
 	tools/sh5util/resolve.c tools/sh5util/resolve.h \
+	tools/sh5util/say.c tools/sh5util/say.h \
 	tools/sh5util/select.c tools/sh5util/select.h \
 	tools/sh5util/sources.c tools/sh5util/sources.h \
 	tools/sh5util/stepfiles.c tools/sh5util/stepfiles.h \

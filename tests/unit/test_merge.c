@@ -231,6 +231,27 @@ START_TEST(steps_that_are_nowhere)
 }
 END_TEST
 
+/* Nobody else reads what nobody else could read. */
+START_TEST(a_merged_file_is_as_private)
+{
+    struct stat st;
+
+    write_node("u/7_0_n1.h5", "n1", true);
+    write_node("u/7_0_n2.h5", "n2", true);
+    ck_assert_int_eq(chmod("u/7_0_n1.h5", 0644), 0);
+    ck_assert_int_eq(chmod("u/7_0_n2.h5", 0600), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_int_eq(stat("out.h5", &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0600);
+    /* What is in it keeps it so. */
+    write_node("u/7_0_n3.h5", "n3", true);
+    ck_assert_int_eq(chmod("u/7_0_n3.h5", 0644), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_int_eq(stat("out.h5", &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0600);
+}
+END_TEST
+
 /* Whatever its age: never removed, and merged only if that is asked for. */
 START_TEST(a_file_that_is_written)
 {
@@ -362,6 +383,7 @@ int main(void)
     tcase_add_test(files, merge_keeps_what_is_bad);
     tcase_add_test(files, merge_does_not_write_over_others);
     tcase_add_test(files, steps_that_are_nowhere);
+    tcase_add_test(files, a_merged_file_is_as_private);
     tcase_add_test(files, a_file_that_is_written);
     tcase_add_test(files, a_file_that_nobody_closed);
     tcase_add_test(files, a_file_that_libhdf5_writes);

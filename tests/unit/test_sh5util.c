@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "tools/sh5util/cells.h"
+#include "tools/sh5util/extract.h"
 #include "tools/sh5util/jobid.h"
 #include "tools/sh5util/stepfiles.h"
 #include "tools/sh5util/number.h"
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
 #include "tools/sh5util/plan.h"
+#include "tools/sh5util/say.h"
 #include "tools/sh5util/totals.h"
 
 static char dir[64];
@@ -243,6 +245,56 @@ START_TEST(quoting)
 }
 END_TEST
 
+/* [text] as the only cell of a row. */
+static void check_cell(const char *text, bool json, const char *want)
+{
+    char row[256];
+    struct joule_cells c;
+
+    joule_cells_begin(&c, row, json);
+    joule_cells_text(&c, text, strlen(text));
+    joule_cells_end(&c);
+    *c.at = '\0';
+    ck_assert_str_eq(row + (json ? 3 : 0), want);
+}
+
+/* Neither a terminal nor a spreadsheet does what a cell says. */
+START_TEST(cells_are_harmless)
+{
+    check_cell("=1+1", false, "'=1+1\n");
+    check_cell("@SUM(A1)", false, "'@SUM(A1)\n");
+    check_cell("-x", false, "'-x\n");
+    check_cell("-", false, "'-\n");
+    check_cell("+1-2", false, "'+1-2\n");
+    check_cell("-4e", false, "'-4e\n");
+    check_cell("=a,b", false, "\"'=a,b\"\n");
+    check_cell("-4", false, "-4\n");
+    check_cell("-4.5e-3", false, "-4.5e-3\n");
+    check_cell("+.5", false, "+.5\n");
+    check_cell("a=b", false, "a=b\n");
+    check_cell("a\033[2J\r\nb\t\x7f", false, "a?[2J??b??\n");
+    /* C1, a direction override, and bytes that are no UTF-8. */
+    check_cell("\xc2\x9b\xe2\x80\xae\x9b\xc3", false, "???????\n");
+    check_cell("\xc3\xa4", false, "\xc3\xa4\n");
+    check_cell("=\x7f\xc2\x9b\033", true, "\"=\\u007f??\\u001b\"]");
+}
+END_TEST
+
+/* One line whatever is in it. */
+START_TEST(sentences_are_printable)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    joule_say_to(out, "%s is %d", "a\nsh5util: all is well\033]0;x\x07\xc2\x9b",
+                 7);
+    fclose(out);
+    ck_assert_str_eq(text, "a?sh5util: all is well?]0;x??? is 7\n");
+    free(text);
+}
+END_TEST
+
 START_TEST(totals_of_columns)
 {
     const struct joule_column whole = {.name = "N", .size = 8, .count = 1};
@@ -338,6 +390,76 @@ START_TEST(output_is_no_trap)
 }
 END_TEST
 
+static mode_t mode_of(const char *path)
+{
+    struct stat st;
+
+    ck_assert_int_eq(stat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+/* Whoever cannot read the input cannot read what is made of it, at no time. */
+START_TEST(output_is_no_wider_than_its_input)
+{
+    static const struct {
+        mode_t input, mask, output;
+        bool other_group;
+    } rows[] = {
+        {0644, 022, 0644, false}, {0600, 022, 0600, false},
+        {0640, 022, 0640, false}, {0640, 022, 0600, true},
+        {0644, 022, 0644, true},  {0660, 0, 0660, false},
+        {0666, 077, 0600, false}, {0400, 022, 0600, false},
+    };
+    struct joule_outfile out;
+    mode_t mask = umask(022);
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct stat st = {.st_mode = S_IFREG | rows[i].input};
+
+        umask(rows[i].mask);
+        close(open(".x.tmp", O_WRONLY | O_CREAT, 0666)); /* left behind */
+        ck_assert_int_eq(joule_outfile_open(&out, "x", NULL), 0);
+        ck_assert_uint_eq(mode_of(".x.tmp"), 0600);
+        st.st_gid = getegid() + rows[i].other_group;
+        joule_outfile_limit(&out, &st);
+        ck_assert_int_eq(joule_outfile_commit(&out, NULL), 0);
+        ck_assert_msg(mode_of("x") == rows[i].output, "row %zu: %04o", i,
+                      (unsigned)mode_of("x"));
+    }
+    umask(mask);
+}
+END_TEST
+
+/* In a directory of a user's, names are not what root takes them for. */
+START_TEST(input_is_no_trap)
+{
+    struct joule_error err = {""};
+    struct stat st;
+    int fd;
+
+    close(open("job_7.h5", O_WRONLY | O_CREAT, 0600));
+    fd = joule_text_input(AT_FDCWD, "job_7.h5", "./job_7.h5", &st, NULL);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(symlink("job_7.h5", "job_8.h5"), 0);
+    fd = joule_text_input(AT_FDCWD, "job_8.h5", "./job_8.h5", &st, &err);
+    ck_assert_int_eq(fd, -1);
+    ck_assert_int_eq(errno, ELOOP);
+    ck_assert_ptr_nonnull(strstr(err.text, "./job_8.h5 is a link"));
+    ck_assert_int_eq(mkfifo("job_9.h5", 0600), 0);
+    fd = joule_text_input(AT_FDCWD, "job_9.h5", "./job_9.h5", &st, &err);
+    ck_assert_int_eq(fd, -1);
+    ck_assert_int_eq(errno, EINVAL);
+    if (geteuid() != 0)
+        return;
+    ck_assert_int_eq(chown("job_7.h5", 54321, 54321), 0);
+    fd = joule_text_input(AT_FDCWD, "job_7.h5", "./job_7.h5", &st, &err);
+    ck_assert_int_eq(fd, -1);
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_ptr_nonnull(strstr(err.text, "belongs to user 54321"));
+}
+END_TEST
+
 static void touch(const char *path)
 {
     close(open(path, O_WRONLY | O_CREAT, 0644));
@@ -346,9 +468,11 @@ static void touch(const char *path)
 START_TEST(names_of_files)
 {
     static const char *const others[] = {
-        "u/8_0_n1.h5",  "u/7_0.h5",      "u/7_x_n1.h5", "u/7_0_.h5",
-        "u/.7_0_n1.h5", "u/7_0_n1.h5.x", "u/7_0_n1",    "u/77_0_n1.h5",
-        "u/7__n1.h5",   "u/7_0_.x.h5",
+        "u/8_0_n1.h5",        "u/7_0.h5",          "u/7_x_n1.h5",
+        "u/7_0_.h5",          "u/.7_0_n1.h5",      "u/7_0_n1.h5.x",
+        "u/7_0_n1",           "u/77_0_n1.h5",      "u/7__n1.h5",
+        "u/7_0_.x.h5",        "u/7_0_n\033[2J.h5", "u/7_0_n\n.h5",
+        "u/7_0_n\xc2\x9b.h5", "u/7_0_n 1.h5",      "u/7_0_n=1.h5",
     };
     const struct joule_job all = {.text = "7", .id = 7};
     const struct joule_job one = {.text = "7", .steps = 1, .step = {"-4"}};
@@ -531,6 +655,8 @@ int main(void)
     tcase_add_test(plain, good_jobs);
     tcase_add_test(plain, series);
     tcase_add_test(plain, quoting);
+    tcase_add_test(plain, cells_are_harmless);
+    tcase_add_test(plain, sentences_are_printable);
     tcase_add_test(plain, totals_of_columns);
     tcase_add_test(plain, command_lines);
     tcase_set_timeout(plain, 60);
@@ -538,6 +664,8 @@ int main(void)
     tcase_add_test(files, output_appears_whole);
     tcase_add_test(files, output_of_a_killed_one_is_taken_over);
     tcase_add_test(files, output_is_no_trap);
+    tcase_add_test(files, output_is_no_wider_than_its_input);
+    tcase_add_test(files, input_is_no_trap);
     tcase_add_test(files, names_of_files);
     tcase_add_test(files, bad_directories);
     tcase_add_test(files, bad_files);

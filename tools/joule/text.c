@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Characters that reorder the text around them (Unicode annex 9). */
 static bool is_reordering(uint32_t c)
@@ -11,6 +12,11 @@ static bool is_reordering(uint32_t c)
 }
 
 size_t joule_text_char(const char *s)
+{
+    return joule_text_char_of(s, strnlen(s, 4));
+}
+
+size_t joule_text_char_of(const char *s, size_t most)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *p = (const unsigned char *)s;
@@ -26,6 +32,8 @@ size_t joule_text_char(const char *s)
     else if (c >= 0xF0 && c <= 0xF4)
         len = 4;
     else
+        return 0;
+    if (len > most)
         return 0;
     c &= 0xFFu >> (len + 1);
     for (size_t i = 1; i < len; i++) {

@@ -18,6 +18,9 @@
  */
 size_t joule_text_char(const char *s);
 
+/* The same of [len] bytes, at least one, which no NUL need end. */
+size_t joule_text_char_of(const char *s, size_t len);
+
 /* Print [s] with '?' for every byte of what is no printable character. */
 void joule_text_put(FILE *out, const char *s);
 

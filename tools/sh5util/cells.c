@@ -1,73 +1,106 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/sh5util/cells.h"
 
+#include "tools/joule/text.h"
+
+static size_t digits(const char *text, const char *end)
+{
+    size_t n = 0;
+
+    while (text + n < end && text[n] >= '0' && text[n] <= '9')
+        n++;
+    return n;
+}
+
+/* What a spreadsheet takes for a number also where a formula could stand. */
+static bool is_number(const char *text, size_t len)
+{
+    const char *end = text + len;
+    size_t whole, part = 0;
+
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+    whole = digits(text, end);
+    text += whole;
+    if (text < end && *text == '.') {
+        part = digits(text + 1, end);
+        text += 1 + part;
+    }
+    if (whole + part == 0)
+        return false;
+    if (text < end && (*text == 'e' || *text == 'E')) {
+        text++;
+        if (text < end && (*text == '-' || *text == '+'))
+            text++;
+        part = digits(text, end);
+        if (part == 0)
+            return false;
+        text += part;
+    }
+    return text == end;
+}
+
+/*
+ * Text is somebody else's: a terminal is not to obey it, nor a spreadsheet.  A
+ * cell that begins as a formula does has an apostrophe in front, which is the
+ * sign for text there.
+ */
 static void put_csv(struct joule_cells *c, const char *text, size_t len)
 {
     bool quoted = false;
 
     for (size_t i = 0; i < len; i++)
-        if (strchr(",\"\r\n", text[i]))
+        if (text[i] == ',' || text[i] == '"')
             quoted = true;
-    if (!quoted) {
-        memcpy(c->at, text, len);
-        c->at += len;
-        return;
-    }
-    *c->at++ = '"';
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] == '"')
+    if (quoted)
+        *c->at++ = '"';
+    if (len > 0 && strchr("=+-@", text[0]) && !is_number(text, len))
+        *c->at++ = '\'';
+    while (len > 0) {
+        size_t n = joule_text_char_of(text, len);
+
+        if (*text == '"')
             *c->at++ = '"';
-        *c->at++ = text[i];
+        if (n == 0) {
+            *c->at++ = '?';
+            n = 1;
+        } else {
+            memcpy(c->at, text, n);
+            c->at += n;
+        }
+        text += n;
+        len -= n;
     }
-    *c->at++ = '"';
-}
-
-/* Bytes above 127 are left alone where they may be UTF-8; a file of somebody
- * else's may hold others, and "?" is better than no JSON at all. */
-static size_t utf8_length(const unsigned char *s, size_t len)
-{
-    size_t n = *s < 0x80                 ? 1
-               : *s >= 0xC2 && *s < 0xE0 ? 2
-               : *s >= 0xE0 && *s < 0xF0 ? 3
-               : *s >= 0xF0 && *s < 0xF5 ? 4
-                                         : 0;
-
-    if (n == 0 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    if ((*s == 0xE0 && s[1] < 0xA0) || (*s == 0xED && s[1] > 0x9F) ||
-        (*s == 0xF0 && s[1] < 0x90) || (*s == 0xF4 && s[1] > 0x8F))
-        return 0;
-    return n;
+    if (quoted)
+        *c->at++ = '"';
 }
 
 static void put_json(struct joule_cells *c, const char *text, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
-    const unsigned char *s = (const unsigned char *)text;
 
     *c->at++ = '"';
     while (len > 0) {
-        size_t n = utf8_length(s, len);
+        size_t n = joule_text_char_of(text, len);
+        unsigned char byte = (unsigned char)*text;
 
-        if (n == 0) {
+        if (n == 0 && (byte < 0x20 || byte == 0x7F)) {
+            memcpy(c->at, "\\u00", 4);
+            c->at[4] = hex[byte >> 4];
+            c->at[5] = hex[byte & 15];
+            c->at += 6;
+            n = 1;
+        } else if (n == 0) {
             *c->at++ = '?';
             n = 1;
-        } else if (*s == '"' || *s == '\\') {
+        } else if (*text == '"' || *text == '\\') {
             *c->at++ = '\\';
-            *c->at++ = (char)*s;
-        } else if (*s < 0x20) {
-            memcpy(c->at, "\\u00", 4);
-            c->at[4] = hex[*s >> 4];
-            c->at[5] = hex[*s & 15];
-            c->at += 6;
+            *c->at++ = *text;
         } else {
-            memcpy(c->at, s, n);
+            memcpy(c->at, text, n);
             c->at += n;
         }
-        s += n;
+        text += n;
         len -= n;
     }
     *c->at++ = '"';

@@ -7,6 +7,7 @@
 #include "common/store/reader.h"
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extraction.h"
+#include "tools/sh5util/say.h"
 #include "tools/sh5util/totals.h"
 
 /* A worker reads so many bytes of rows at a time. */
@@ -225,8 +226,8 @@ static int choose(struct joule_extraction *x, struct joule_error *err)
 
 static void say(const struct joule_extraction *x)
 {
-    fprintf(stderr, "sh5util: Extracting job data from %s into %s\n",
-            x->request->input, x->request->output);
+    joule_say("Extracting job data from %s into %s", x->request->input,
+              x->request->output);
 }
 
 static int write_head(struct joule_extraction *x, struct joule_error *err)

@@ -8,6 +8,7 @@
 #define JOULE_SH5UTIL_EXTRACT_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "common/base/error.h"
 #include "common/store/pool.h"
@@ -38,8 +39,15 @@ struct joule_text {
     size_t failed;
 };
 
-/* The input, opened: 0, or -1 with a sentence. */
-int joule_text_input(const char *path, struct joule_error *err);
+/*
+ * The job file [name] below [dir_fd] (or AT_FDCWD), opened for reading; [path]
+ * names it in sentences, *ret_st is what it is.  A link is refused, and by root
+ * a file of somebody else's: in a user's directory, the user says what stands
+ * there.  -1 with a sentence: ELOOP, EPERM, EINVAL (no regular file), or as
+ * open(2) says.
+ */
+int joule_text_input(int dir_fd, const char *name, const char *path,
+                     struct stat *ret_st, struct joule_error *err);
 
 int joule_text_write(struct joule_text *text, const char *data, size_t len,
                      struct joule_error *err);

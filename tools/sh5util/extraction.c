@@ -2,11 +2,13 @@
 #include "tools/sh5util/extraction.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "tools/sh5util/options.h"
+#include "tools/sh5util/say.h"
 
 #define CPU_S  5
 #define WALL_S 60
@@ -78,7 +80,7 @@ static int ended(void *arg, size_t task, int errnum, const char *sentence,
     if (errnum)
         joule_text_failed(&x->text, x->request->input, sentence);
     else if (*sentence)
-        fprintf(x->text.out.dir_fd < 0 ? stderr : stdout, "%s\n", sentence);
+        joule_say_to(x->text.out.dir_fd < 0 ? stderr : stdout, "%s", sentence);
     return 0;
 }
 
@@ -87,7 +89,8 @@ static int select_tables(struct joule_extraction *x, struct joule_error *err)
 {
     const struct joule_extract_request *r = x->request;
 
-    x->text.fd = joule_text_input(r->input, err);
+    x->text.fd =
+        joule_text_input(AT_FDCWD, r->input, r->input, &x->input_st, err);
     if (x->text.fd < 0)
         return -1;
     if (joule_plan_read(x->text.fd, &x->plan, err) < 0)
@@ -118,6 +121,7 @@ static int run(struct joule_extraction *x,
     if (select_tables(x, err) < 0 || kind->choose(x, err) < 0 ||
         joule_outfile_open(&x->text.out, r->output, err) < 0)
         return -1;
+    joule_outfile_limit(&x->text.out, &x->input_st);
     kind->say(x);
     if (kind->head(x, err) < 0 ||
         joule_pool_run(&work, x->tasks, r->readers, err) < 0)
@@ -140,7 +144,7 @@ int joule_extraction_run(struct joule_extraction *x,
     x->text.fd = x->text.out.fd = x->text.out.dir_fd = -1;
     rc = run(x, kind, &err);
     if (rc < 0)
-        fprintf(stderr, "sh5util: %s\n", err.text);
+        joule_say("%s", err.text);
     joule_outfile_abandon(&x->text.out);
     joule_selection_free(&x->selection);
     joule_plan_free(&x->plan);

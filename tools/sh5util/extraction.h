@@ -23,6 +23,7 @@ struct joule_extraction {
     size_t *first;
     size_t tasks;
     struct joule_text text;
+    struct stat input_st;
     struct joule_reader *reader; /* of a worker */
     int reader_fd;
 };

@@ -14,6 +14,7 @@
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/cursor.h"
 #include "tools/sh5util/extraction.h"
+#include "tools/sh5util/say.h"
 
 /* Memory for the rows of all tables of a step: one for each node, or task. */
 #define BATCHES_SIZE ((size_t)16 << 20)
@@ -326,8 +327,8 @@ static void say(const struct joule_extraction *x)
 {
     const struct joule_extract_request *r = x->request;
 
-    fprintf(stderr, "sh5util: Extracting '%s' from '%s' data from %s into %s\n",
-            r->item, r->series, r->input, r->output);
+    joule_say("Extracting '%s' from '%s' data from %s into %s", r->item,
+              r->series, r->input, r->output);
 }
 
 static int write_head(struct joule_extraction *x, struct joule_error *err)

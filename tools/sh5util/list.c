@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/options.h"
+#include "tools/sh5util/say.h"
 #include "tools/sh5util/select.h"
 
 /* The length of the part that names the series: tasks are one. */
@@ -25,14 +27,6 @@ static bool is_listed(const struct joule_selection *s, size_t i)
             strncmp(s->table[j]->series, path, series_length(path)) == 0)
             return true;
     return false;
-}
-
-/* Control characters of somebody else's file do not go to a terminal. */
-static void print_plain(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?'
-                                                                 : text[i]);
 }
 
 static void print_json(const char *text, size_t len)
@@ -62,9 +56,7 @@ static int print_series(const struct joule_plan *plan,
         print_json(name, strlen(name));
         fputs(", \"items\": [", stdout);
     } else if (!r->series) {
-        fputs(r->listed ? "  " : "", stdout);
-        print_plain(name, strlen(name));
-        putchar('\n');
+        joule_say_to(stdout, "%s%s", r->listed ? "  " : "", name);
     }
     for (size_t i = 0; i < one.columns; i++) {
         if (r->json) {
@@ -72,10 +64,8 @@ static int print_series(const struct joule_plan *plan,
             print_json(one.column[i], strlen(one.column[i]));
             continue;
         }
-        fputs(r->listed ? "  " : "", stdout);
-        fputs(r->series ? "" : "  ", stdout);
-        print_plain(one.column[i], strlen(one.column[i]));
-        putchar('\n');
+        joule_say_to(stdout, "%s%s%s", r->listed ? "  " : "",
+                     r->series ? "" : "  ", one.column[i]);
     }
     if (r->json)
         fputs("]}", stdout);
@@ -132,7 +122,8 @@ int joule_extract_list(const struct joule_extract_request *r)
 {
     struct joule_plan plan = {0};
     struct joule_error err = {""};
-    int fd = joule_text_input(r->input, &err);
+    struct stat st;
+    int fd = joule_text_input(AT_FDCWD, r->input, r->input, &st, &err);
     int rc = fd < 0 ? -1 : joule_plan_read(fd, &plan, &err);
     size_t notes = plan.notes;
 
@@ -142,15 +133,14 @@ int joule_extract_list(const struct joule_extract_request *r)
         close(fd);
     if (rc == 0) {
         if (!r->json)
-            fprintf(stderr, "sh5util: Listing items from %s\n", r->input);
+            joule_say("Listing items from %s", r->input);
         if (notes)
-            fprintf(stderr, "sh5util: %s: %s\n", r->input,
-                    plan.first_note.text);
+            joule_say("%s: %s", r->input, plan.first_note.text);
         rc = print_all(&plan, r, &err);
     }
     joule_plan_free(&plan);
     if (rc < 0) {
-        fprintf(stderr, "sh5util: %s\n", err.text);
+        joule_say("%s", err.text);
         return JOULE_EXIT_NOTHING;
     }
     return notes ? JOULE_EXIT_PART : JOULE_EXIT_ALL;

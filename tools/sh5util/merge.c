@@ -13,9 +13,11 @@
 #include "common/store/pool.h"
 #include "common/store/record.h"
 #include "common/store/send.h"
+#include "tools/sh5util/extract.h"
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
 #include "tools/sh5util/progress.h"
+#include "tools/sh5util/say.h"
 #include "tools/sh5util/sources.h"
 
 #define CPU_S  5
@@ -37,7 +39,7 @@ struct merge {
 static void say(struct merge *m, const char *text)
 {
     joule_progress_clear(&m->progress);
-    fprintf(stderr, "sh5util: %s\n", text);
+    joule_say("%s", text);
 }
 
 static int open_task(void *arg, size_t task, struct joule_error *err)
@@ -121,8 +123,10 @@ static int ended(void *arg, size_t task, int errnum, const char *sentence,
         return -1;
     m->is_begun = false;
     joule_source_close(s);
-    if (s->file)
+    if (s->file) {
+        joule_outfile_limit(&m->out, &s->st);
         m->done_bytes += joule_source_bytes(s);
+    }
     joule_progress_show(&m->progress, m->done_bytes);
     if (!s->file) {
         if (errnum == 0)
@@ -161,14 +165,18 @@ static void tick(void *arg)
 static int read_old(struct merge *m, struct joule_error *err)
 {
     struct joule_error why;
+    struct stat st;
 
-    m->sources.old_fd = openat(m->out.dir_fd, m->out.name,
-                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (m->sources.old_fd < 0 && errno == ENOENT)
+    m->sources.old_fd = joule_text_input(m->out.dir_fd, m->out.name,
+                                         m->request->output, &st, err);
+    if (m->sources.old_fd < 0 && errno == ENOENT) {
+        if (err)
+            err->text[0] = '\0';
         return 0;
+    }
     if (m->sources.old_fd < 0)
-        return joule_error_set(err, errno, "cannot open %s: %m",
-                               m->request->output);
+        return -1;
+    joule_outfile_limit(&m->out, &st);
     if (joule_plan_read(m->sources.old_fd, &m->sources.old, &why) == 0)
         return 0;
     return joule_error_set(err, errno,
@@ -279,8 +287,7 @@ static int run_without_files(struct merge *m, struct joule_error *err)
     missing = say_missing(m);
     if (missing > 0)
         return missing < r->job->steps ? JOULE_EXIT_PART : JOULE_EXIT_NOTHING;
-    fprintf(stderr, "sh5util: Job %s: all is merged in %s already\n",
-            r->job->text, r->output);
+    joule_say("Job %s: all is merged in %s already", r->job->text, r->output);
     return JOULE_EXIT_ALL;
 }
 
@@ -295,15 +302,15 @@ static int run(struct merge *m, struct joule_error *err)
         return JOULE_EXIT_NOTHING;
     if (m->sources.files.count == 0)
         return run_without_files(m, err);
-    fprintf(stderr, "sh5util: Merging node-step files into %s\n", r->output);
+    joule_say("Merging node-step files into %s", r->output);
     if (write_merged(m, err) < 0)
         return JOULE_EXIT_NOTHING;
     joule_progress_clear(&m->progress);
     if (!r->save)
         remove_files(m);
     if (r->verbose)
-        fprintf(stderr, "sh5util: %zu of %zu node-step files merged\n",
-                m->merged, m->sources.files.count);
+        joule_say("%zu of %zu node-step files merged", m->merged,
+                  m->sources.files.count);
     return say_missing(m) > 0 || m->damaged ? JOULE_EXIT_PART : JOULE_EXIT_ALL;
 }
 
@@ -314,7 +321,7 @@ int joule_merge(const struct joule_merge_request *request)
     int status;
 
     if (!m) {
-        fputs("sh5util: out of memory\n", stderr);
+        joule_say("out of memory");
         return JOULE_EXIT_NOTHING;
     }
     m->request = request;
@@ -324,7 +331,7 @@ int joule_merge(const struct joule_merge_request *request)
     status = run(m, &err);
     joule_progress_clear(&m->progress);
     if (err.text[0] && status == JOULE_EXIT_NOTHING)
-        fprintf(stderr, "sh5util: %s\n", err.text);
+        joule_say("%s", err.text);
     joule_outfile_abandon(&m->out);
     joule_copy_destroy(m->copy);
     joule_sources_free(&m->sources);

@@ -11,6 +11,7 @@
 #include "common/base/parse.h"
 #include "common/store/pool.h"
 #include "config.h"
+#include "tools/sh5util/say.h"
 
 enum {
     OPTION_USAGE = 256,
@@ -125,7 +126,7 @@ static void print_help(void)
 
 static int complain(const char *text, const char *value)
 {
-    fprintf(stderr, "sh5util: %s%s\n", text, value);
+    joule_say("%s%s", text, value);
     fputs("Try 'sh5util --help'.\n", stderr);
     return JOULE_EXIT_NOTHING;
 }

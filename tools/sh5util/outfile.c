@@ -76,7 +76,7 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
     for (int tries = 0; tries < 8; tries++) {
         out->fd = openat(out->dir_fd, out->temporary,
                          O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                         0666);
+                         0600);
         if (out->fd < 0)
             return joule_error_set(err, errno, "cannot create %s: %m",
                                    out->temporary);
@@ -86,6 +86,7 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
             return joule_error_set(err, EBUSY, "another sh5util is writing %s",
                                    out->name);
         if (is_current(out)) {
+            fchmod(out->fd, 0600); /* one that was left behind */
             if (empty(out->fd) == 0)
                 return 0;
             return joule_error_set(err, errno, "cannot empty %s: %m",
@@ -110,10 +111,19 @@ static void close_all(struct joule_outfile *out)
     errno = saved;
 }
 
+static mode_t usual_mode(void)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return 0666 & ~mask;
+}
+
 int joule_outfile_open(struct joule_outfile *out, const char *path,
                        struct joule_error *err)
 {
     memset(out, 0, sizeof(*out));
+    out->mode = usual_mode();
     out->fd = out->dir_fd = -1;
     if (strcmp(path, "-") == 0) {
         out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -129,12 +139,26 @@ int joule_outfile_open(struct joule_outfile *out, const char *path,
     return -1;
 }
 
+void joule_outfile_limit(struct joule_outfile *out, const struct stat *input)
+{
+    mode_t may = input->st_mode;
+    struct stat st;
+
+    /* The members of another group are others there. */
+    if (fstat(out->fd, &st) < 0 || st.st_gid != input->st_gid)
+        may = (may & ~(mode_t)070) | (may & 07) << 3;
+    out->mode &= may | 0600;
+}
+
 int joule_outfile_commit(struct joule_outfile *out, struct joule_error *err)
 {
     if (out->dir_fd < 0) {
         close_all(out);
         return 0;
     }
+    /* Where that fails, the file system has no modes, or nobody else reads. */
+    if (out->mode != 0600)
+        fchmod(out->fd, out->mode);
     if (fsync(out->fd) < 0)
         joule_error_set(err, errno, "cannot write %s: %m", out->name);
     else if (renameat(out->dir_fd, out->temporary, out->dir_fd, out->name) < 0)

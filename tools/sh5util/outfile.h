@@ -6,17 +6,22 @@
  * the directory synced.  Whoever is killed leaves the temporary file behind;
  * the next one for the same NAME takes it over.  Two at a time exclude each
  * other by a lock on it.
+ *
+ * Nobody but its owner reads it before it is whole, and then only who may read
+ * all that it was made of.
  */
 #ifndef JOULE_SH5UTIL_OUTFILE_H
 #define JOULE_SH5UTIL_OUTFILE_H
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "common/base/error.h"
 
 struct joule_outfile {
-    int fd;     /* empty at first; -1: none is open */
-    int dir_fd; /* -1: the output is a descriptor, not a file */
+    int fd;      /* empty at first; -1: none is open */
+    int dir_fd;  /* -1: the output is a descriptor, not a file */
+    mode_t mode; /* that it is to have when it is whole */
     char name[NAME_MAX + 1], temporary[NAME_MAX + 1];
 };
 
@@ -27,6 +32,10 @@ struct joule_outfile {
  */
 int joule_outfile_open(struct joule_outfile *out, const char *path,
                        struct joule_error *err);
+
+/* It is made of a file that is like this: give nobody more rights to it than to
+ * that one. */
+void joule_outfile_limit(struct joule_outfile *out, const struct stat *input);
 
 /* It is whole.  After a failure the old file of that name is still there, and
  * the temporary one gone. */

@@ -16,10 +16,11 @@
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/profiledir.h"
 #include "tools/sh5util/resolve.h"
+#include "tools/sh5util/say.h"
 
 static int fail(const char *text)
 {
-    fprintf(stderr, "sh5util: %s\n", text);
+    joule_say("%s", text);
     return JOULE_EXIT_NOTHING;
 }
 

@@ -14,6 +14,10 @@
 
 #include "tools/sh5util/plan.h"
 
+/* Of these are names of nodes; a file of another name is none of Slurm's. */
+#define NODE_CHARACTERS                                                        \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
 /* <job>_<step>_<node>.h5, the name of the node up to the first ".h5". */
 static bool parse_name(const char *name, uint32_t id,
                        struct joule_stepfile *file)
@@ -39,7 +43,8 @@ static bool parse_name(const char *name, uint32_t id,
     name += len + 1;
     end = strstr(name, ".h5");
     if (!end || end == name || end[3] != '\0' ||
-        (size_t)(end - name) >= sizeof(file->node) || *name == '.')
+        (size_t)(end - name) >= sizeof(file->node) || *name == '.' ||
+        strspn(name, NODE_CHARACTERS) != strlen(name))
         return false;
     memcpy(file->node, name, (size_t)(end - name));
     return joule_step_name(step, file->step) == 0;

@@ -9,18 +9,35 @@
 
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extract.h"
+#include "tools/sh5util/say.h"
 
-int joule_text_input(const char *path, struct joule_error *err)
+int joule_text_input(int dir_fd, const char *name, const char *path,
+                     struct stat *ret_st, struct joule_error *err)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    struct stat st;
+    int fd = openat(dir_fd, name,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int saved;
 
+    if (fd < 0 && errno == ELOOP)
+        return joule_error_set(err, ELOOP, "%s is a link: name the file itself",
+                               path);
     if (fd < 0)
-        return joule_error_set(err, errno, "cannot open %s: %m", path);
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return joule_error_set(err, errno, "Failed to open %s: %m", path);
+    if (fstat(fd, ret_st) < 0)
+        joule_error_set(err, errno, "cannot examine %s: %m", path);
+    else if (!S_ISREG(ret_st->st_mode))
+        joule_error_set(err, EINVAL, "%s is no regular file", path);
+    else if (geteuid() == 0 && ret_st->st_uid != 0)
+        joule_error_set(err, EPERM,
+                        "%s belongs to user %u, whom -u must name if root is "
+                        "to read it",
+                        path, (unsigned)ret_st->st_uid);
+    else
         return fd;
+    saved = errno;
     close(fd);
-    return joule_error_set(err, EINVAL, "%s is no regular file", path);
+    errno = saved;
+    return -1;
 }
 
 int joule_text_write(struct joule_text *text, const char *data, size_t len,
@@ -100,5 +117,5 @@ void joule_text_failed(struct joule_text *text, const char *input,
                        const char *sentence)
 {
     text->failed++;
-    fprintf(stderr, "sh5util: %s: %s\n", input, sentence);
+    joule_say("%s: %s", input, sentence);
 }
