@@ -9,6 +9,7 @@
 
 #include "common/store/nodefile.h"
 #include "tests/unit/nodefile.h"
+#include "tools/sh5util/extract.h"
 #include "tools/sh5util/merge.h"
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/plan.h"
@@ -231,6 +232,45 @@ START_TEST(steps_that_are_nowhere)
 }
 END_TEST
 
+static void check_heads(const char *want)
+{
+    const struct joule_job job = {.text = "7", .id = 7};
+    const struct joule_extract_request r = {.input = "out.h5",
+                                            .output = "out.csv",
+                                            .job = &job,
+                                            .series = "Tasks",
+                                            .item = "Power",
+                                            .readers = 1};
+    char line[256] = "";
+    FILE *f;
+
+    ck_assert_int_eq(joule_extract_item(&r), JOULE_EXIT_ALL);
+    f = fopen("out.csv", "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
+    fclose(f);
+    ck_assert_ptr_nonnull(strstr(line, ",NumNodes,"));
+    ck_assert_str_eq(strstr(line, ",NumNodes,") + strlen(",NumNodes,"), want);
+}
+
+/* By the node, as Slurm's, and by the task where that is not enough. */
+START_TEST(heads_of_tasks)
+{
+    struct nodefile n = {.rows = 3, .rate_hz = 1, .tasks = 1};
+
+    n.node = "n1";
+    ck_assert_int_eq(nodefile_write("u/7_0_n1.h5", &n), 0);
+    n.node = "n2";
+    ck_assert_int_eq(nodefile_write("u/7_0_n2.h5", &n), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    check_heads("n1,n2\n");
+    n.tasks = 2;
+    ck_assert_int_eq(nodefile_write("u/7_0_n2.h5", &n), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    check_heads("n1,0 n2,1 n2\n");
+}
+END_TEST
+
 /* Nobody else reads what nobody else could read. */
 START_TEST(a_merged_file_is_as_private)
 {
@@ -383,6 +423,7 @@ int main(void)
     tcase_add_test(files, merge_keeps_what_is_bad);
     tcase_add_test(files, merge_does_not_write_over_others);
     tcase_add_test(files, steps_that_are_nowhere);
+    tcase_add_test(files, heads_of_tasks);
     tcase_add_test(files, a_merged_file_is_as_private);
     tcase_add_test(files, a_file_that_is_written);
     tcase_add_test(files, a_file_that_nobody_closed);

@@ -21,7 +21,9 @@
 
 struct item {
     struct joule_extraction x; /* stands first: it is what others have */
-    char **name;               /* of the columns, one each */
+    char **name;               /* of the columns, one each: "0 n1" of a task */
+    const char **head;         /* over the columns: "n1" if it has one alone */
+    const char **node;         /* of the columns */
     size_t names;
     size_t *name_of; /* of each table */
     bool has_ns;     /* a table has ElapsedTimeNs: the last column is that */
@@ -258,14 +260,30 @@ static void keep_tables(struct joule_extraction *x)
     s->tables = kept;
 }
 
-/* The column of each table: its node, and the task where there are several. */
+/* As Slurm heads them: by the node, which it does also where a node has several
+ * and nobody can tell its columns apart. */
+static void head_columns(struct item *item)
+{
+    for (size_t i = 0; i < item->names; i++) {
+        size_t of_node = 0;
+
+        for (size_t j = 0; j < item->names; j++)
+            if (strcmp(item->node[i], item->node[j]) == 0)
+                of_node++;
+        item->head[i] = of_node > 1 ? item->name[i] : item->node[i];
+    }
+}
+
+/* The column of each table: its node, and the task if it is one of a task. */
 static int name_columns(struct item *item)
 {
     const struct joule_selection *s = &item->x.selection;
 
     item->name = calloc(s->tables, sizeof(*item->name));
+    item->head = calloc(s->tables, sizeof(*item->head));
+    item->node = calloc(s->tables, sizeof(*item->node));
     item->name_of = calloc(s->tables, sizeof(*item->name_of));
-    if (!item->name || !item->name_of)
+    if (!item->name || !item->head || !item->node || !item->name_of)
         return -1;
     for (size_t i = 0; i < s->tables; i++) {
         const char *node = item->x.plan.node[s->table[i]->node].name;
@@ -281,11 +299,14 @@ static int name_columns(struct item *item)
         while (at < item->names && strcmp(item->name[at], name) != 0)
             at++;
         item->name_of[i] = at;
-        if (at < item->names)
+        if (at < item->names) {
             free(name);
-        else
+        } else {
+            item->node[at] = node;
             item->name[item->names++] = name;
+        }
     }
+    head_columns(item);
     return 0;
 }
 
@@ -309,12 +330,12 @@ static int choose(struct joule_extraction *x, struct joule_error *err)
     const struct joule_extract_request *r = x->request;
 
     if (x->selection.tables == 0)
-        return joule_error_set(err, ENOENT, "%s: there is no series %s",
+        return joule_error_set(err, ENOENT, "%s: Series %s not found",
                                r->input, r->series);
     keep_tables(x);
     if (x->selection.tables == 0)
-        return joule_error_set(err, ENOENT, "%s: series %s has no item %s",
-                               r->input, r->series, r->item);
+        return joule_error_set(err, ENOENT, "%s: Item %s not found in series %s",
+                               r->input, r->item, r->series);
     if (name_columns((struct item *)x) < 0)
         return joule_error_set(err, ENOMEM, "out of memory");
     if (joule_extraction_cut(x, err) < 0)
@@ -346,7 +367,7 @@ static int write_head(struct joule_extraction *x, struct joule_error *err)
     if (!name)
         return joule_error_set(err, ENOMEM, "out of memory");
     memcpy(name, fixed, sizeof(fixed));
-    memcpy(name + count, item->name, item->names * sizeof(*name));
+    memcpy(name + count, item->head, item->names * sizeof(*name));
     name[count + item->names] = "ElapsedTimeNs";
     rc = joule_text_head(&x->text, x->request->job->text, name,
                          count + item->names + item->has_ns, err);
@@ -368,6 +389,8 @@ int joule_extract_item(const struct joule_extract_request *request)
     for (size_t i = 0; i < item.names; i++)
         free(item.name[i]);
     free(item.name);
+    free(item.head);
+    free(item.node);
     free(item.name_of);
     return status;
 }

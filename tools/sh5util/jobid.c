@@ -73,8 +73,8 @@ static int add(struct joule_job *jobs, size_t *count, const char *text,
 
     if (parse_job(text, &parsed) < 0)
         return joule_error_set(err, EINVAL,
-                               "\"%s\" is not a job: JOB, JOB_TASK or JOB+N, "
-                               "and .STEP if not all steps are meant",
+                               "Failed to parse job ID \"%s\": JOB, JOB_TASK "
+                               "or JOB+N, and .STEP if not all steps are meant",
                                text);
     for (job = jobs; job < jobs + *count; job++)
         if (strcmp(job->text, parsed.text) == 0)

@@ -97,8 +97,11 @@ static int print_all(const struct joule_plan *plan,
         return joule_error_set(err, ENOMEM, "out of memory");
     if (s.tables == 0) {
         joule_selection_free(&s);
-        return joule_error_set(err, ENOENT, "%s: there is no series %s",
-                               r->input, r->series ? r->series : "in it");
+        return r->series
+                   ? joule_error_set(err, ENOENT, "%s: Series %s not found",
+                                     r->input, r->series)
+                   : joule_error_set(err, ENOENT, "%s: there is no series in it",
+                                     r->input);
     }
     print_head(r);
     for (size_t i = 0; i < s.tables; i++) {

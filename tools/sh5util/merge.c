@@ -280,7 +280,7 @@ static int run_without_files(struct merge *m, struct joule_error *err)
 
     if (m->sources.old.nodes == 0) {
         joule_error_set(err, ENOENT,
-                        "No node-step files of job %s found in %s/%s",
+                        "No node-step files found for jobid %s in %s/%s",
                         r->job->text, r->dir, r->user);
         return JOULE_EXIT_NOTHING;
     }

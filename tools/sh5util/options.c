@@ -271,14 +271,16 @@ static int check(const struct joule_sh5_options *o, unsigned given)
     int status;
 
     if (!o->job)
-        return complain("-j JOB is required", "");
+        return complain("JobID must be specified: -j JOB is required", "");
     status = check_rules(o->mode, given);
     if (status >= 0)
         return status;
     if (o->jobs > 1 && (o->input || o->output))
         return complain("-i and -o name one file, -j several jobs", "");
-    if (o->mode == JOULE_MODE_ITEM && (!o->series || !o->item))
-        return complain("-I needs --series and --data", "");
+    if (o->mode == JOULE_MODE_ITEM && !o->item)
+        return complain("-I: Must specify data option --data", "");
+    if (o->mode == JOULE_MODE_ITEM && !o->series)
+        return complain("-I: Must specify series option --series", "");
     if (o->mode == JOULE_MODE_MERGE && o->output && strcmp(o->output, "-") == 0)
         return complain("a merged file cannot go to standard output", "");
     return -1;
