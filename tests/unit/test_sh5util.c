@@ -18,6 +18,8 @@
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
 #include "tools/sh5util/plan.h"
+#include "tools/sh5util/profiledir.h"
+#include "tools/sh5util/resolve.h"
 #include "tools/sh5util/say.h"
 #include "tools/sh5util/totals.h"
 
@@ -161,6 +163,7 @@ START_TEST(bad_jobs)
         "../1",
         "1.0.0",
         "1_99999999999999999999999999999",
+        "4294967294",
     };
     struct joule_job *jobs = NULL;
     size_t count;
@@ -172,6 +175,10 @@ START_TEST(bad_jobs)
                       "\"%s\"", bad[i]);
         ck_assert_int_eq(errno, EINVAL);
         ck_assert(err.text[0] != '\0');
+        /* As Slurm has it, for scripts. */
+        if (strspn(bad[i], "0123456789.-") < strlen(bad[i]) &&
+            !strchr(bad[i], '.') && !strchr(bad[i], ','))
+            ck_assert_ptr_nonnull(strstr(err.text, "Failed to parse job ID"));
     }
 }
 END_TEST
@@ -196,6 +203,12 @@ START_TEST(good_jobs)
     ck_assert(joule_job_has_step(&jobs[1], "17"));
     ck_assert_str_eq(jobs[2].step[0], "-4");
     ck_assert_str_eq(jobs[3].text, "10");
+    free(jobs);
+    /* Of a federation. */
+    ck_assert_int_eq(
+        joule_jobs_parse("67108866,4294967293", &jobs, &count, NULL), 0);
+    ck_assert_uint_eq(jobs[0].id, 67108866);
+    ck_assert_uint_eq(jobs[1].id, 4294967293);
     free(jobs);
     /* All steps and one of them are all. */
     ck_assert_int_eq(joule_jobs_parse("7,7.0", &jobs, &count, NULL), 0);
@@ -390,6 +403,130 @@ START_TEST(output_is_no_trap)
 }
 END_TEST
 
+static void write_text(const char *path, mode_t mode, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+    ck_assert_int_eq(chmod(path, mode), 0);
+}
+
+static void make_dirs(void)
+{
+    static const char *const dirs[] = {"etc",       "etc/slurm",      "run",
+                                       "run/slurm", "run/slurm/conf", "mine"};
+
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+        ck_assert_int_eq(mkdir(dirs[i], 0755), 0);
+}
+
+static void check_profiledir(int root_fd, const char *conf, const char *want)
+{
+    struct joule_error err = {""};
+    char *found = joule_profiledir(root_fd, conf, &err);
+
+    if (!want)
+        ck_assert_ptr_null(found);
+    else
+        ck_assert_msg(found && strcmp(found, want) == 0, "%s: %s",
+                      found ? found : "none", err.text);
+    free(found);
+}
+
+/* As `joule probe` looks for it. */
+START_TEST(profile_directory)
+{
+    int root_fd = open(".", O_RDONLY | O_DIRECTORY);
+
+    make_dirs();
+    check_profiledir(root_fd, NULL, NULL);
+    ck_assert(!joule_profiledir_has_slurm(root_fd, NULL));
+    write_text("etc/slurm/acct_gather.conf", 0644, "ProfileHDF5Dir=/alone\n");
+    check_profiledir(root_fd, NULL, "/alone");
+    write_text("run/slurm/conf/slurm.conf", 0644, "ClusterName=c\n");
+    write_text("run/slurm/conf/acct_gather.conf", 0644,
+               "ProfileHDF5Dir=/configless\n");
+    check_profiledir(root_fd, NULL, "/configless");
+    ck_assert(joule_profiledir_has_slurm(root_fd, NULL));
+    write_text("etc/slurm/slurm.conf", 0644, "ClusterName=c\n");
+    write_text("etc/slurm/acct_gather.conf", 0644, "ProfileHDF5Dir=/etc-s\n");
+    check_profiledir(root_fd, NULL, "/etc-s");
+    close(root_fd);
+    /* A name is looked up as the shell would: a file, or its directory. */
+    root_fd = open("/", O_RDONLY | O_DIRECTORY);
+    write_text("mine/slurm.conf", 0644, "ClusterName=c\n");
+    write_text("mine/acct_gather.conf", 0644, "ProfileHDF5Dir=/mine\n");
+    check_profiledir(root_fd, "mine/slurm.conf", "/mine");
+    check_profiledir(root_fd, "mine", "/mine");
+    close(root_fd);
+}
+END_TEST
+
+static const char *others_of(const char *jobs_text, const char *lines)
+{
+    static struct joule_error sentence;
+    struct joule_job *jobs;
+    size_t count;
+    bool has;
+
+    ck_assert_int_eq(joule_jobs_parse(jobs_text, &jobs, &count, NULL), 0);
+    has = joule_job_has_others(&jobs[0], lines, &sentence);
+    free(jobs);
+    return has ? sentence.text : NULL;
+}
+
+/* The number of an array is that of one of its tasks. */
+START_TEST(other_tasks)
+{
+    const char *text;
+
+    ck_assert_ptr_null(others_of("42", ""));
+    ck_assert_ptr_null(others_of("42", "42|42\n"));
+    ck_assert_ptr_null(others_of("42", "42"));
+    ck_assert_ptr_null(others_of("42", "42_7|42\n"));
+    ck_assert_ptr_null(others_of("43", "42_6|43\n42_7|42\n"));
+    ck_assert_ptr_null(others_of("4", "42_6|43\n42_7|42\n"));
+    ck_assert_ptr_null(others_of("42_6", "42_6|43\n42_7|42\n"));
+    text = others_of("42", "42_6|43\n42_7|42\n");
+    ck_assert_ptr_nonnull(strstr(text, "Job 42 is an array"));
+    ck_assert_ptr_nonnull(strstr(text, "(42_6)"));
+    text = others_of("42", "7|7\n42+0|42\n42+1|43\n42+2|44\n42+3|45\n42+4|46");
+    ck_assert_ptr_nonnull(strstr(text, "a heterogeneous job"));
+    ck_assert_ptr_nonnull(strstr(text, "(42+1, 42+2, 42+3, ...)"));
+}
+END_TEST
+
+/* squeue knows the jobs of late, sacct the others. */
+START_TEST(slurm_is_asked)
+{
+    struct joule_job *jobs;
+    size_t count;
+    char *lines, *path = strdup(getenv("PATH"));
+
+    ck_assert_int_eq(joule_jobs_parse("42,8_1,9", &jobs, &count, NULL), 0);
+    ck_assert_int_eq(setenv("PATH", dir, 1), 0);
+    lines = joule_jobs_ask(jobs, count);
+    ck_assert_str_eq(lines, "");
+    free(lines);
+    write_text("sacct", 0755, "#!/bin/sh\necho \"9_1|10 sacct $*\"\n");
+    write_text("squeue", 0755, "#!/bin/sh\necho \"42|42 squeue $*\"\n");
+    lines = joule_jobs_ask(jobs, count);
+    ck_assert_str_eq(lines,
+                     "42|42 squeue -h -t all -o %i|%A -j 42,9\n"
+                     "9_1|10 sacct -X -n -P -o JobID,JobIDRaw -j 9\n");
+    free(lines);
+    lines = joule_jobs_ask(jobs, 1);
+    ck_assert_str_eq(lines, "42|42 squeue -h -t all -o %i|%A -j 42\n");
+    free(lines);
+    ck_assert_ptr_null(joule_jobs_ask(jobs + 1, 1));
+    free(jobs);
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    free(path);
+}
+END_TEST
+
 static mode_t mode_of(const char *path)
 {
     struct stat st;
@@ -507,7 +644,7 @@ END_TEST
 
 START_TEST(bad_directories)
 {
-    static const char *const users[] = {"", ".", "..", "a/b", "../u", ".u"};
+    static const char *const users[] = {"", ".", "..", "a/b", "../u"};
     const struct joule_job all = {.text = "7"};
     struct joule_stepfiles files;
     struct joule_error err;
@@ -519,6 +656,9 @@ START_TEST(bad_directories)
             joule_stepfiles_find(".", users[i], 7, &all, &files, &err), -1);
         ck_assert_int_eq(errno, EINVAL);
     }
+    ck_assert_int_eq(mkdir(".u", 0700), 0); /* a name as any other */
+    ck_assert_int_eq(joule_stepfiles_find(".", ".u", 7, &all, &files, &err), 0);
+    joule_stepfiles_free(&files);
     ck_assert_int_eq(joule_stepfiles_find(".", "link", 7, &all, &files, &err),
                      -1);
     ck_assert_int_eq(joule_stepfiles_find(".", "none", 7, &all, &files, &err),
@@ -666,6 +806,9 @@ int main(void)
     tcase_add_test(files, output_is_no_trap);
     tcase_add_test(files, output_is_no_wider_than_its_input);
     tcase_add_test(files, input_is_no_trap);
+    tcase_add_test(files, profile_directory);
+    tcase_add_test(files, other_tasks);
+    tcase_add_test(files, slurm_is_asked);
     tcase_add_test(files, names_of_files);
     tcase_add_test(files, bad_directories);
     tcase_add_test(files, bad_files);

@@ -27,14 +27,6 @@
 
 #define SETTINGS_MAX 64
 
-/* Where slurmd and the commands look: the second is the configuration that
- * they fetched from slurmctld. */
-static const char *const standard_paths[] = {
-    "/etc/slurm/slurm.conf",
-    "/run/slurm/conf/slurm.conf",
-    NULL,
-};
-
 static const char usage[] =
     "usage: joule probe [OPTION]...\n"
     "\n"
@@ -57,27 +49,6 @@ static const char usage[] =
     "\n"
     "Exit status: 0 a job would be measured, 1 it would not, 2 usage error.\n";
 
-static int conf_error(const char *path, struct joule_error *err)
-{
-    return joule_error_set(err, ENAMETOOLONG, "%s: the name is too long", path);
-}
-
-/* [conf] as an absolute path of a file: "DIR" becomes "DIR/slurm.conf". */
-static int conf_path(const char *conf, char path[JOULE_PLACE_MAX],
-                     struct joule_error *err)
-{
-    char cwd[JOULE_PLACE_MAX] = "";
-    struct stat st;
-    bool is_dir = stat(conf, &st) == 0 && S_ISDIR(st.st_mode);
-    int n;
-
-    if (conf[0] != '/' && !getcwd(cwd, sizeof(cwd)))
-        return conf_error(conf, err);
-    n = snprintf(path, JOULE_PLACE_MAX, "%s%s%s%s", cwd, cwd[0] ? "/" : "",
-                 conf, is_dir ? "/slurm.conf" : "");
-    return n < JOULE_PLACE_MAX ? 0 : conf_error(conf, err);
-}
-
 /* A file that somebody names is looked up as the shell would, and so are the
  * paths in it; the standard one below the root. */
 static int check_conf(struct joule_probe *p,
@@ -85,23 +56,24 @@ static int check_conf(struct joule_probe *p,
                       bool *ret_named, struct joule_error *err)
 {
     const char *conf = opt->conf;
-    char path[JOULE_PLACE_MAX];
-    const char *paths[] = {path, NULL};
+    struct joule_slurmconf_places places;
     int fd;
 
     p->conf_checked = true;
     if (!conf && !opt->root)
         conf = getenv("SLURM_CONF");
-    if (!conf || !*conf) {
-        joule_confcheck_run(&p->conf, root_fd, standard_paths, &p->findings);
+    if (conf && !*conf)
+        conf = NULL;
+    if (joule_slurmconf_look(conf, &places, err) < 0)
+        return -1;
+    if (!conf) {
+        joule_confcheck_run(&p->conf, root_fd, places.path, &p->findings);
         return 0;
     }
-    if (conf_path(conf, path, err) < 0)
-        return -1;
     fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return joule_error_set(err, errno, "cannot open /: %m");
-    joule_confcheck_run(&p->conf, fd, paths, &p->findings);
+    joule_confcheck_run(&p->conf, fd, places.path, &p->findings);
     close(fd);
     *ret_named = true;
     return 0;

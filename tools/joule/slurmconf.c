@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/conffile.h"
 #include "common/base/file.h"
@@ -55,6 +56,29 @@ struct reading {
 
 static int load_file(struct loader *l, const char *path, unsigned depth,
                      struct joule_error *err);
+
+int joule_slurmconf_look(const char *conf, struct joule_slurmconf_places *ret,
+                         struct joule_error *err)
+{
+    char cwd[JOULE_PLACE_MAX] = "";
+    struct stat st;
+    bool is_dir = conf && stat(conf, &st) == 0 && S_ISDIR(st.st_mode);
+    int n = -1;
+
+    memset(ret, 0, sizeof(*ret));
+    if (!conf) {
+        ret->path[0] = "/etc/slurm/slurm.conf";
+        ret->path[1] = "/run/slurm/conf/slurm.conf";
+        return 0;
+    }
+    ret->path[0] = ret->named;
+    if (conf[0] == '/' || getcwd(cwd, sizeof(cwd)))
+        n = snprintf(ret->named, sizeof(ret->named), "%s%s%s%s", cwd,
+                     cwd[0] ? "/" : "", conf, is_dir ? "/slurm.conf" : "");
+    if (n >= 0 && n < JOULE_PLACE_MAX)
+        return 0;
+    return joule_error_set(err, ENAMETOOLONG, "%s: the name is too long", conf);
+}
 
 const struct joule_slurmconf_setting *
 joule_slurmconf_find(const struct joule_slurmconf *conf, const char *key)

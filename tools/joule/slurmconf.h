@@ -26,6 +26,21 @@ struct joule_slurmconf {
     struct joule_place shared_place;
 };
 
+/* Where slurm.conf may be: absolute paths, NULL behind the last. */
+struct joule_slurmconf_places {
+    char named[JOULE_PLACE_MAX];
+    const char *path[3];
+};
+
+/*
+ * [conf] as somebody named it, a file or the directory that it is in, looked up
+ * as the shell would; NULL: where slurmd and the commands look, the second
+ * being what a configless node fetched from slurmctld.  -1 with ENAMETOOLONG
+ * and a sentence.
+ */
+int joule_slurmconf_look(const char *conf, struct joule_slurmconf_places *ret,
+                         struct joule_error *err);
+
 /*
  * Read [path] (absolute as seen from root_fd) and what it includes.  [keys]
  * ends with NULL and names the settings that are kept; NULL keeps all.

@@ -330,12 +330,13 @@ static int choose(struct joule_extraction *x, struct joule_error *err)
     const struct joule_extract_request *r = x->request;
 
     if (x->selection.tables == 0)
-        return joule_error_set(err, ENOENT, "%s: Series %s not found",
-                               r->input, r->series);
+        return joule_error_set(err, ENOENT, "%s: Series %s not found", r->input,
+                               r->series);
     keep_tables(x);
     if (x->selection.tables == 0)
-        return joule_error_set(err, ENOENT, "%s: Item %s not found in series %s",
-                               r->input, r->item, r->series);
+        return joule_error_set(err, ENOENT,
+                               "%s: Item %s not found in series %s", r->input,
+                               r->item, r->series);
     if (name_columns((struct item *)x) < 0)
         return joule_error_set(err, ENOMEM, "out of memory");
     if (joule_extraction_cut(x, err) < 0)

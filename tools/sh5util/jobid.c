@@ -8,9 +8,10 @@
 
 #include "common/base/parse.h"
 
-/* slurm.h: MAX_JOB_ID, and step numbers from SLURM_MAX_NORMAL_STEP_ID on have
+/* slurm.h: below NO_VAL (a federation has the number of the cluster in the
+ * upper six bits), and step numbers from SLURM_MAX_NORMAL_STEP_ID on have
  * names. */
-#define JOB_MAX  0x03FFFFFF
+#define JOB_MAX  0xFFFFFFFD
 #define STEP_MAX 0xFFFFFFF0
 
 static const struct {

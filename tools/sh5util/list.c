@@ -100,8 +100,8 @@ static int print_all(const struct joule_plan *plan,
         return r->series
                    ? joule_error_set(err, ENOENT, "%s: Series %s not found",
                                      r->input, r->series)
-                   : joule_error_set(err, ENOENT, "%s: there is no series in it",
-                                     r->input);
+                   : joule_error_set(err, ENOENT,
+                                     "%s: there is no series in it", r->input);
     }
     print_head(r);
     for (size_t i = 0; i < s.tables; i++) {

@@ -2,59 +2,72 @@
 #include "tools/sh5util/profiledir.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "tools/joule/slurmconf.h"
 
-/* acct_gather.conf in the directory of slurm.conf, as an absolute path. */
-static int conf_path(char path[PATH_MAX], struct joule_error *err)
+static bool is_there(int root_fd, const char *path)
 {
-    const char *conf = getenv("SLURM_CONF");
-    char *real = realpath(conf && *conf ? conf : "/etc/slurm/slurm.conf", NULL);
-    char *slash;
-    int n;
+    struct stat st;
 
-    /* Without slurm.conf, acct_gather.conf may still be there. */
-    if (!real)
-        real = strdup(conf && *conf == '/' ? conf : "/etc/slurm/slurm.conf");
-    slash = real ? strrchr(real, '/') : NULL;
-    n = slash ? snprintf(path, PATH_MAX, "%.*s/acct_gather.conf",
-                         (int)(slash - real), real)
-              : -1;
-    free(real);
-    if (n >= 0 && n < PATH_MAX)
-        return 0;
-    return joule_error_set(err, ENAMETOOLONG,
-                           "the path of acct_gather.conf is too long");
+    return fstatat(root_fd, path + strspn(path, "/"), &st, 0) == 0;
 }
 
-char *joule_profiledir(struct joule_error *err)
+/* acct_gather.conf in the directory of slurm.conf.  Without slurm.conf, it may
+ * still be there. */
+static int conf_path(int root_fd, const char *conf, char path[PATH_MAX],
+                     struct joule_error *err)
+{
+    struct joule_slurmconf_places places;
+    const char *slurm_conf;
+
+    if (joule_slurmconf_look(conf, &places, err) < 0)
+        return -1;
+    slurm_conf = places.path[0];
+    for (size_t i = 0; places.path[i]; i++)
+        if (is_there(root_fd, places.path[i])) {
+            slurm_conf = places.path[i];
+            break;
+        }
+    snprintf(path, PATH_MAX, "%.*s/acct_gather.conf",
+             (int)(strrchr(slurm_conf, '/') - slurm_conf), slurm_conf);
+    return 0;
+}
+
+bool joule_profiledir_has_slurm(int root_fd, const char *conf)
+{
+    struct joule_slurmconf_places places;
+
+    if (joule_slurmconf_look(conf, &places, NULL) < 0)
+        return false;
+    for (size_t i = 0; places.path[i]; i++)
+        if (is_there(root_fd, places.path[i]))
+            return true;
+    return false;
+}
+
+char *joule_profiledir(int root_fd, const char *conf_name,
+                       struct joule_error *err)
 {
     static const char *const keys[] = {"ProfileHDF5Dir", NULL};
     const struct joule_slurmconf_setting *setting;
     struct joule_slurmconf conf;
     struct joule_findings *ignored;
     char path[PATH_MAX], *dir = NULL;
-    int root, rc;
+    int rc;
 
-    if (conf_path(path, err) < 0)
+    if (conf_path(root_fd, conf_name, path, err) < 0)
         return NULL;
-    root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ignored = calloc(1, sizeof(*ignored)); /* large */
-    if (root < 0 || !ignored) {
-        joule_error_set(err, errno, "cannot read %s: %m", path);
-        free(ignored);
-        if (root >= 0)
-            close(root);
+    if (!ignored) {
+        joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    rc = joule_slurmconf_load(root, path, keys, &conf, ignored, err);
-    close(root);
+    rc = joule_slurmconf_load(root_fd, path, keys, &conf, ignored, err);
     free(ignored);
     if (rc < 0) {
         joule_error_set(err, errno, "%s; name the directory with -p",

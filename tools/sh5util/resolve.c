@@ -13,6 +13,11 @@
 
 #define WAIT_S 10
 
+/* What is merely good to know. */
+#define WAIT_OTHERS_S 2
+#define OTHERS_SIZE   (256 * 1024)
+#define OTHERS_SHOWN  3
+
 /* Whether the variables [first] and [second] make up [job]: "42" and "3". */
 static bool environment_is(const struct joule_job *job, const char *first,
                            char mark, const char *second)
@@ -55,34 +60,35 @@ static int ask_environment(const struct joule_job *job, uint32_t *ret_id)
 }
 
 /* Never returns. */
-static void run_command(char *const *argv, int out)
+static void run_command(char *const *argv, unsigned wait_s, int out)
 {
     int null = open("/dev/null", O_RDWR);
 
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(null, STDERR_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
         _exit(127);
-    alarm(WAIT_S); /* kept over exec */
+    alarm(wait_s); /* kept over exec */
     execvp(argv[0], argv);
     _exit(127);
 }
 
-/* The first line that the command prints, if that is a number. */
-static int ask_command(char *const *argv, uint32_t *ret_id)
+/* What the command prints, as much of it as there is room for. */
+static void read_command(char *const *argv, unsigned wait_s, char *text,
+                         size_t size)
 {
-    char text[64];
     size_t len = 0;
-    int pipes[2], status, rc;
+    int pipes[2], status;
     pid_t pid;
 
+    text[0] = '\0';
     if (pipe2(pipes, O_CLOEXEC) < 0)
-        return -1;
+        return;
     pid = fork();
     if (pid == 0)
-        run_command(argv, pipes[1]);
+        run_command(argv, wait_s, pipes[1]);
     close(pipes[1]);
-    while (pid > 0 && len < sizeof(text) - 1) {
-        ssize_t n = read(pipes[0], text + len, sizeof(text) - 1 - len);
+    while (pid > 0 && len < size - 1) {
+        ssize_t n = read(pipes[0], text + len, size - 1 - len);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -90,12 +96,18 @@ static int ask_command(char *const *argv, uint32_t *ret_id)
             break;
         len += (size_t)n;
     }
-    close(pipes[0]);
-    if (pid < 0)
-        return -1;
-    while ((rc = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
-        ;
     text[len] = '\0';
+    close(pipes[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* The first line that the command prints, if that is a number. */
+static int ask_command(char *const *argv, uint32_t *ret_id)
+{
+    char text[64];
+
+    read_command(argv, WAIT_S, text, sizeof(text));
     text[strcspn(text, "\n")] = '\0';
     return take_number(text, ret_id);
 }
@@ -122,4 +134,92 @@ int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
                            "squeue do not know it or are not there); give -j "
                            "the number that its files have",
                            job->text);
+}
+
+/* The next line of [lines] that is one of [job]: "42", "42_3", "42+1". */
+static const char *find_line(const struct joule_job *job, const char *lines)
+{
+    size_t len = strlen(job->text);
+
+    while (*lines) {
+        if (strncmp(lines, job->text, len) == 0 && lines[len] &&
+            strchr("_+|", lines[len]))
+            return lines;
+        lines += strcspn(lines, "\n");
+        lines += *lines == '\n';
+    }
+    return NULL;
+}
+
+/* Plain numbers that are not in [lines], with commas; their count. */
+static size_t list_jobs(const struct joule_job *jobs, size_t count,
+                        const char *lines, char *list)
+{
+    size_t listed = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].id && !find_line(&jobs[i], lines))
+            list += sprintf(list, "%s%s", listed++ ? "," : "", jobs[i].text);
+    return listed;
+}
+
+char *joule_jobs_ask(const struct joule_job *jobs, size_t count)
+{
+    char list[JOULE_JOBS_MAX * JOULE_JOB_TEXT_MAX];
+    char *const squeue[] = {"squeue", "-h", "-t", "all", "-o",
+                            "%i|%A",  "-j", list, NULL};
+    char *const sacct[] = {"sacct",          "-X", "-n", "-P", "-o",
+                           "JobID,JobIDRaw", "-j", list, NULL};
+    char *lines;
+    size_t len;
+
+    if (list_jobs(jobs, count, "", list) == 0)
+        return NULL;
+    lines = malloc(OTHERS_SIZE);
+    if (!lines)
+        return NULL;
+    read_command(squeue, WAIT_OTHERS_S, lines, OTHERS_SIZE);
+    len = strlen(lines);
+    if (list_jobs(jobs, count, lines, list) > 0)
+        read_command(sacct, WAIT_OTHERS_S, lines + len, OTHERS_SIZE - len);
+    return lines;
+}
+
+/* The number behind the name in a line. */
+static bool is_own(const struct joule_job *job, const char *line)
+{
+    const char *number = line + strcspn(line, "|\n");
+
+    return *number == '|' && strtoul(number + 1, NULL, 10) == job->id;
+}
+
+bool joule_job_has_others(const struct joule_job *job, const char *lines,
+                          struct joule_error *ret)
+{
+    char names[128] = "";
+    size_t others = 0, len = 0;
+    bool is_array = false;
+
+    for (; job->id && (lines = find_line(job, lines));
+         lines += strcspn(lines, "\n")) {
+        int name = (int)strcspn(lines, "|\n");
+        char mark = lines[strlen(job->text)];
+
+        if (mark == '|' || is_own(job, lines))
+            continue;
+        is_array = mark == '_';
+        if (others++ < OTHERS_SHOWN)
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.*s",
+                                    others > 1 ? ", " : "",
+                                    name < 32 ? name : 32, lines);
+    }
+    if (others == 0)
+        return false;
+    joule_error_set(ret, 0,
+                    "Job %s is %s: its number is that of one %s, and the files "
+                    "of the others (%s%s) are merged by -j with their names",
+                    job->text, is_array ? "an array" : "a heterogeneous job",
+                    is_array ? "task" : "component", names,
+                    others > OTHERS_SHOWN ? ", ..." : "");
+    return true;
 }

@@ -6,6 +6,8 @@
 #ifndef JOULE_SH5UTIL_RESOLVE_H
 #define JOULE_SH5UTIL_RESOLVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -18,5 +20,18 @@
  */
 int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
                       struct joule_error *err);
+
+/*
+ * What squeue and sacct, asked for at most 2 s each, know of [count] jobs that
+ * were given as plain numbers: a line "42_3|57" for each task or component.
+ * The caller frees it.  NULL: nothing.
+ */
+char *joule_jobs_ask(const struct joule_job *jobs, size_t count);
+
+/* Whether [job] is the number of an array or of the leader of a heterogeneous
+ * job: the sentence says which others it has, whose files have other numbers.
+ */
+bool joule_job_has_others(const struct joule_job *job, const char *lines,
+                          struct joule_error *ret_sentence);
 
 #endif

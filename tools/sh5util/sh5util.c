@@ -4,6 +4,7 @@
  * Slurm's tool of that name.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -153,21 +154,53 @@ struct setting {
     uint32_t id[JOULE_JOBS_MAX];
 };
 
+/* Slurm's commands are not asked where there is no slurm.conf. */
+static void say_others(const struct joule_sh5_options *o, int root_fd,
+                       const char *conf)
+{
+    struct joule_error sentence;
+    char *lines = NULL;
+
+    if (joule_profiledir_has_slurm(root_fd, conf))
+        lines = joule_jobs_ask(o->job, o->jobs);
+    for (size_t i = 0; lines && i < o->jobs; i++)
+        if (joule_job_has_others(&o->job[i], lines, &sentence))
+            joule_say("%s", sentence.text);
+    free(lines);
+}
+
+static int prepare_merge(const struct joule_sh5_options *o, struct setting *s,
+                         struct joule_error *err)
+{
+    const char *conf = getenv("SLURM_CONF");
+    int root_fd;
+
+    if (conf && !*conf)
+        conf = NULL;
+    s->user = o->user ? strdup(o->user) : own_name();
+    if (!s->user)
+        return joule_error_set(err, ENOENT,
+                               "who runs this has no name: give one with -u");
+    root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return joule_error_set(err, errno, "cannot open /: %m");
+    s->dir = o->dir ? strdup(o->dir) : joule_profiledir(root_fd, conf, err);
+    if (s->dir)
+        say_others(o, root_fd, conf);
+    close(root_fd);
+    if (!s->dir)
+        return o->dir ? joule_error_set(err, ENOMEM, "out of memory") : -1;
+    for (size_t i = 0; i < o->jobs; i++)
+        if (joule_job_resolve(&o->job[i], &s->id[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 static int prepare(const struct joule_sh5_options *o, struct setting *s,
                    struct joule_error *err)
 {
-    if (o->mode == JOULE_MODE_MERGE) {
-        s->user = o->user ? strdup(o->user) : own_name();
-        if (!s->user)
-            return joule_error_set(
-                err, ENOENT, "who runs this has no name: give one with -u");
-        s->dir = o->dir ? strdup(o->dir) : joule_profiledir(err);
-        if (!s->dir)
-            return o->dir ? joule_error_set(err, ENOMEM, "out of memory") : -1;
-        for (size_t i = 0; i < o->jobs; i++)
-            if (joule_job_resolve(&o->job[i], &s->id[i], err) < 0)
-                return -1;
-    }
+    if (o->mode == JOULE_MODE_MERGE && prepare_merge(o, s, err) < 0)
+        return -1;
     return o->user ? become(o->user, err) : 0;
 }
 

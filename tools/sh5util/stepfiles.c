@@ -57,7 +57,8 @@ static int open_user_dir(const char *dir, const char *user,
     int top, fd;
     struct stat st;
 
-    if (!*user || *user == '.' || strchr(user, '/'))
+    if (!*user || strcmp(user, ".") == 0 || strcmp(user, "..") == 0 ||
+        strchr(user, '/'))
         return joule_error_set(err, EINVAL, "\"%s\" is not a user's name",
                                user);
     top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
