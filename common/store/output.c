@@ -52,6 +52,11 @@ void joule_output_destroy(struct joule_output *o)
     free(o);
 }
 
+bool joule_output_has_file(const struct joule_output *o)
+{
+    return o->file != NULL;
+}
+
 static size_t chunk_rows(const struct joule_output *o, int64_t period_ns)
 {
     size_t rows = CHUNK_ROWS;

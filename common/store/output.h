@@ -8,6 +8,8 @@
 #ifndef JOULE_STORE_OUTPUT_H
 #define JOULE_STORE_OUTPUT_H
 
+#include <stdbool.h>
+
 #include "common/store/intake.h"
 #include "common/store/place.h"
 
@@ -28,6 +30,9 @@ struct joule_output *joule_output_create(const struct joule_output_options *opt,
 
 /* What is open is closed. */
 void joule_output_destroy(struct joule_output *output);
+
+/* Whether there is a file, which may lack rows. */
+bool joule_output_has_file(const struct joule_output *output);
 
 /*
  * Bring to disk what has come in.  -1 with errno and a sentence: nothing is

@@ -65,8 +65,8 @@ static bool is_worth_a_try(const struct joule_place *place, int *tries)
 {
     int failure = errno;
     bool refused = failure == EACCES || failure == EPERM;
-    bool again = (refused || !has_ids(place->uid, place->gid)) &&
-                 (*tries)++ < TRIES;
+    bool again =
+        (refused || !has_ids(place->uid, place->gid)) && (*tries)++ < TRIES;
 
     if (again) {
         nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
@@ -90,25 +90,26 @@ static bool is_name(const char *name)
 }
 
 /* Nobody but root, the admin's account and who may become them can put
- * something else there. */
-static int check_above(const struct joule_place *place, int fd,
-                       struct joule_error *err)
+ * something else in [path], which is open as [fd]. */
+static int check_above(const struct joule_place *place, const char *path,
+                       int fd, struct joule_error *err)
 {
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return joule_error_set(err, errno, "cannot look at %s: %s", place->dir,
+        return joule_error_set(err, errno, "cannot look at %s: %s", path,
                                strerror(errno));
     if (st.st_uid != 0 && st.st_uid != place->admin)
         return joule_error_set(err, EPERM,
-                               "%s, or a directory above it, belongs to user "
-                               "%u, not to root or SlurmUser",
-                               place->dir, (unsigned)st.st_uid);
+                               "%s belongs to user %u, not to root or "
+                               "SlurmUser, so that ProfileHDF5Dir=%s is not "
+                               "safe",
+                               path, (unsigned)st.st_uid, place->dir);
     if ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))
         return joule_error_set(err, EPERM,
-                               "%s, or a directory above it, can be written "
-                               "by others (mode %04o)",
-                               place->dir, (unsigned)st.st_mode & 07777);
+                               "%s can be written by others (mode %04o), so "
+                               "that ProfileHDF5Dir=%s is not safe",
+                               path, (unsigned)st.st_mode & 07777, place->dir);
     return 0;
 }
 
@@ -117,25 +118,28 @@ static int check_above(const struct joule_place *place, int fd,
 static int walk(const struct joule_place *place, char *path,
                 struct joule_error *err)
 {
-    char *rest = NULL, *part;
     int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
 
     if (fd < 0)
         return joule_error_set(err, errno, "cannot open /");
-    if (check_above(place, fd, err) < 0)
+    if (check_above(place, "/", fd, err) < 0)
         goto fail;
-    for (part = strtok_r(path, "/", &rest); part;
-         part = strtok_r(NULL, "/", &rest)) {
+    for (char *part = path + 1; *part;) {
+        char *end = part + strcspn(part, "/"), mark = *end;
+
+        *end = '\0'; /* [path] is that of this part */
         next = openat(fd, part, WALK);
         if (next < 0) {
-            joule_error_set(err, errno, "cannot open %s: %s", place->dir,
+            joule_error_set(err, errno, "cannot open %s: %s", path,
                             strerror(errno));
             goto fail;
         }
         close(fd);
         fd = next;
-        if (check_above(place, fd, err) < 0)
+        if (check_above(place, path, fd, err) < 0)
             goto fail;
+        *end = mark;
+        part = mark ? end + 1 : end;
     }
     return fd;
 fail:

@@ -99,8 +99,9 @@ static void finish(struct joule_writer *w)
     if (joule_output_finish(w->output, end_ns, wall_ns, &err) < 0 &&
         joule_intake_say_first(w->intake))
         tell(w, "the profile cannot be written: %s", err.text);
+    /* Where there is no file, all are lost, and it was said why. */
     loss = joule_intake_toll(w->intake).loss;
-    if (loss.rows)
+    if (loss.rows && joule_output_has_file(w->output))
         tell(w, "%" PRIu64 " rows of the profile are lost%s%s", loss.rows,
              loss.error ? ": " : "", loss.error ? strerror(loss.error) : "");
 }

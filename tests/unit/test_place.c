@@ -173,8 +173,14 @@ END_TEST
 
 START_TEST(others_may_write_above)
 {
+    char sentence[256];
+
     ck_assert_int_eq(fchmod(tree.fd, 0777), 0);
-    refused(EPERM, "can be written by others");
+    snprintf(sentence, sizeof(sentence),
+             "%s can be written by others (mode 0777), so that "
+             "ProfileHDF5Dir=%s/profile is",
+             tree.path, tree.path);
+    refused(EPERM, sentence);
 }
 END_TEST
 

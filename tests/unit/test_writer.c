@@ -305,6 +305,23 @@ START_TEST(refused_from_the_first_write)
 }
 END_TEST
 
+/* One sentence, with the directory and its mode: nothing of it is a file. */
+START_TEST(refused_place)
+{
+    char sentence[160];
+    int energy;
+
+    ck_assert_int_eq(fchmod(tree.fd, 0777), 0);
+    snprintf(sentence, sizeof(sentence),
+             "%s can be written by others (mode 0777)", tree.path);
+    energy = must_start("Energy");
+    ck_assert_int_eq(add(energy, 0), 0);
+    ck_assert_int_eq(joule_writer_close(writer, 5000 * MS), 0);
+    ck_assert_int_eq(problems, 1);
+    ck_assert_msg(strstr(problem[0], sentence) != NULL, "%s", problem[0]);
+}
+END_TEST
+
 START_TEST(refused_for_a_while)
 {
     int energy = must_start("Energy"), i, k;
@@ -411,7 +428,7 @@ START_TEST(read_only)
         ck_assert_int_eq(add(energy, (uint64_t)i), 0);
     sleep_ms(60);
     ck_assert_int_eq(joule_writer_close(writer, 5000 * MS), 0);
-    ck_assert_int_eq(problems, 2);
+    ck_assert_int_eq(problems, 1);
     ck_assert_ptr_nonnull(strstr(problem[0], "Read-only"));
     ck_assert_int_eq(umount(dir), 0);
 }
@@ -544,6 +561,7 @@ int main(void)
     tcase_add_test(tc, a_requeued_job);
     tcase_add_test(tc, late_rows_keep_their_order);
     tcase_add_loop_test(tc, refused_from_the_first_write, 0, 4);
+    tcase_add_test(tc, refused_place);
     tcase_add_loop_test(tc, refused_for_a_while, 0, 4);
     tcase_add_test(tc, rows_are_dropped);
     tcase_add_test(tc, full);
