@@ -119,21 +119,21 @@ numbers_of_nodes() {
 }
 check "each step has its number of nodes" numbers_of_nodes
 for file in ours theirs; do
-    status 0 ours -j 1 -i $file.h5 -E -s Energy -l Node:TimeSeries -o oe.csv
+    status 0 as_alice -j 1 -i $file.h5 -E -s Energy -l Node:TimeSeries -o oe.csv
     check "$file: energy series" same_rows oe.csv e.csv
-    status 0 ours -j 1 -i $file.h5 -E -s Energy -o oet.csv
+    status 0 as_alice -j 1 -i $file.h5 -E -s Energy -o oet.csv
     check "$file: energy totals" same_rows oet.csv et.csv
-    status 0 ours -j 1 -i $file.h5 -E -s Task -l Node:TimeSeries -o ot.csv
+    status 0 as_alice -j 1 -i $file.h5 -E -s Task -l Node:TimeSeries -o ot.csv
     check "$file: -s Task is all tasks" same_rows ot.csv t.csv
-    status 0 ours -j 1 -i $file.h5 -E -s Tasks -o ott.csv
+    status 0 as_alice -j 1 -i $file.h5 -E -s Tasks -o ott.csv
     check "$file: task totals" same_rows <(without_gpu ott.csv) <(without_gpu tt.csv)
-    status 0 ours -j 1 -i $file.h5 -E -s Task_1 -l Node:TimeSeries -o o1.csv
+    status 0 as_alice -j 1 -i $file.h5 -E -s Task_1 -l Node:TimeSeries -o o1.csv
     check "$file: -s Task_1 is one task" \
         same_rows o1.csv <(awk -F, 'NR == 1 || $3 == 1' t.csv)
-    ours -j 1 -i $file.h5 -L -s Tasks
+    as_alice -j 1 -i $file.h5 -L -s Tasks
     check "$file: list" cmp "$SCRATCH/ours.out" l.txt
     check "$file: an item of several nodes" \
-        status 0 ours -j 1 -i $file.h5 -I -s Energy -d package_0_mW -o i.csv
+        status 0 as_alice -j 1 -i $file.h5 -I -s Energy -d package_0_mW -o i.csv
     # It gives the moments, the others may have been sampled less evenly.
     node=$(most_rows e.csv)
     check "$file: doubles of an item are those of the series" same_rows \
@@ -143,6 +143,25 @@ done
 cluster user sh5 sh -c "cd $SCRATCH/work && sh5util -j 1 -i ours.h5 -E \
     -s Tasks -l Node:TimeSeries -o back.csv" > /dev/null 2>&1
 check "Slurm's sh5util reads our merged file" same_rows back.csv t.csv
+# Root in a user's directory: what stands there is the user's word.
+refused_to_root() {
+    local sentence=$1
+    shift
+    rm -f out.csv
+    status 1 ours "$@" -E -s Energy -o out.csv && [ ! -e out.csv ] &&
+        { grep -q "$sentence" "$SCRATCH/ours.err" || { cat "$SCRATCH/ours.err"; false; }; }
+}
+check "root does not read a user's file as root" \
+    refused_to_root 'belongs to user 5001' -j 1 -i ours.h5
+ln -sf "$SCRATCH/secret.h5" job_77.h5
+cp ours.h5 "$SCRATCH/secret.h5" && chmod 600 "$SCRATCH/secret.h5"
+check "nor by a link of a user's" refused_to_root 'is a link' -j 77
+rm -f job_77.h5 "$SCRATCH/secret.h5"
+as_private() {
+    chmod 600 ours.h5 && status 0 ours -u alice -j 1 -i ours.h5 -E -s Energy -o out.csv &&
+        [ "$(stat -c '%u %a' out.csv)" = "5001 600" ]
+}
+check "as the user, and what is made of it is as private" as_private
 one_step() {
     status 0 as_alice -j 1.1 -S -p "$PROFILE" -u alice -o one.h5 &&
         [ "$(h5ls one.h5/Steps | awk '{ print $1 }')" = 1 ]
@@ -173,6 +192,13 @@ array() {
             $SH5UTIL -j $raw -S -o raw.h5" && h5diff -q array.h5 raw.h5
 }
 check "-j JOB_TASK merges a task of an array" array
+# others JOB WHAT - of the number alone, it is said that there are others
+others() {
+    status 0 cluster user sh5 sh -c "cd $SCRATCH/work && rm -f others.h5 &&
+        $SH5UTIL -j $1 -S -o others.h5 2> others.err" &&
+        { grep -q "Job $1 is $2: .*(${1}[_+]" others.err || { cat others.err; false; }; }
+}
+check "-j JOB says that the array has another task" others "$ARRAY" "an array"
 cluster user sh5 srun --profile=energy --acctg-freq=energy=1 -N1 -n1 \
     sleep 2 : -N1 -n1 sleep 2 > /dev/null 2>&1
 find_component() {
@@ -187,6 +213,11 @@ component() {
         h5ls het.h5/Steps/0/Nodes > /dev/null
 }
 check "-j JOB+N merges a component of a heterogeneous job" component
+leader() {
+    local name
+    name=$(find_component) && others "${name%+*}" "a heterogeneous job"
+}
+check "-j JOB says that there is another component" leader
 check "root as the user removes what is merged" \
     cluster run sh5 "$SH5UTIL" -j 1 -u alice -o "$SCRATCH/work/all.h5"
 check "what it made is the user's" test "$(stat -c %u all.h5)" = 5001
@@ -217,10 +248,31 @@ copied_again() {
         h5dump -p -H again.h5 | grep -q FLETCHER32 &&
         h5dump -o /dev/null again.h5 > /dev/null
 }
+# However long ago its last flush was, by the clock of the file server.
+running() {
+    local step file
+    file=$(cluster dir sh5b)/profile/alice/2_0_node1.h5
+    cluster user sh5b srun -N1 -n1 -w node1 --profile=energy sleep 300 > /dev/null 2>&1 &
+    step=$!
+    wait_for 30 test -s "$file" || return 1
+    touch -d '1 hour ago' "$file"
+    status 1 sh5b_merge && grep -q 'it is still being written' "$SCRATCH/ours.err" &&
+        [ -s "$file" ] && status 2 sh5b_merge --unfinished && [ -s "$file" ] || return 1
+    cluster user sh5b scancel 2
+    wait "$step"
+    status 0 sh5b_merge && [ ! -e "$file" ]
+}
+sh5b_merge() {
+    cluster user sh5b sh -c "cd $SCRATCH/work && $SH5UTIL -j 2.0 -o running.h5 $*" \
+        > "$SCRATCH/ours.out" 2> "$SCRATCH/ours.err"
+}
+
 if [ -e "$JOULE_BUILD/plugins/acct_gather_profile_joule_hdf5.so" ]; then
-    up sh5b --nodes 2 --profile=acct_gather_profile/joule_hdf5 || exit 1
+    up sh5b --nodes 2 --profile=acct_gather_profile/joule_hdf5 \
+        --gather 'JouleProfileFlush=1s' || exit 1
     check "our plugin's files: both tools agree" ours_and_theirs
     check "libhdf5 copies from the merged file" copied_again
+    check "a step that runs keeps its file" running
     cluster down sh5b > /dev/null 2>&1
 else
     skip "our plugin's files: both tools agree" "the plugin was not built"
@@ -397,6 +449,16 @@ check "a link is not followed" \
 check "a pipe does not hold it up" trap_file mkfifo trap/root/9_0_n1.h5
 check "a device is not opened" trap_file mknod trap/root/9_0_n1.h5 c 1 5
 check "a directory is no file" trap_file mkdir trap/root/9_0_n1.h5
+# Names that would write messages of their own on root's terminal.
+forged() {
+    rm -rf trap/root/* trapped.h5
+    touch trap/root/$'9_0_n1\nsh5util: all is well.h5' trap/root/$'9_0_\033[2Jn1.h5'
+    "$MAKENODE" write trap/root/9_0_n2.h5 n2 100 10 ours 0 1
+    status 0 ours -j 9 -p trap -o trapped.h5 && ! grep -q 'all is well' ours.err &&
+        status 1 ours -j 9 -i $'no\nsh5util: all is well\033\xc2\x9b.h5' -E -o - &&
+        ! grep -q '^sh5util: all is well' ours.err && ! grep -q $'\033\|\xc2\x9b' ours.err
+}
+check "names with escapes forge no message" forged
 foreign() {
     cp other/secret.h5 trap/root/9_0_n1.h5 &&
         chown 5001 trap/root/9_0_n1.h5
