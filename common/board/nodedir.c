@@ -40,8 +40,8 @@ static bool is_node(int dir_fd, const char *name)
 static void find_local(struct joule_nodename *from, int root_fd,
                        char name[NODE_NAME_MAX + 1])
 {
-    int fd = joule_file_open(root_fd, "run/slurm-joule",
-                             O_RDONLY | O_DIRECTORY);
+    int fd =
+        joule_file_open(root_fd, "run/slurm-joule", O_RDONLY | O_DIRECTORY);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
     bool has_job = false;

@@ -25,14 +25,14 @@ int joule_nodedir_open(int root_fd, const char *node, bool create,
 
 /* Where a NodeName may come from; NULL: not from there. */
 struct joule_nodename {
-    const char *option;   /* of the command line: slurmd's -N, a tool's --node */
-    const char *slurmd;   /* slurmstepd's: SLURMD_NODENAME, which it has set to
-                             what its slurmd told it */
-    const char *job;      /* a tool's: the variable, which may be any job's, of
-                             any node */
-    bool is_tool;         /* what slurmd left below root_fd counts */
-    const char *conf;     /* what slurm.conf calls this host */
-    unsigned ret_count;   /* a tool's: how many nodes have a directory here */
+    const char *option; /* of the command line: slurmd's -N, a tool's --node */
+    const char *slurmd; /* slurmstepd's: SLURMD_NODENAME, which it has set to
+                           what its slurmd told it */
+    const char *job;    /* a tool's: the variable, which may be any job's, of
+                           any node */
+    bool is_tool;       /* what slurmd left below root_fd counts */
+    const char *conf;   /* what slurm.conf calls this host */
+    unsigned ret_count; /* a tool's: how many nodes have a directory here */
 };
 
 /*

@@ -67,8 +67,8 @@ bool joule_control_is_dead(struct joule_cpufreq_store *store,
     uint64_t start;
 
     if (h->namespace != joule_process_namespace(store->root_fd))
-        return joule_cpufreq_store_lives(store,
-                                         joule_cpufreq_holder_byte(h)) == 0;
+        return joule_cpufreq_store_lives(store, joule_cpufreq_holder_byte(h)) ==
+               0;
     if (joule_process_start(store->root_fd, h->pid, &start) < 0)
         return errno == ESRCH;
     return start != h->start;

@@ -91,8 +91,7 @@ static bool look(struct keeper *w)
     err = r.notes.first;
     if (r.failed > 0)
         joule_error_set(&err, 0, "%u polic%s not back yet: %s", r.failed,
-                        r.failed == 1 ? "y is" : "ies are",
-                        r.notes.first.text);
+                        r.failed == 1 ? "y is" : "ies are", r.notes.first.text);
     if (r.notes.count > 0)
         say_once(w, err.text);
     else

@@ -238,7 +238,8 @@ static void open_all(void)
     self.tried_ns = joule_clock_mono_ns(&joule_clock_system);
     if (self.root_fd < 0)
         self.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (joule_host_node_name(self.root_fd, self.node, sizeof(self.node), &err) < 0) {
+    if (joule_host_node_name(self.root_fd, self.node, sizeof(self.node), &err) <
+        0) {
         slurm_error("%s: %s", joule_energy_driver.name, err.text);
         return;
     }

@@ -137,9 +137,9 @@ END_TEST
 static void move(void)
 {
     tree_write(&tree, "proc/self/ns/other", "");
-    ck_assert_int_eq(renameat(tree.fd, "proc/self/ns/other", tree.fd,
-                              "proc/self/ns/pid"),
-                     0);
+    ck_assert_int_eq(
+        renameat(tree.fd, "proc/self/ns/other", tree.fd, "proc/self/ns/pid"),
+        0);
 }
 
 /* A process that takes policy 0 as [pid], and lives until *ret_fd closes. */

@@ -119,9 +119,9 @@ static void tool_finds(const char *option, const char *name, unsigned count)
     struct joule_error err = {""};
     char buf[256];
 
-    ck_assert_msg(
-        joule_nodename_find(&from, tree.fd, buf, sizeof(buf), &err) == 0, "%s",
-        err.text);
+    ck_assert_msg(joule_nodename_find(&from, tree.fd, buf, sizeof(buf), &err) ==
+                      0,
+                  "%s", err.text);
     ck_assert_str_eq(buf, name);
     ck_assert_uint_eq(from.ret_count, count);
 }

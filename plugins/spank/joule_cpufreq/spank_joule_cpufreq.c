@@ -159,8 +159,7 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
     if (joule_control_recover(&control, &r, &err) < 0)
         slurm_error("joule_cpufreq: %s", err.text);
     else if (r.failed > 0)
-        slurm_error("joule_cpufreq: not put back yet: %s",
-                    r.notes.first.text);
+        slurm_error("joule_cpufreq: not put back yet: %s", r.notes.first.text);
     joule_control_destroy(&control);
     close(root_fd);
     return ESPANK_SUCCESS;
