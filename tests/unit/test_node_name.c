@@ -165,13 +165,16 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("node name");
-    TCase *c = tcase_create("node name");
+    Suite *s;
+    TCase *c;
     SRunner *runner;
     int failed;
 
     if (argc > 2)
         return be_daemon(argv[1], argv[2]);
+    s = suite_create("node name");
+    c = tcase_create("node name");
+    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, too_long);
     tcase_add_test(c, slurmd);
