@@ -15,7 +15,7 @@
 #include "common/board/nodedir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
-#define BOARD_VERSION 4
+#define BOARD_VERSION 5
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
@@ -69,7 +69,6 @@ struct page {
 struct edges {
     _Atomic uint64_t next;
     _Atomic int64_t ns[JOULE_BOARD_EDGES];
-    _Atomic int64_t followed_ns; /* joule_board_follow, the last */
 };
 
 struct joule_board {
@@ -504,18 +503,4 @@ int64_t joule_board_last_edge(const struct joule_board *board, int64_t by_ns)
             last_ns = ns;
     }
     return last_ns;
-}
-
-void joule_board_follow(struct joule_board *board, int64_t ns)
-{
-    if (board->edges)
-        atomic_store_explicit(&board->edges->followed_ns, ns,
-                              memory_order_relaxed);
-}
-
-int64_t joule_board_followed_ns(const struct joule_board *board)
-{
-    return board->edges ? atomic_load_explicit(&board->edges->followed_ns,
-                                               memory_order_relaxed)
-                        : 0;
 }

@@ -97,14 +97,6 @@ int joule_board_read_fused(const struct joule_board *board,
 #define JOULE_BOARD_EDGES 16
 void joule_board_edge(struct joule_board *board, int64_t ns);
 
-/* Say that somebody goes by what is published, and not by the ledger: it is to
- * be no older than a period for JOULE_BOARD_FOLLOWED_NS.  As above. */
-#define JOULE_BOARD_FOLLOWED_NS (300 * JOULE_NS_PER_S)
-void joule_board_follow(struct joule_board *board, int64_t ns);
-
-/* When that was last; 0: never. */
-int64_t joule_board_followed_ns(const struct joule_board *board);
-
 /* The latest edge that is not later than [by_ns]; 0: none.  As above. */
 int64_t joule_board_last_edge(const struct joule_board *board, int64_t by_ns);
 

@@ -32,7 +32,6 @@ struct joule_charge {
     struct joule_row row[JOULE_LEDGER_SLOTS_MAX];
     struct slot slot[JOULE_LEDGER_SLOTS_MAX];
     size_t slots;      /* none has a row from here on */
-    bool has_ended;    /* there is a row that is to be dropped */
     uint64_t *cpus;    /* of each slot's job, [words] */
     uint64_t *part_ns; /* of each slot: baseline, [part_count] */
     uint64_t *used_ns; /* of each slot: in this interval */
@@ -442,12 +441,10 @@ static void publish(struct joule_charge *c)
         t->jobs_uj + t->unallocated_uj + t->system_uj !=
             t->charged_uj + t->multiple_uj)
         t->faults++;
-    c->has_ended = false;
     for (size_t i = 0; i < c->slots; i++) {
         if (c->slot[i].changed)
             joule_ledger_stage(c->ledger, (unsigned)i, &c->row[i]);
         c->slot[i].changed = false;
-        c->has_ended |= c->row[i].state == JOULE_ROW_ENDED;
     }
     trim(c);
     joule_ledger_publish(c->ledger, t);
@@ -488,20 +485,6 @@ joule_charge_interval(struct joule_charge *c,
     find_power(c);
     publish(c);
     return t;
-}
-
-/* What it learns now will divide the energy of the first jobs. */
-static bool is_floor_young(const struct joule_charge *c)
-{
-    for (size_t p = 0; p < c->part_count && !c->idle_uw; p++)
-        if (joule_floor_is_young(&c->totals.part[p].floor))
-            return true;
-    return false;
-}
-
-bool joule_charge_is_quiet(const struct joule_charge *c)
-{
-    return !c->has_ended && joule_jobs_is_one(c->jobs) && !is_floor_young(c);
 }
 
 const struct joule_row *joule_charge_rows(const struct joule_charge *c,

@@ -68,12 +68,6 @@ const struct joule_ledger_totals *
 joule_charge_interval(struct joule_charge *charge,
                       const struct joule_charge_sample *sample);
 
-/* In the last interval there was nothing to divide: no job, or one that had the
- * node alone, with one step that computed; no row is about to go, and more is
- * known of the floor than its first seconds.  Until that changes, longer
- * intervals are charged the same as short ones. */
-bool joule_charge_is_quiet(const struct joule_charge *charge);
-
 /* The rows as they were published last, by slot, as long as the next call. */
 const struct joule_row *joule_charge_rows(const struct joule_charge *charge,
                                           size_t *ret_count);

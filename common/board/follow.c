@@ -240,7 +240,6 @@ int joule_follow_update(struct joule_follow *f,
     }
     /* Later than all that the board says. */
     now_ns = joule_clock_mono_ns(f->clock);
-    joule_board_follow(f->board, now_ns);
     if (!f->known)
         first_known(f, now_ns);
     f->last_ns = now_ns;

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Less CPU time than this part of one step's is not worth mention: that of a
- * shell which waits for the steps that it has started. */
-#define OTHERS_PART 64
-
 struct joule_jobs *joule_jobs_create(size_t words, size_t part_count)
 {
     struct joule_jobs *j = calloc(1, sizeof(*j));
@@ -80,24 +76,6 @@ void joule_jobs_note(struct joule_jobs *j, uint32_t job, uint64_t uj)
 
     if (uj > j->job[i].uj)
         j->job[i].uj = uj;
-}
-
-bool joule_jobs_is_one(const struct joule_jobs *j)
-{
-    uint64_t others_ns = 0, most_ns = 0;
-    size_t jobs = 0;
-
-    for (size_t i = 0; i < j->job_count; i++)
-        jobs += j->job[i].steps > 0;
-    for (size_t i = 0; i < j->step_count; i++) {
-        uint64_t ns = j->step[i].cpu_ns;
-
-        if (j->step[i].cpu_unknown)
-            return false;
-        others_ns += ns < most_ns ? ns : most_ns;
-        most_ns = ns > most_ns ? ns : most_ns;
-    }
-    return jobs <= 1 && others_ns <= most_ns / OTHERS_PART;
 }
 
 static uint64_t add_up(uint64_t a, uint64_t b)

@@ -54,11 +54,6 @@ void joule_jobs_begin(struct joule_jobs *jobs);
 void joule_jobs_add(struct joule_jobs *jobs,
                     const struct joule_jobs_step *step);
 
-/* At most one job has steps, and at most one of them used CPU time worth
- * mention: however the interval had been cut, it would have been charged the
- * same. */
-bool joule_jobs_is_one(const struct joule_jobs *jobs);
-
 /* A step of [job] that has ended: so much the job was charged by then. */
 void joule_jobs_note(struct joule_jobs *jobs, uint32_t job, uint64_t uj);
 

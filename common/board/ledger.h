@@ -217,23 +217,9 @@ int joule_ledger_read_row(struct joule_ledger *ledger, unsigned slot,
 
 /* -- fresh samples ------------------------------------------------------ */
 
-/* Who reads rows again and again says so with each of them: for so long as
- * JOULE_LEDGER_LOOKED_NS the sampler then keeps to its period, also if it has
- * nothing to divide.  [now_ns] is joule_clock_mono_ns. */
-#define JOULE_LEDGER_LOOKED_NS INT64_C(3000000000)
-
-void joule_ledger_look(struct joule_ledger *ledger, int64_t now_ns);
-
-/* The sampler: somebody looks. */
-bool joule_ledger_is_looked_at(struct joule_ledger *ledger, int64_t now_ns);
-
 /* Ask for a sample that begins now, and wait for its publication.  -1 with
  * ETIMEDOUT (nobody answered in time), EACCES. */
 int joule_ledger_ask(struct joule_ledger *ledger, int64_t timeout_ns);
-
-/* The same on the node's ledger, for who has no row there and goes by what is
- * published: it is then of this moment, if it comes in time. */
-void joule_ledger_refresh(int root_fd, const char *node, int64_t timeout_ns);
 
 /* The sampler: tickets asked for until now.  What is sampled after this may
  * be answered with it. */

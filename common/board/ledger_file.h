@@ -46,7 +46,6 @@ struct ledger_head {
     _Atomic uint64_t generation;      /* 0: nothing is published */
     _Atomic uint32_t slots;           /* that the file has room for */
     _Atomic uint32_t asked, answered; /* tickets; futexes */
-    _Atomic uint32_t looked_s;        /* when somebody did last */
     _Atomic uint64_t totals[2][TOTALS_WORDS]; /* by generation */
 };
 

@@ -77,37 +77,6 @@ int joule_ledger_ask(struct joule_ledger *l, int64_t timeout_ns)
     }
 }
 
-void joule_ledger_refresh(int root_fd, const char *node, int64_t timeout_ns)
-{
-    struct joule_ledger *l = joule_ledger_open(root_fd, node, NULL);
-
-    if (l)
-        (void)joule_ledger_ask(l, timeout_ns);
-    joule_ledger_destroy(l);
-}
-
-static uint32_t seconds(int64_t ns)
-{
-    return (uint32_t)(ns / JOULE_NS_PER_S);
-}
-
-void joule_ledger_look(struct joule_ledger *l, int64_t now_ns)
-{
-    uint32_t now_s = seconds(now_ns);
-
-    if (l->writable && atomic_load_explicit(&l->head->looked_s,
-                                            memory_order_relaxed) != now_s)
-        atomic_store_explicit(&l->head->looked_s, now_s, memory_order_relaxed);
-}
-
-bool joule_ledger_is_looked_at(struct joule_ledger *l, int64_t now_ns)
-{
-    uint32_t looked_s =
-        atomic_load_explicit(&l->head->looked_s, memory_order_relaxed);
-
-    return seconds(now_ns) - looked_s <= seconds(JOULE_LEDGER_LOOKED_NS);
-}
-
 uint32_t joule_ledger_asked(struct joule_ledger *l)
 {
     return atomic_load(&l->head->asked);

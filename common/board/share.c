@@ -199,14 +199,3 @@ bool joule_share_next(struct joule_share *s, bool give_up,
     s->count--;
     return true;
 }
-
-double joule_share_ratio(const struct joule_share *s)
-{
-    double whole = s->to.node_uj - s->from.node_uj;
-    double ratio;
-
-    if (!s->sampled || whole <= 0)
-        return NAN;
-    ratio = (s->to.step_uj - s->from.step_uj) / whole;
-    return ratio < 1 ? ratio : 1;
-}

@@ -61,8 +61,4 @@ void joule_share_sample(struct joule_share *share, int64_t began_ns,
 bool joule_share_next(struct joule_share *share, bool give_up,
                       struct joule_share_row *ret);
 
-/* What the step had of the node's energy between the last two samples, 0 to 1;
- * NaN: not known. */
-double joule_share_ratio(const struct joule_share *share);
-
 #endif

@@ -29,7 +29,6 @@ struct joule_stake {
     uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t used_uj; /* that was read last */
     int64_t fresh_ns; /* an extern step's: when it asked last */
-    int64_t alone_ns; /* when nobody answered last; 0: never */
 };
 
 /* The slot that this process has. */
@@ -140,70 +139,31 @@ static int read_row(struct joule_stake *s, struct joule_row *ret,
                                  ret_mono_ns);
 }
 
-static bool is_impatient(const struct joule_stake *s, int64_t now_ns)
+int joule_stake_ask(struct joule_stake *s, int64_t wait_ns)
 {
-    return s->alone_ns && now_ns - s->alone_ns < JOULE_STAKE_PATIENCE_NS;
+    if (take_slot(s, NULL) < 0)
+        return -1;
+    return joule_ledger_ask(s->ledger, wait_ns);
 }
 
-/* true: there is a newer sample than the one of [mono_ns]. */
-static bool renew(struct joule_stake *s, int64_t mono_ns, int64_t old_ns)
+/* [now]: with a ticket, and [away] if nobody answered it. */
+static int read_charged(struct joule_stake *s, bool now, bool away,
+                        struct joule_stake_reading *ret,
+                        struct joule_error *err)
 {
-    int64_t now_ns = joule_clock_mono_ns(s->clock);
-
-    if (now_ns - mono_ns <= old_ns || is_impatient(s, now_ns))
-        return false;
-    if (joule_ledger_ask(s->ledger, s->watches ? JOULE_STAKE_GLANCE_NS
-                                               : JOULE_STAKE_WAIT_NS) == 0)
-        return true;
-    s->alone_ns = now_ns;
-    return false;
-}
-
-void joule_stake_ask(struct joule_stake *s, bool last)
-{
-    int64_t now_ns = joule_clock_mono_ns(s->clock);
-
-    if (take_slot(s, NULL) < 0 || (!last && is_impatient(s, now_ns)))
-        return;
-    s->alone_ns = joule_ledger_ask(s->ledger, last ? JOULE_STAKE_WAIT_NS
-                                                   : JOULE_STAKE_GLANCE_NS) < 0
-                      ? now_ns
-                      : 0;
-}
-
-void joule_stake_look(struct joule_stake *s)
-{
-    if (s->ledger)
-        joule_ledger_look(s->ledger, joule_clock_mono_ns(s->clock));
-}
-
-int joule_stake_read(struct joule_stake *s, enum joule_stake_want want,
-                     struct joule_stake_reading *ret, struct joule_error *err)
-{
-    int64_t old_ns =
-        want == JOULE_STAKE_LAST ? JOULE_STAKE_LAST_NS : JOULE_STAKE_RECENT_NS;
-    bool fresh = want == JOULE_STAKE_NOW;
-    bool is_new = !s->ledger, is_extern, away;
+    bool is_extern = s->registration.kind == JOULE_STEP_EXTERN;
     int64_t mono_ns, now_ns, end_ns;
     struct joule_row row;
     uint64_t uj, mw, carried = 0;
 
-    if (take_slot(s, err) < 0)
-        return -1;
-    is_extern = s->registration.kind == JOULE_STEP_EXTERN;
-    away = (fresh || is_new) && !s->watches &&
-           joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
-    if (read_row(s, &row, &mono_ns) < 0 ||
-        (row.state == JOULE_ROW_RUNNING && !fresh &&
-         renew(s, mono_ns, old_ns) &&
-         read_row(s, &row, &mono_ns) < 0))
+    if (read_row(s, &row, &mono_ns) < 0)
         return joule_error_set(err, ENODATA, "the ledger has no row of this "
                                "step: the node's energy is not known, or "
                                "slurmd is away");
     uj = is_extern ? row.job_uj : row.uj;
     mw = is_extern ? row.job_mw : row.mw;
     now_ns = joule_clock_mono_ns(s->clock);
-    if (fresh && is_extern)
+    if (now && is_extern)
         s->fresh_ns = away ? now_ns : mono_ns;
     end_ns = s->registration.ended_ns ? s->registration.ended_ns : now_ns;
     if (away)
@@ -226,6 +186,30 @@ int joule_stake_read(struct joule_stake *s, enum joule_stake_want want,
     if (ret->elapsed_ns >= AVERAGE_MIN_NS)
         ret->average_mw = joule_power_mw(uj, ret->elapsed_ns);
     return 0;
+}
+
+int joule_stake_read(struct joule_stake *s, struct joule_stake_reading *ret,
+                     struct joule_error *err)
+{
+    bool is_new = !s->ledger;
+
+    if (take_slot(s, err) < 0)
+        return -1;
+    /* A step that could not be registered before begins here. */
+    if (is_new && !s->watches)
+        joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS);
+    return read_charged(s, false, false, ret, err);
+}
+
+int joule_stake_read_now(struct joule_stake *s, struct joule_stake_reading *ret,
+                         struct joule_error *err)
+{
+    bool away;
+
+    if (take_slot(s, err) < 0)
+        return -1;
+    away = joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
+    return read_charged(s, true, away, ret, err);
 }
 
 void joule_stake_report_cpu(struct joule_stake *s, uint64_t cpu_ns)

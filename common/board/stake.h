@@ -10,10 +10,6 @@
  * Slurm's polls). Where no sampler has made a ledger yet, each reading tries
  * again.
  *
- * A sampler that has nothing to divide samples seldom: a reading that finds its
- * row older than it wants asks for a sample.  If none comes, no reading asks
- * for JOULE_STAKE_PATIENCE_NS.
- *
  * Belongs to one thread at a time.  See doc/ledger.md.
  */
 #ifndef JOULE_BOARD_STAKE_H
@@ -24,21 +20,6 @@
 
 /* The longest wait for a sample. */
 #define JOULE_STAKE_WAIT_NS (50 * JOULE_NS_PER_MS)
-
-/* The oldest row that a reading takes as it is.  Who watches may read a hundred
- * times a second, and waits for less. */
-#define JOULE_STAKE_RECENT_NS   (1500 * JOULE_NS_PER_MS)
-#define JOULE_STAKE_LAST_NS     (15 * JOULE_NS_PER_S)
-#define JOULE_STAKE_GLANCE_NS   (5 * JOULE_NS_PER_MS)
-#define JOULE_STAKE_PATIENCE_NS (10 * JOULE_NS_PER_S)
-
-enum joule_stake_want {
-    JOULE_STAKE_LAST,   /* that of the last sample, which is seldom older than
-                           JouleQuietPeriod: costs no sample */
-    JOULE_STAKE_RECENT, /* for who looks at it now */
-    JOULE_STAKE_NOW,    /* up to now, with a bounded wait; for who registered
-                           the step */
-};
 
 /* Longer than that nothing is carried on. */
 #define JOULE_STAKE_CARRY_NS (300 * JOULE_NS_PER_S)
@@ -75,18 +56,21 @@ struct joule_stake *joule_stake_create(const struct joule_clock *clock,
 struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
                                       int root_fd, const char *node);
 
-/* Who has it reads it again and again (joule_ledger_look). */
-void joule_stake_look(struct joule_stake *stake);
+/* What was charged up to the last sample; costs none.  -1 with a sentence:
+ * ENODATA (the energy of the node is not known), or why the step cannot be
+ * registered (ENOENT: it has not been). */
+int joule_stake_read(struct joule_stake *stake, struct joule_stake_reading *ret,
+                     struct joule_error *err);
 
-/* A sample of this moment, for joule_stake_read, if it comes at once; [last]:
- * with a longer wait, and also where nobody answered before. */
-void joule_stake_ask(struct joule_stake *stake, bool last);
+/* The same up to now: takes a ticket, and waits for its sample for
+ * JOULE_STAKE_WAIT_NS at most; if none comes, the row is carried on. */
+int joule_stake_read_now(struct joule_stake *stake,
+                         struct joule_stake_reading *ret,
+                         struct joule_error *err);
 
-/* What has been charged.  -1 with a sentence: ENODATA (the energy
- * of the node is not known), or why the step cannot be registered (ENOENT: it
- * has not been). */
-int joule_stake_read(struct joule_stake *stake, enum joule_stake_want want,
-                     struct joule_stake_reading *ret, struct joule_error *err);
+/* Take a ticket alone, and wait for its sample for [wait_ns] at most.  -1: none
+ * came, or the step is not registered. */
+int joule_stake_ask(struct joule_stake *stake, int64_t wait_ns);
 
 /* The CPU time that the step has used up to now: for a slurmd that is away
  * until the step is over. */

@@ -293,9 +293,8 @@ static bool prepare(struct entry *e, int64_t now_ns)
     return memcmp(&e->now, &e->shown, sizeof(e->now)) != 0;
 }
 
-/* When, and what readers are told of it. */
 struct moment {
-    int64_t mono_ns, wall_ns, sample_period_ns;
+    int64_t mono_ns, wall_ns;
 };
 
 static int write_file(struct joule_userview *v, struct user *u,
@@ -318,7 +317,7 @@ static int write_file(struct joule_userview *v, struct user *u,
         .mono_ns = now->mono_ns,
         .wall_ns = now->wall_ns,
         .period_ns = v->options.period_ns,
-        .sample_period_ns = now->sample_period_ns,
+        .sample_period_ns = v->options.sample_period_ns,
     };
     memcpy(f->head.boot_id, v->boot_id, JOULE_BOOT_ID_MAX);
     u->is_written = joule_userfile_write(v->dir_fd, &u->open, f, err) == 0;
@@ -371,9 +370,9 @@ static bool is_due(struct joule_userview *v, int64_t now_ns)
 int joule_userview_publish(struct joule_userview *v,
                            const struct joule_row *rows, size_t count,
                            int64_t mono_ns, int64_t wall_ns,
-                           int64_t sample_period_ns, struct joule_error *err)
+                           struct joule_error *err)
 {
-    const struct moment now = {mono_ns, wall_ns, sample_period_ns};
+    const struct moment now = {mono_ns, wall_ns};
     int rc = 0, errnum = 0;
 
     track(v, rows, count, mono_ns);
@@ -392,24 +391,6 @@ int joule_userview_publish(struct joule_userview *v,
     if (rc < 0)
         errno = errnum;
     return rc;
-}
-
-/* Of a file that was not read since it was written, Linux notes the first
- * time that it is, mounted with relatime or not. */
-bool joule_userview_is_looked_at(const struct joule_userview *v)
-{
-    struct stat st;
-
-    for (size_t i = 0; i < v->users; i++) {
-        const struct user *u = &v->user[i];
-
-        if (u->used && u->open.fd >= 0 && fstat(u->open.fd, &st) == 0 &&
-            (st.st_atim.tv_sec > st.st_mtim.tv_sec ||
-             (st.st_atim.tv_sec == st.st_mtim.tv_sec &&
-              st.st_atim.tv_nsec > st.st_mtim.tv_nsec)))
-            return true;
-    }
-    return false;
 }
 
 int joule_userview_read(int root_fd, const char *node, uid_t uid,

@@ -53,6 +53,7 @@ struct joule_userview;
 struct joule_userview_options {
     int64_t period_ns;        /* JouleUserPeriod; one of them may be a sixteenth
                                  shorter, the next is longer then */
+    int64_t sample_period_ns; /* JouleSamplePeriod, for readers to know */
     enum joule_attribution attribution;
 };
 
@@ -73,8 +74,7 @@ void joule_userview_destroy(struct joule_userview *view);
 
 /*
  * After each publication of the ledger: rows[i] is that of slot i (owner 0:
- * none), as they are at [mono_ns]; the next will be after [sample_period_ns],
- * for readers to know.  Files are written when the period is over and something
+ * none), as they are at [mono_ns].  Files are written when the period is over and something
  * in them has changed; a row that has gone is shown as ended for
  * JOULE_USERVIEW_LINGER_NS, then the user's file goes with the last of them.
  * Of users with a row in the ledger up to JOULE_USERVIEW_OPEN files stay open.
@@ -86,11 +86,7 @@ void joule_userview_destroy(struct joule_userview *view);
 int joule_userview_publish(struct joule_userview *view,
                            const struct joule_row *rows, size_t count,
                            int64_t mono_ns, int64_t wall_ns,
-                           int64_t sample_period_ns, struct joule_error *err);
-
-/* A user has read his file since it was written last.  Not to be told of files
- * that are not open, nor where the file system keeps no time of access. */
-bool joule_userview_is_looked_at(const struct joule_userview *view);
+                           struct joule_error *err);
 
 /*
  * The numbers of [uid]: as this user, or as root.  *count in: room in

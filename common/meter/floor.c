@@ -165,11 +165,6 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns)
     f->bucket_ns[0] = 0;
 }
 
-bool joule_floor_is_young(const struct joule_floor *f)
-{
-    return f->floor_uw == 0 && f->bucket_ns[1] <= 0;
-}
-
 uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns)
 {
     uint64_t uw = f->floor_uw ? f->floor_uw : f->early_uw;

@@ -61,9 +61,6 @@ void joule_floor_add(struct joule_floor *f, uint64_t uj, int64_t ns);
 /* There is time of which nothing is known: the minute begins anew. */
 void joule_floor_gap(struct joule_floor *f);
 
-/* Whether nothing is known yet but, at most, the lowest of the first seconds. */
-bool joule_floor_is_young(const struct joule_floor *f);
-
 /* The floor over an interval, or what stands in for it, at most UINT64_MAX,
  * which it also is if nothing is known. */
 uint64_t joule_floor_uj(const struct joule_floor *f, int64_t ns);

@@ -36,7 +36,6 @@ struct joule_source *joule_bmc_open(int root_fd,
         .clock = &joule_clock_system,
         .program = config->ipmi_reader[0] ? config->ipmi_reader : READER,
         .config = &ipmi,
-        .is_steady = true,
     };
     struct joule_source *source = NULL;
     char hostname[256];

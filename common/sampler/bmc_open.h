@@ -9,7 +9,7 @@
 #include "common/sampler/config.h"
 #include "common/source/source.h"
 
-/* The source of reader.h for NodeName [node], read each period_ns (steadily);
+/* The source of reader.h for NodeName [node], asked each period_ns;
  * files below root_fd.  NULL with errno and a sentence: of
  * joule_ipmi_config_make and joule_reader_create, or that JouleIPMIReader is a
  * file that others than root could have put there. */

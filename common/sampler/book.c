@@ -378,12 +378,6 @@ joule_book_sample(struct joule_book *b, const struct joule_snapshot *s,
     return joule_charge_interval(b->charge, &sample);
 }
 
-bool joule_book_is_quiet(const struct joule_book *b, int64_t now_ns)
-{
-    return joule_charge_is_quiet(b->charge) &&
-           !joule_ledger_is_looked_at(b->ledger, now_ns);
-}
-
 const struct joule_row *joule_book_rows(const struct joule_book *b,
                                         size_t *ret_count)
 {

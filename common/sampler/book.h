@@ -49,10 +49,6 @@ const struct joule_ledger_totals *
 joule_book_sample(struct joule_book *book,
                   const struct joule_snapshot *snapshot, int64_t now_ns);
 
-/* At that sample there was nothing to divide (charge.h), and nobody looks at
- * rows all the time. */
-bool joule_book_is_quiet(const struct joule_book *book, int64_t now_ns);
-
 /* The rows as they are since then, by slot. */
 const struct joule_row *joule_book_rows(const struct joule_book *book,
                                         size_t *ret_count);

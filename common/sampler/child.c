@@ -215,42 +215,14 @@ int joule_child_wait(const struct joule_child *child, int interrupt_fd,
     }
 }
 
-void joule_child_rest(const struct joule_child *child, int interrupt_fd,
-                      int rouse_fd, int64_t ns)
-{
-    struct pollfd fds[3] = {{.fd = interrupt_fd, .events = POLLIN},
-                            {.fd = rouse_fd, .events = POLLIN},
-                            {.fd = child->fd, .events = POLLRDHUP}};
-    struct timespec wait = {.tv_sec = ns / JOULE_NS_PER_S,
-                            .tv_nsec = ns % JOULE_NS_PER_S};
-    uint64_t times;
-
-    if (ns > 0 && ppoll(fds, 3, &wait, NULL) > 0 && fds[1].revents)
-        /* It does not block: somebody has written to it. */
-        while (read(rouse_fd, &times, sizeof(times)) < 0 && errno == EINTR)
-            continue;
-}
-
-/* As recv, without taking it. */
-static ssize_t peek(const struct joule_child *child)
-{
-    char byte;
-
-    return recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-}
-
-bool joule_child_is_readable(const struct joule_child *child)
-{
-    return child->pid != 0 && (peek(child) >= 0 || errno != EAGAIN);
-}
-
 bool joule_child_is_there(const struct joule_child *child)
 {
+    char byte;
     ssize_t n;
 
     if (child->pid == 0)
         return false;
-    n = peek(child);
+    n = recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 

@@ -53,17 +53,6 @@ int joule_child_start(struct joule_child *child, const char *program,
 int joule_child_wait(const struct joule_child *child, int interrupt_fd,
                      int64_t deadline_ns);
 
-/*
- * Let [ns] pass by the kernel's clock, or less: until the process has closed
- * its end, [interrupt_fd] can be read, or [rouse_fd] can (an eventfd that does
- * not block; it is reset).  What there is to receive stays where it is.
- */
-void joule_child_rest(const struct joule_child *child, int interrupt_fd,
-                      int rouse_fd, int64_t ns);
-
-/* Whether there is something to receive at once, be it the end. */
-bool joule_child_is_readable(const struct joule_child *child);
-
 /* Whether it still has its end of the socket. */
 bool joule_child_is_there(const struct joule_child *child);
 

@@ -16,13 +16,6 @@
 /* Deep enough for the host's logging. */
 #define THREAD_STACK (256 * 1024)
 
-/* After a question the sampler does not rest: a step that begins may have a
- * profile, and goes by the board then. */
-#define RESTLESS_NS (3 * JOULE_NS_PER_S)
-
-/* That who asked waits for a sampler which rests. */
-#define ROUSED_NS (100 * JOULE_NS_PER_MS)
-
 /* A ledger that cannot be had is tried again after so long. */
 #define RETRY_NS (10 * JOULE_NS_PER_S)
 
@@ -43,13 +36,7 @@ struct joule_clerk {
     bool stop;
     struct joule_book *book; /* NULL: none yet; then it stays */
     struct joule_userview *view;
-    struct joule_snapshot snapshot; /* the last sample, if is_slow; then too: */
-    int64_t charged_ns;             /* when that was last */
-    int64_t wait_ns;                /* until it is to be again */
-    int64_t told_ns;                /* what readers were told of that */
-    int64_t asked_ns;               /* when a question was answered last */
-    bool may_rest;                  /* the sampler, until then */
-    bool resting;                   /* it does */
+    struct joule_snapshot snapshot; /* the last sample, if is_slow */
     int64_t tried_ns;
     uint32_t answered;   /* tickets */
     unsigned may_answer; /* samples that may be taken at once */
@@ -82,6 +69,7 @@ static void open_view(struct joule_clerk *c)
 {
     struct joule_userview_options opt = {
         .period_ns = c->opt->user_period_ns,
+        .sample_period_ns = c->opt->period_ns,
         .attribution = c->opt->attribution,
     };
     struct joule_error err;
@@ -122,8 +110,7 @@ static void open_book(struct joule_clerk *c)
     pthread_cond_broadcast(&c->wake);
 }
 
-static void show_users(struct joule_clerk *c, int64_t mono_ns,
-                       int64_t sample_period_ns)
+static void show_users(struct joule_clerk *c, int64_t mono_ns)
 {
     const struct joule_row *rows;
     struct joule_error err;
@@ -133,64 +120,26 @@ static void show_users(struct joule_clerk *c, int64_t mono_ns,
         return;
     rows = joule_book_rows(c->book, &count);
     if (joule_userview_publish(c->view, rows, count, mono_ns,
-                               joule_clock_wall_ns(c->opt->clock),
-                               sample_period_ns, &err) < 0)
+                               joule_clock_wall_ns(c->opt->clock), &err) < 0)
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
 }
 
-int64_t joule_clerk_pace(const struct joule_sampler_options *opt, bool quiet,
-                         int64_t *told_ns)
-{
-    int64_t before_ns = *told_ns;
-
-    *told_ns = quiet && opt->quiet_period_ns > opt->period_ns
-                   ? opt->quiet_period_ns
-                   : opt->period_ns;
-    return *told_ns < before_ns ? *told_ns : before_ns;
-}
-
-/* Samples come each period: the nearest one is taken. */
-static bool is_due(const struct joule_clerk *c, uint32_t tickets)
-{
-    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
-
-    return tickets != c->answered ||
-           now_ns - c->charged_ns >= c->wait_ns - c->opt->period_ns / 2 ||
-           joule_ledger_is_looked_at(joule_book_ledger(c->book), now_ns);
-}
-
-static bool charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
+static void charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
                    uint32_t tickets)
 {
-    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
-    const struct joule_ledger_totals *totals =
-        joule_book_sample(c->book, snapshot, now_ns);
-    bool looked_at = c->view && joule_userview_is_looked_at(c->view);
-    bool quiet = totals && !looked_at && joule_book_is_quiet(c->book, now_ns);
-    bool asked = tickets != c->answered;
+    const struct joule_ledger_totals *totals = joule_book_sample(
+        c->book, snapshot, joule_clock_mono_ns(c->opt->clock));
 
     joule_ledger_answer(joule_book_ledger(c->book), tickets);
     c->answered = tickets;
-    if (totals)
-        show_users(c, totals->mono_ns,
-                   c->is_slow ? c->told_ns : snapshot->period_ns);
-    /* Power is measured at its own pace, and divided less often while there
-     * is nothing to divide. */
-    if (c->is_slow) {
-        c->charged_ns = now_ns;
-        c->wait_ns = joule_clerk_pace(c->opt, quiet, &c->told_ns);
-        c->may_rest = quiet && c->wait_ns > c->opt->period_ns;
-        if (asked)
-            c->asked_ns = now_ns;
-    }
     if (!totals)
-        return false;
+        return;
+    show_users(c, totals->mono_ns);
     if (totals->faults > 0)
         say_once(c, PROBLEM_FAULT, JOULE_EVENT_PROBLEM,
                  "the ledger does not add up: %" PRIu64 " of %" PRIu64
                  " intervals, please report this",
                  totals->faults, totals->intervals);
-    return quiet;
 }
 
 /* Whether a sample that was asked for may be taken now. */
@@ -279,51 +228,6 @@ void joule_clerk_wake(struct joule_clerk *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-int64_t joule_clerk_rest(struct joule_clerk *c)
-{
-    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
-    int64_t ns = 0;
-
-    pthread_mutex_lock(&c->lock);
-    if (c->may_rest && !c->stop &&
-        (!c->asked_ns || now_ns - c->asked_ns >= RESTLESS_NS))
-        ns = c->charged_ns + c->wait_ns - now_ns;
-    c->resting = ns > 0;
-    pthread_mutex_unlock(&c->lock);
-    return ns > 0 ? ns : 0;
-}
-
-int64_t joule_clerk_told_ns(struct joule_clerk *c)
-{
-    int64_t ns;
-
-    pthread_mutex_lock(&c->lock);
-    ns = c->told_ns;
-    pthread_mutex_unlock(&c->lock);
-    return ns;
-}
-
-/* A sampler that rests has readings of the time until now: it is to take them
- * first, and to charge.  false: it does not. */
-static bool rouse_sampler(struct joule_clerk *c)
-{
-    struct joule_source *source = c->opt->source;
-    uint32_t asked = joule_ledger_asked(joule_book_ledger(c->book));
-    struct timespec until;
-
-    if (!c->resting)
-        return false;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ROUSED_NS;
-    until.tv_sec += until.tv_nsec / JOULE_NS_PER_S;
-    until.tv_nsec %= JOULE_NS_PER_S;
-    source->ops->rouse(source);
-    while (!c->stop && (int32_t)(c->answered - asked) < 0 &&
-           pthread_cond_timedwait(&c->wake, &c->lock, &until) == 0)
-        continue;
-    return (int32_t)(c->answered - asked) >= 0;
-}
-
 /* Power sources: between two measurements. */
 static void *clerk_main(void *arg)
 {
@@ -337,8 +241,7 @@ static void *clerk_main(void *arg)
             clock_gettime(CLOCK_MONOTONIC, &later);
             later.tv_sec += 60;
             sleep_until(c, &later, true);
-        } else if (wait_for_tickets(c, 60 * JOULE_NS_PER_S) &&
-                   !rouse_sampler(c) && !c->stop) {
+        } else if (wait_for_tickets(c, 60 * JOULE_NS_PER_S)) {
             charge(c, &c->snapshot,
                    joule_ledger_asked(joule_book_ledger(c->book)));
         }
@@ -360,26 +263,19 @@ uint32_t joule_clerk_tickets(struct joule_clerk *c)
     return tickets;
 }
 
-bool joule_clerk_sample(struct joule_clerk *c,
+void joule_clerk_sample(struct joule_clerk *c,
                         const struct joule_snapshot *snapshot, uint32_t tickets)
 {
-    bool quiet = false;
-
     pthread_mutex_lock(&c->lock);
     if (c->is_slow)
         c->snapshot = *snapshot;
-    c->resting = false;
     if (!c->book) {
         open_book(c);
         tickets = c->answered;
     }
-    if (c->book && (!c->is_slow || is_due(c, tickets)))
-        quiet = charge(c, snapshot, tickets);
-    /* The other thread may wait for that. */
-    if (c->is_slow)
-        pthread_cond_broadcast(&c->wake);
+    if (c->book)
+        charge(c, snapshot, tickets);
     pthread_mutex_unlock(&c->lock);
-    return quiet;
 }
 
 static void init_locks(struct joule_clerk *c)
@@ -402,7 +298,6 @@ struct joule_clerk *joule_clerk_create(const struct joule_sampler_options *opt)
         return NULL;
     c->opt = opt;
     c->is_slow = !joule_source_is_prompt(opt->source);
-    c->told_ns = opt->period_ns;
     init_locks(c);
     if (!c->is_slow)
         return c;

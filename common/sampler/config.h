@@ -23,7 +23,6 @@ struct joule_config {
     /* JouleSamplePeriod: 10 ms to 60 s, 1 s; else EnergyIPMIFrequency */
     int64_t sample_period_ns;
     bool sample_period_given;  /* JouleSamplePeriod was set */
-    int64_t quiet_period_ns;   /* JouleQuietPeriod: 10 ms to 60 s, 10 s */
     unsigned rapl_total_kinds; /* JouleRAPLDomains: JOULE_DOMAIN_BIT()s */
 
     /* Whose energy it is: doc/ledger.md. */

@@ -95,8 +95,8 @@ static struct timespec after(struct timespec t, int64_t ns)
     return t;
 }
 
-/* true: go on.  At a steady pace, the source's own where it has one; a reading
- * that took longer is not made up for. */
+/* true: go on.  At a steady pace; a reading that took longer is not made up
+ * for. */
 static bool wait_period(struct fusion *f, struct timespec *due)
 {
     struct timespec now;
@@ -108,7 +108,7 @@ static bool wait_period(struct fusion *f, struct timespec *due)
         (due->tv_sec == now.tv_sec && due->tv_nsec < now.tv_nsec))
         *due = now;
     pthread_mutex_lock(&f->lock);
-    while (!f->stop && !joule_source_is_under_way(f->opt.bmc) &&
+    while (!f->stop &&
            pthread_cond_timedwait(&f->wake, &f->lock, due) == 0)
         continue;
     stop = f->stop;

@@ -29,10 +29,8 @@ struct reader {
     struct joule_ipmi_config config;
     struct joule_child child;
     bool open; /* the process has answered JOULE_WIRE_OPEN */
-    bool is_steady;
-    uint32_t under_way; /* readings of the last request that are to come */
     uint64_t seq;
-    int interrupt_fd, rouse_fd;
+    int interrupt_fd;
     atomic_bool interrupted;
     /* back-off */
     unsigned failures; /* in a row */
@@ -137,16 +135,14 @@ static int refused(union reply *reply, struct joule_error *err)
     return joule_error_set(err, errnum, "%s", reply->head.text);
 }
 
-/* Wait for the answer to the last request, which is begun in [begins_ns] at
- * the latest; a reply to an earlier one is dropped.  -1: the reader process has
- * been ended, or (r->child.pid is not 0) it is well and what it was asked for
+/* Wait for the answer to the last request; a reply to an earlier one is
+ * dropped.  -1: the reader process has been ended, or (r->child.pid is not 0) it is well and what it was asked for
  * has failed. */
 static int wait_reply(struct reader *r, uint32_t type, size_t size,
-                      int64_t begins_ns, int64_t wait_ns, union reply *reply,
+                      int64_t wait_ns, union reply *reply,
                       struct joule_error *err)
 {
-    int64_t deadline_ns =
-        joule_clock_mono_ns(&joule_clock_system) + begins_ns + wait_ns;
+    int64_t deadline_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
     ssize_t n;
 
     do {
@@ -223,7 +219,7 @@ static int ask_with_config(struct reader *r, uint32_t type, size_t size,
     errno = errnum;
     if (rc < 0)
         return -1;
-    return wait_reply(r, type, size, 0, wait_ns, reply, err);
+    return wait_reply(r, type, size, wait_ns, reply, err);
 }
 
 static int connect_bmc(struct reader *r, struct joule_error *err)
@@ -243,7 +239,6 @@ static int connect_bmc(struct reader *r, struct joule_error *err)
     }
     take_found(r, &reply.opened);
     r->open = true;
-    r->under_way = 0;
     return 0;
 }
 
@@ -291,32 +286,17 @@ static bool is_sound(const struct joule_wire_value *v)
            v->end_ns >= v->begin_ns && v->end_ns <= INT64_MAX / 128;
 }
 
-static int ask_values(struct reader *r, int64_t wait_ns,
-                      struct joule_error *err)
-{
-    struct joule_wire_read request;
-
-    memset(&request, 0, sizeof(request));
-    request.more = r->is_steady ? JOULE_WIRE_MORE_MAX : 0;
-    if (send_request(r, &request.head, JOULE_WIRE_READ, sizeof(request),
-                     wait_ns, err) < 0)
-        return -1;
-    r->under_way = request.more + 1;
-    return 0;
-}
-
 static int read_values(struct reader *r, struct joule_power *out,
                        struct joule_error *err)
 {
+    struct joule_wire_read request = {0};
     union reply reply;
     int64_t wait_ns = r->config.answer_ns + GRACE_NS;
-    int64_t begins_ns = r->under_way ? r->config.period_ns : 0;
 
-    if (r->under_way == 0 && ask_values(r, wait_ns, err) < 0)
-        return -1;
-    r->under_way--;
-    if (wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), begins_ns, wait_ns,
-                   &reply, err) < 0)
+    if (send_request(r, &request.head, JOULE_WIRE_READ, sizeof(request), wait_ns,
+                     err) < 0 ||
+        wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), wait_ns, &reply,
+                   err) < 0)
         return -1;
     if (reply.values.count != r->config.sensor_count)
         return protocol_error(r, "another number of values", err);
@@ -338,26 +318,13 @@ static void back_off(struct reader *r)
     r->retry_ns = joule_clock_mono_ns(r->clock) + s * JOULE_NS_PER_S;
 }
 
-static bool reader_is_under_way(const struct joule_source *source)
-{
-    const struct reader *r = (const struct reader *)source;
-
-    return r->open && r->under_way > 0;
-}
-
-static bool reader_is_waiting(const struct joule_source *source)
-{
-    return reader_is_under_way(source) &&
-           joule_child_is_readable(&((const struct reader *)source)->child);
-}
-
 static int reader_read_power(struct joule_source *source,
                              struct joule_power *out, struct joule_error *err)
 {
     struct reader *r = (struct reader *)source;
     int errnum;
 
-    if (atomic_load(&r->interrupted) && !reader_is_waiting(source)) {
+    if (atomic_load(&r->interrupted)) {
         joule_child_destroy(&r->child);
         errno = ECANCELED;
         return -1;
@@ -380,26 +347,6 @@ static int reader_read_power(struct joule_source *source,
     back_off(r);
     errno = errnum;
     return -1;
-}
-
-/* A reading that fails ends the process, where nobody waits for it. */
-static void reader_rest(struct joule_source *source, int64_t ns)
-{
-    const struct reader *r = (const struct reader *)source;
-    int64_t most_ns = r->under_way * r->config.period_ns;
-
-    joule_child_rest(&r->child, r->interrupt_fd, r->rouse_fd,
-                     ns < most_ns ? ns : most_ns);
-}
-
-static void reader_rouse(struct joule_source *source)
-{
-    const struct reader *r = (const struct reader *)source;
-    const uint64_t one = 1;
-
-    /* Can fail only when it has been written 2^64 - 2 times. */
-    if (write(r->rouse_fd, &one, sizeof(one)) < 0)
-        return;
 }
 
 static void reader_interrupt(struct joule_source *source)
@@ -482,8 +429,6 @@ static void reader_destroy(struct joule_source *source)
     joule_child_destroy(&r->child);
     if (r->interrupt_fd >= 0)
         close(r->interrupt_fd);
-    if (r->rouse_fd >= 0)
-        close(r->rouse_fd);
     free(r->program);
     explicit_bzero(&r->config, sizeof(r->config));
     free(r);
@@ -492,10 +437,6 @@ static void reader_destroy(struct joule_source *source)
 static const struct joule_source_ops reader_ops = {
     .type = "ipmi",
     .read_power = reader_read_power,
-    .is_under_way = reader_is_under_way,
-    .rest = reader_rest,
-    .is_waiting = reader_is_waiting,
-    .rouse = reader_rouse,
     .remark = reader_remark,
     .interrupt = reader_interrupt,
     .destroy = reader_destroy,
@@ -627,13 +568,11 @@ struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
     }
     r->clock = opt->clock;
     r->config = *opt->config;
-    r->is_steady = opt->is_steady;
     joule_child_init(&r->child);
     fill_labels(&r->labels, &reader_ops, &r->config);
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    r->rouse_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);
-    if (r->interrupt_fd >= 0 && r->rouse_fd >= 0 && r->program)
+    if (r->interrupt_fd >= 0 && r->program)
         return &r->labels.source;
     errnum = errno;
     reader_destroy(&r->labels.source);

@@ -20,7 +20,6 @@ struct joule_reader_options {
     const struct joule_clock *clock;        /* required; kept */
     const char *program;                    /* absolute path; copied */
     const struct joule_ipmi_config *config; /* copied, wiped at destroy */
-    bool is_steady;                         /* see read_power below */
 };
 
 /*
@@ -35,18 +34,10 @@ struct joule_reader_options {
  * so; then the process is killed.  After a failure the next tries are 1, 2, 4
  * ... 60 s apart by [clock]; a reading that works ends that.
  *
- * With is_steady the process goes on reading, config->period_ns from one
- * reading to the next by its own clock, 60 times for each time that it is
- * asked: most calls of read_power only wait for what is under way, up to a
- * period longer, and the thread is woken once for a reading and not twice.
- * Readings that nobody has waited for are kept, in their order.  A rest leaves
- * them there; it ends when the process does, which one that goes on by itself
- * does after a reading that failed.
- *
- * The first read_power after interrupt() that has no reading waiting ends the
- * process, and gives it a moment to close its session with the BMC: the thread
- * that reads calls it until then before it ends (joule_source_end), because the
- * process is killed with that thread.
+ * The first read_power after interrupt() ends the process, and gives it a
+ * moment to close its session with the BMC: the thread that reads calls it
+ * before it ends (joule_source_end), because the process is killed with that
+ * thread.
  */
 struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
                                          struct joule_error *err);

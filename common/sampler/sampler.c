@@ -42,19 +42,14 @@ struct joule_sampler {
     char *node;
     _Atomic(struct joule_board *) board; /* NULL until it is ours to write;
                                             then it stays */
-    _Atomic int64_t read_ns;             /* when the node was read last */
-    _Atomic int64_t looked_ns; /* when that was not the first time in a while */
     pid_t pid; /* of the process that has the threads */
     pthread_t thread;
     atomic_bool stop;
     struct joule_clerk *clerk;
     int64_t begun_ns;
-    int64_t wait_ns;   /* from one sample to the next */
     int64_t power_ns;  /* counters: power is the mean since then */
     uint64_t power_uj; /* the total then */
     bool said[PROBLEM_COUNT];
-    int64_t told_ns; /* power sources: the period on the board */
-    bool rested;     /* it comes from a rest */
     struct joule_snapshot snapshot;
     union {
         struct joule_reading readings[JOULE_DOMAINS_MAX];
@@ -129,27 +124,7 @@ static void report(struct joule_sampler *s)
     }
 }
 
-static int64_t last_ns(const struct joule_sampler *s)
-{
-    return s->snapshot.tally.mono_ns;
-}
-
-/* Readers expect a sample each quiet_period_ns: one that was asked for is as
- * good as any, if it has the power. */
-static bool is_unhurried(const struct joule_sampler *s)
-{
-    return s->wait_ns > s->opt.period_ns;
-}
-
-/* Samples that were asked for come in between, and have no power of their own,
- * as long as others follow soon. */
-static bool has_power(const struct joule_sampler *s, bool is_asked)
-{
-    return !is_asked ||
-           (is_unhurried(s) &&
-            last_ns(s) - s->power_ns >= s->opt.period_ns);
-}
-
+/* Not of a sample that was asked for: it may follow the one before at once. */
 static void find_power(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
@@ -183,7 +158,7 @@ static void read_counters(struct joule_sampler *s, bool is_asked)
     }
     if (!t->valid || !was_valid || snap->stale)
         snap->node_mw = JOULE_MW_UNKNOWN;
-    else if (has_power(s, is_asked))
+    else if (!is_asked)
         find_power(s);
     if (t->valid && t->mono_ns > snap->since_ns)
         snap->average_mw =
@@ -216,7 +191,6 @@ static void publish_power(struct joule_sampler *s)
         joule_source_has_energy(s->opt.source)
             ? s->opt.source->ops->state(s->opt.source)
             : NULL);
-    s->told_ns = snap->period_ns;
 }
 
 /* Follow the readings in s->power. */
@@ -276,111 +250,26 @@ static void read_power(struct joule_sampler *s)
     }
 }
 
-/* All that there is by now, if that is more than one. */
 static void ask_power(struct joule_sampler *s)
 {
-    do
-        read_power(s);
-    while (joule_source_is_waiting(s->opt.source));
+    read_power(s);
     publish_power(s);
-}
-
-/* The counters can be left alone for a while: all answer, and move. */
-static bool is_healthy(const struct joule_sampler *s)
-{
-    const struct joule_tally *t = &s->snapshot.tally;
-
-    if (joule_source_is_power(s->opt.source) || !t->valid || s->snapshot.stale)
-        return false;
-    for (uint32_t i = 0; i < t->count; i++)
-        if (s->readings[i].error ||
-            (t->counter[i].state == JOULE_COUNTER_MOVING &&
-             t->counter[i].moved_ns != t->mono_ns))
-            return false;
-    return true;
-}
-
-/* The node is read again and again.  Two questions at once are one. */
-#define LOOK_ONCE_NS (100 * JOULE_NS_PER_MS)
-
-static void look(struct joule_sampler *s, int64_t now_ns)
-{
-    int64_t ns = now_ns - s->read_ns;
-
-    if (ns < LOOK_ONCE_NS)
-        return;
-    if (ns <= JOULE_LEDGER_LOOKED_NS)
-        s->looked_ns = now_ns;
-    s->read_ns = now_ns;
-}
-
-static bool is_looked_at(const struct joule_sampler *s)
-{
-    return s->looked_ns && joule_clock_mono_ns(s->opt.clock) - s->looked_ns <=
-                               JOULE_LEDGER_LOOKED_NS;
-}
-
-/* A source whose readings may be left alone for a while: what the board says is
- * then as old, so nobody may go by that. */
-static bool can_rest(const struct joule_sampler *s)
-{
-    const struct joule_tally *t = &s->snapshot.tally;
-    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
-    int64_t followed_ns = joule_board_followed_ns(s->board);
-
-    return s->opt.source->ops->rest && !joule_source_is_prompt(s->opt.source) &&
-           s->opt.attribution != JOULE_ATTRIBUTION_NODE &&
-           t->valid && now_ns - t->mono_ns <= 2 * s->opt.period_ns &&
-           (!followed_ns || now_ns - followed_ns > JOULE_BOARD_FOLLOWED_NS) &&
-           !is_looked_at(s);
-}
-
-/* When the next sample is due, of which the snapshot tells. */
-static void set_pace(struct joule_sampler *s, bool quiet)
-{
-    if (!joule_source_is_prompt(s->opt.source)) {
-        s->snapshot.period_ns =
-            can_rest(s) ? joule_clerk_told_ns(s->clerk) : s->opt.period_ns;
-        return;
-    }
-    s->wait_ns = joule_clerk_pace(
-        &s->opt, quiet && is_healthy(s) && !is_looked_at(s),
-        &s->snapshot.period_ns);
 }
 
 static void take_sample(struct joule_sampler *s, bool is_asked)
 {
     uint32_t tickets;
-    bool quiet;
 
     /* A BMC's energy is carried on from the measurement to now.  Who asked does
      * not wait for the next one. */
-    if (!joule_source_is_prompt(s->opt.source) &&
-        (!s->rested || joule_source_is_waiting(s->opt.source)))
+    if (!joule_source_is_prompt(s->opt.source))
         ask_power(s);
     tickets = joule_clerk_tickets(s->clerk);
     if (joule_source_has_energy(s->opt.source))
         ask_power(s);
     else if (joule_source_is_prompt(s->opt.source))
         read_counters(s, is_asked);
-    quiet = joule_clerk_sample(s->clerk, &s->snapshot, tickets);
-    set_pace(s, quiet);
-}
-
-/* Readings that come meanwhile wait, each with its time. */
-static void rest(struct joule_sampler *s)
-{
-    struct joule_source *source = s->opt.source;
-    int64_t ns = 0;
-
-    s->rested = false;
-    if (s->board && joule_source_is_under_way(source) &&
-        s->told_ns > s->opt.period_ns && can_rest(s))
-        ns = joule_clerk_rest(s->clerk);
-    if (ns <= 0)
-        return;
-    source->ops->rest(source, ns);
-    s->rested = true;
+    joule_clerk_sample(s->clerk, &s->snapshot, tickets);
 }
 
 /* A source of energy goes on where this total ends. */
@@ -477,7 +366,7 @@ static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
     bool is_power = joule_source_is_power(s->opt.source);
-    struct timespec deadline, now, soon;
+    struct timespec deadline, now;
     bool asked = is_power; /* at once */
     struct joule_error err;
 
@@ -485,22 +374,12 @@ static void *sampler_main(void *arg)
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     for (;;) {
         if (!asked)
-            deadline = later(deadline, s->wait_ns);
+            deadline = later(deadline, s->opt.period_ns);
         clock_gettime(CLOCK_MONOTONIC, &now);
-        /* What was asked for may have ended a long wait. */
-        soon = later(now, s->wait_ns);
-        if (is_later(&deadline, soon))
-            deadline = soon;
-        /* Who asks may do so again after the same time. */
-        if (asked && is_unhurried(s) && s->power_ns == last_ns(s))
-            deadline = later(soon, s->opt.period_ns / 2);
         /* After a suspend or a stop, one sample now and not a burst. */
         if (is_later(&now, later(deadline, s->opt.period_ns)))
             deadline = now;
-        /* What is under way is waited for by read_power. */
-        asked = !joule_source_is_under_way(s->opt.source) &&
-                joule_clerk_wait(s->clerk, &deadline);
-        rest(s);
+        asked = joule_clerk_wait(s->clerk, &deadline);
         if (s->stop)
             break;
         if (acquire_board(s, &err))
@@ -511,8 +390,6 @@ static void *sampler_main(void *arg)
     }
     if (s->board && !is_power)
         take_sample(s, false);
-    if (s->board && joule_source_is_waiting(s->opt.source))
-        ask_power(s);
     /* It was interrupted, and puts away what must not outlive this thread. */
     if (is_power)
         joule_source_end(s->opt.source, s->power);
@@ -556,7 +433,6 @@ joule_sampler_create(const struct joule_sampler_options *opt,
     s->opt.root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
     s->node = strdup(opt->node);
     s->opt.node = s->node;
-    s->wait_ns = opt->period_ns;
     s->pid = getpid();
     if (s->opt.root_fd >= 0 && s->node)
         s->clerk = joule_clerk_create(&s->opt);
@@ -606,7 +482,6 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
     if (joule_board_read(board, ret) < 0)
         return -1;
     now_ns = joule_clock_mono_ns(s->opt.clock);
-    look(s, now_ns);
     if (now_ns - ret->tally.mono_ns > 3 * ret->period_ns &&
         s->pid != getpid()) {
         errno = ECHILD;

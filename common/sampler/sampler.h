@@ -8,15 +8,6 @@
  * of them are taken at once as JOULE_SAMPLER_ASKED_AT_ONCE, then one in
  * JOULE_SAMPLER_ASKED_NS, whoever asks.
  *
- * Counters of which all is well are read less often, each quiet_period_ns,
- * while there is nothing to divide (book.h) and nobody looks (ledger.h,
- * userview.h): no figure is another for it.  Whoever wants one of this moment
- * asks for a sample. The board says how long the next sample is away, one
- * sample before it is.  Power is read each period_ns all the same, and divided
- * among the steps each quiet_period_ns.  Where the source keeps what it has read
- * (rest, source.h) the thread sleeps through that time, too, unless somebody goes
- * by the board (joule_board_follow).
- *
  * It continues what the board of this boot says: a restarted slurmd loses
  * nothing as long as it was away for less than one wrap of a counter.  Where
  * power is measured, the time it was away is bridged up to
@@ -44,8 +35,6 @@ struct joule_sampler_options {
     int root_fd;                     /* for the board; not kept */
     const char *node;                /* NodeName; not kept */
     int64_t period_ns;               /* see joule_sampler_period_ns */
-    int64_t quiet_period_ns; /* of samples that need not be more often; at
-                                most period_ns: there are none */
     enum joule_attribution attribution; /* of the ledger */
     uint64_t idle_uw;       /* the node's, when nothing runs; 0: learned */
     int64_t user_period_ns; /* users see new numbers no more often */
@@ -80,8 +69,7 @@ joule_sampler_create(const struct joule_sampler_options *opt,
  * not, only the memory is freed. */
 void joule_sampler_destroy(struct joule_sampler *sampler);
 
-/* The last snapshot, without a system call.  Who reads it more than once within
- * JOULE_LEDGER_LOOKED_NS looks at it (ledger.h).  As joule_board_read; any
+/* The last snapshot, without a system call.  As joule_board_read; any
  * thread.  A power that is older than joule_power_gap_ns is unknown, also if
  * the thread waits for the BMC and cannot say so.  ECHILD: there is none or it
  * is older than three periods as it has them, and the thread is not in this

@@ -101,7 +101,6 @@ int joule_wire_request_check(const void *packet, size_t size,
 {
     const struct joule_wire_head *head = packet;
     const struct joule_wire_open *request = packet;
-    const struct joule_wire_read *read = packet;
     size_t need;
 
     if (size < sizeof(*head))
@@ -127,9 +126,9 @@ int joule_wire_request_check(const void *packet, size_t size,
                                "a request of %zu bytes that says %u and "
                                "should have %zu",
                                size, head->size, need);
-    if (head->type == JOULE_WIRE_READ && read->more <= JOULE_WIRE_MORE_MAX)
+    if (head->type == JOULE_WIRE_READ)
         return 0;
-    if (head->type == JOULE_WIRE_READ || !is_bool(&request->config.no_probe))
+    if (!is_bool(&request->config.no_probe))
         return joule_error_set(err, EPROTO,
                                "a request with a number out of range");
     return check_config(&request->config, err);

@@ -2,13 +2,11 @@
 /*
  * ipmi_wire.h - what slurmd's sampler and the reader process say to each
  * other over a SOCK_SEQPACKET socket pair, descriptor 0 of the reader: one
- * request, one reply, each a packet; a READ may have more of them.  Both are
- * of the same build: structs as they are, checked by size and version.
+ * request, one reply, each a packet.  Both are of the same build: structs as
+ * they are, checked by size and version.
  *
  * The reader ends when the socket is closed.  It answers in the order of the
- * requests; `seq` of a reply is that of its request.  A request ends the
- * readings that the one before it still had to come, and so does a reading
- * that fails.
+ * requests; `seq` of a reply is that of its request.
  *
  * Errors of replies (errno values):
  *   ESTALE    to OPEN: this process has given up the rights that opening the
@@ -31,17 +29,11 @@
 #include "common/source/ipmi_config.h"
 #include "common/source/source.h"
 
-#define JOULE_WIRE_VERSION 2
-
-/* What one READ may ask for beyond its first reading.  All of the replies have
- * room in a socket whose other side does not receive for a while. */
-#define JOULE_WIRE_MORE_MAX 59
+#define JOULE_WIRE_VERSION 3
 
 enum joule_wire_type {
     JOULE_WIRE_OPEN = 1, /* connect (again) with this configuration */
-    JOULE_WIRE_READ = 2, /* one reading of every sensor now, and `more` after
-                            it, each the configuration's period_ns after the
-                            one before; one that is late is not made up for */
+    JOULE_WIRE_READ = 2, /* one reading of every sensor */
     JOULE_WIRE_LIST = 3, /* connect with this configuration, and name every
                             sensor in watts that the BMC has, whatever sensors
                             the configuration asks for; the next READ fails
@@ -84,7 +76,6 @@ struct joule_wire_opened {
 
 struct joule_wire_read {
     struct joule_wire_head head;
-    uint32_t more; /* 0 to JOULE_WIRE_MORE_MAX */
 };
 
 struct joule_wire_value {

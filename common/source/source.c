@@ -3,9 +3,6 @@
 
 #include <errno.h>
 
-/* More readings than can wait anywhere. */
-#define WAITING_MAX 4096
-
 void joule_source_destroy(struct joule_source *source)
 {
     int saved = errno;
@@ -19,11 +16,6 @@ void joule_source_destroy(struct joule_source *source)
 void joule_source_end(struct joule_source *source, struct joule_power *out)
 {
     struct joule_error err;
-    int i;
 
-    for (i = 0; i < WAITING_MAX; i++) {
-        if (source->ops->read_power(source, out, &err) < 0 &&
-            errno == ECANCELED)
-            return;
-    }
+    (void)source->ops->read_power(source, out, &err);
 }

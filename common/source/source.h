@@ -112,25 +112,12 @@ struct joule_source_ops {
      */
     int (*read_power)(struct joule_source *source, struct joule_power *out,
                       struct joule_error *err);
-    /* power sources, optional: whether a reading is under way that was not
-     * asked for by a read_power; the next one waits for it, so whoever reads
-     * once a period need not wait first.  The thread that reads. */
-    bool (*is_under_way)(const struct joule_source *source);
-    /* power sources with is_under_way, optional, all three or none.  Leave what
-     * is under way alone for [ns], or less: as long as there is more to come,
-     * none of it has failed, and neither interrupt nor rouse was called.
-     * What comes meanwhile is kept, in its order.  The thread that reads. */
-    void (*rest)(struct joule_source *source, int64_t ns);
-    /* whether a read_power has something of that at once.  The same thread. */
-    bool (*is_waiting)(const struct joule_source *source);
-    /* end a rest, or the next one.  Any thread. */
-    void (*rouse)(struct joule_source *source);
     /* power sources, optional: a sentence for the log about something that
      * happened since the last call (connected; sensors found or changed), or
      * 0 if there is none. */
     int (*remark)(struct joule_source *source, struct joule_error *ret_remark);
     /* power sources: end a read_power that waits, and let every later one
-     * fail with ECANCELED, but for what is_waiting.  Any thread. */
+     * fail with ECANCELED.  Any thread. */
     void (*interrupt)(struct joule_source *source);
     /* sources of energy alone: what the board keeps of it, borrowed; and go on
      * with what the board has, if it is right */
@@ -167,19 +154,8 @@ static inline bool joule_source_is_prompt(const struct joule_source *source)
     return source->ops->read || source->ops->state;
 }
 
-static inline bool joule_source_is_under_way(const struct joule_source *source)
-{
-    return source->ops->is_under_way && source->ops->is_under_way(source);
-}
-
-static inline bool joule_source_is_waiting(const struct joule_source *source)
-{
-    return source->ops->is_waiting && source->ops->is_waiting(source);
-}
-
 /* Power sources that have been interrupted: what must not outlive the thread
- * that reads is put away.  [out] is overwritten.  One that never says
- * ECANCELED is given up after 4096 readings. */
+ * that reads is put away.  [out] is overwritten. */
 void joule_source_end(struct joule_source *source, struct joule_power *out);
 
 static inline void joule_source_read(struct joule_source *source,

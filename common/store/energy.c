@@ -33,10 +33,11 @@
 #define WAITING_MIN 16
 #define WAITING_MAX 2048
 
-/* Of a step that has so much of the node's energy, what else the node did
- * between two samples makes little of a difference: it needs no more of them.
- */
-#define RATIO_MOST 0.9
+/* Where so many wait, JouleSamplePeriod is longer than that, or slurmd is away: a
+ * sample is asked for, once in so long a time and with a wait that delays no
+ * reading. */
+#define ASK_NS    (10 * JOULE_NS_PER_S)
+#define GLANCE_NS (5 * JOULE_NS_PER_MS)
 
 /* Below this, a few milliseconds of lateness matter. */
 #define HURRY_BELOW_NS (100 * JOULE_NS_PER_MS)
@@ -67,6 +68,7 @@ struct joule_energy_series {
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
     struct joule_share *share; /* NULL: there is no stake */
+    int64_t asked_ns;          /* when a sample was asked for */
     struct joule_reading *readings; /* depth x domains */
 };
 
@@ -144,42 +146,21 @@ static void write_rows(struct joule_energy_series *s, bool give_up)
 }
 
 /* Write the rows that the ledger has a sample for. */
-static void settle(struct joule_energy_series *s, enum joule_stake_want want)
+static void settle(struct joule_energy_series *s)
 {
     struct joule_stake_reading reading;
 
-    if (joule_stake_read(s->opt.stake, want, &reading, NULL) == 0)
+    if (joule_stake_read(s->opt.stake, &reading, NULL) == 0)
         joule_share_sample(s->share, reading.mono_ns - reading.elapsed_ns,
                            reading.mono_ns, reading.used_uj);
     write_rows(s, false);
 }
 
-/* The last reading before the writer writes. */
-static bool is_last_before_flush(const struct joule_energy_series *s)
-{
-    return s->last_ns + s->period_ns >
-           joule_writer_next_flush_ns(s->opt.writer, s->last_ns);
-}
-
-static void settle_in_time(struct joule_energy_series *s)
-{
-    /* Also while that is not known (NaN). */
-    bool looks = !(joule_share_ratio(s->share) >= RATIO_MOST);
-    bool asks = is_last_before_flush(s);
-
-    if (looks)
-        joule_stake_look(s->opt.stake);
-    if (asks)
-        joule_stake_ask(s->opt.stake, false);
-    if (looks || asks)
-        settle(s, looks ? JOULE_STAKE_RECENT : JOULE_STAKE_LAST);
-}
-
 /* The step has ended: no sample comes for what has none by now. */
 static void settle_all(struct joule_energy_series *s)
 {
-    joule_stake_ask(s->opt.stake, true);
-    settle(s, JOULE_STAKE_LAST);
+    joule_stake_ask(s->opt.stake, JOULE_STAKE_WAIT_NS);
+    settle(s);
     write_rows(s, true);
 }
 
@@ -190,9 +171,11 @@ static void wait_for_share(struct joule_energy_series *s,
 {
     struct joule_share_row oldest;
 
-    if (joule_share_is_full(s->share)) {
-        joule_stake_ask(s->opt.stake, false);
-        settle(s, JOULE_STAKE_LAST);
+    if (joule_share_is_full(s->share) &&
+        reading->mono_ns - s->asked_ns >= ASK_NS) {
+        s->asked_ns = reading->mono_ns;
+        joule_stake_ask(s->opt.stake, GLANCE_NS);
+        settle(s);
     }
     if (joule_share_is_full(s->share) &&
         joule_share_next(s->share, true, &oldest))
@@ -272,7 +255,7 @@ static void follow(struct joule_energy_series *s)
             s->silent++;
     s->taken = 0;
     if (s->share)
-        settle_in_time(s);
+        settle(s);
     hurry(s);
 }
 
@@ -286,7 +269,7 @@ static void take(struct joule_energy_series *s)
             s->opt.account,
             s->readings + s->taken * s->opt.source->domain_count);
         s->taken_ns[s->taken++] = s->last_ns;
-        if (s->taken == s->depth || (s->share && is_last_before_flush(s)))
+        if (s->taken == s->depth)
             follow(s);
         return;
     }
@@ -298,7 +281,7 @@ static void take(struct joule_energy_series *s)
         s->silent++;
     }
     if (s->share)
-        settle_in_time(s);
+        settle(s);
     hurry(s);
 }
 

@@ -15,10 +15,9 @@
  * first of them.  A period of which nothing is known (a BMC that does not
  * answer) has no row, and is counted likewise.
  *
- * The step's share is in the rows as share.h says.  For that they wait for a
- * sample of the ledger, which is asked for with the last reading before the
- * writer writes.  A step that has less than nine tenths of the node's energy is
- * sampled each second as well.  While slurmd is away rows wait for 20 seconds.
+ * The step's share is in the rows as share.h says.  For that they wait for the
+ * next sample of the ledger, for 20 seconds at most; the last of them is asked
+ * for at the end.
  *
  * What is done at a period is one system call to sleep and those that read the
  * counters.  Rows are made of readings some at a time, when they are a sixth

@@ -113,6 +113,19 @@ static void add_ns(struct timespec *ts, int64_t ns)
     ts->tv_nsec = (long)(ns % JOULE_NS_PER_S);
 }
 
+/* The first time after [mono_ns] at which rows are written: a little after each
+ * multiple of flush_ns, so that who reads at the multiples of a period has added
+ * his row. */
+static int64_t next_flush_ns(const struct joule_writer *w, int64_t mono_ns)
+{
+    int64_t first_ns = w->start_ns + w->opt.flush_ns + FLUSH_LATE_NS;
+
+    if (mono_ns < first_ns)
+        return first_ns;
+    return first_ns +
+           ((mono_ns - first_ns) / w->opt.flush_ns + 1) * w->opt.flush_ns;
+}
+
 /* Late by more than an interval: the ones that were missed are not made up
  * for.  A half full queue is not a reason to try a disk that refuses over and
  * over. */
@@ -124,7 +137,7 @@ static void run(struct joule_writer *w)
 
     now_ns = joule_clock_mono_ns(w->opt.clock);
     clock_gettime(CLOCK_MONOTONIC, &until);
-    add_ns(&until, joule_writer_next_flush_ns(w, now_ns) - now_ns);
+    add_ns(&until, next_flush_ns(w, now_ns) - now_ns);
     while (joule_intake_wait(w->intake, &until, !refused)) {
         refused = flush(w) < 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -241,17 +254,6 @@ int64_t joule_writer_start_ns(const struct joule_writer *w)
 int64_t joule_writer_start_wall_ns(const struct joule_writer *w)
 {
     return w->start_wall_ns;
-}
-
-int64_t joule_writer_next_flush_ns(const struct joule_writer *w,
-                                   int64_t mono_ns)
-{
-    int64_t first_ns = w->start_ns + w->opt.flush_ns + FLUSH_LATE_NS;
-
-    if (mono_ns < first_ns)
-        return first_ns;
-    return first_ns +
-           ((mono_ns - first_ns) / w->opt.flush_ns + 1) * w->opt.flush_ns;
 }
 
 int joule_writer_add_table(struct joule_writer *w, const char *name,

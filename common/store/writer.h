@@ -51,12 +51,6 @@ struct joule_writer *joule_writer_create(const struct joule_writer_options *opt,
 int64_t joule_writer_start_ns(const struct joule_writer *writer);
 int64_t joule_writer_start_wall_ns(const struct joule_writer *writer);
 
-/* The first time after [mono_ns] at which rows are written, unless the queue is
- * half full before that: a little after each multiple of flush_ns, so that who
- * reads at the multiples of a period has added his row. */
-int64_t joule_writer_next_flush_ns(const struct joule_writer *writer,
-                                   int64_t mono_ns);
-
 /*
  * A series, "Energy" or "Tasks/0"; names of fields are copied.  Its number,
  * or -1 with errno

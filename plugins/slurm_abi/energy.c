@@ -132,12 +132,10 @@ static int64_t sample_period_ns(void)
 static void say_source(const struct joule_sampler_options *opt)
 {
     const struct joule_source *source = self.source;
-    char labels[JOULE_ERROR_MAX], period[32], quiet[32];
-    char remark[JOULE_ERROR_MAX];
+    char labels[JOULE_ERROR_MAX], period[32], remark[JOULE_ERROR_MAX];
     size_t length = 0, i;
 
     joule_format_duration(opt->period_ns, period, sizeof(period));
-    joule_format_duration(opt->quiet_period_ns, quiet, sizeof(quiet));
     labels[0] = '\0';
     for (i = 0; i < source->domain_count && length < sizeof(labels); i++)
         length +=
@@ -148,11 +146,6 @@ static void say_source(const struct joule_sampler_options *opt)
                    labels,
                    joule_source_is_prompt(source) ? "found" : "asked for",
                    period);
-    else if (opt->quiet_period_ns > opt->period_ns)
-        slurm_info("%s: %zu energy counters, read every %s, or every %s while "
-                   "there is nothing to divide",
-                   joule_energy_driver.name, source->domain_count, period,
-                   quiet);
     else
         slurm_info("%s: %zu energy counters, read every %s",
                    joule_energy_driver.name, source->domain_count, period);
@@ -169,7 +162,6 @@ static void slurmd_open(void)
         .node = self.node,
         .attribution = (enum joule_attribution)self.config.attribution,
         .idle_uw = self.config.idle_w * 1000000,
-        .quiet_period_ns = self.config.quiet_period_ns,
         .user_period_ns = self.config.user_period_ns,
         .event = on_event,
     };
@@ -182,8 +174,6 @@ static void slurmd_open(void)
     if (self.source) {
         opt.source = self.source;
         opt.period_ns = sample_period_ns();
-        opt.quiet_period_ns = joule_sampler_period_ns(
-            source_wrap_ns(), self.config.quiet_period_ns);
         self.sampler = joule_sampler_create(&opt, &err);
     }
     if (!self.sampler) {
@@ -378,14 +368,6 @@ static int read_node(struct joule_snapshot *snapshot)
     return -1;
 }
 
-/* What follows the board alone has the node's energy of this moment then. */
-static void ask_for_sample(void)
-{
-    struct joule_stake_reading ignored;
-
-    (void)joule_stake_read(self.stake, JOULE_STAKE_NOW, &ignored, NULL);
-}
-
 /* slurmstepd: the step on this node. */
 static int read_step(struct joule_account_reading *reading)
 {
@@ -396,9 +378,10 @@ static int read_step(struct joule_account_reading *reading)
     self.step_begun = true;
     if (first)
         joule_account_edge(self.account);
+    /* The board has the node's energy of this moment then. */
     if (self.stake && joule_source_has_energy(self.source) &&
         (first || !joule_host_has_children()))
-        ask_for_sample();
+        joule_stake_ask(self.stake, JOULE_STAKE_WAIT_NS);
     if (joule_account_update(self.account, reading) < 0)
         return -1;
     if (first)
@@ -415,22 +398,13 @@ static void report_cpu(void)
         joule_stake_report_cpu(self.stake, ns);
 }
 
-/* Slurm polls a step's energy with its tasks, as often as it is told to, and
- * keeps the last figure, that of the end.  Others are users who look (sstat).
- */
-static enum joule_stake_want want(bool over)
-{
-    if (over)
-        return JOULE_STAKE_NOW;
-    return joule_host_polls() ? JOULE_STAKE_LAST : JOULE_STAKE_RECENT;
-}
-
 /* With no child left, the step's last task has ended, and Slurm asks for the
- * last time. */
+ * last time: that takes a ticket.  Its other polls get the last sample. */
 static int read_share(struct joule_stake_reading *reading)
 {
     struct joule_error err;
     bool over = self.step_begun && !joule_host_has_children();
+    int rc;
 
     if (!self.step_begun && self.account)
         joule_account_edge(self.account);
@@ -441,7 +415,9 @@ static int read_share(struct joule_stake_reading *reading)
     /* An extern step may go on: that of 26.05 never has a child. */
     if (over && !self.is_extern)
         joule_stake_end(self.stake);
-    if (joule_stake_read(self.stake, want(over), reading, &err) == 0)
+    rc = over ? joule_stake_read_now(self.stake, reading, &err)
+              : joule_stake_read(self.stake, reading, &err);
+    if (rc == 0)
         return 0;
     /* Without counters slurmd has said why. */
     if (!self.said_unknown && self.account)
@@ -461,10 +437,6 @@ static void register_step(const void *record)
     if (joule_slurm_step_read(record, &step, &err) == 0)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
-    /* What the board said before may have been as old as JouleQuietPeriod. */
-    if (self.stake && self.account && !self.step_begun && is_shared() &&
-        joule_source_is_power(self.source))
-        joule_account_begin(self.account);
     if (self.stake)
         self.usage = joule_usage_create(self.root_fd, getpid(), "", 0);
     if (self.stake)
@@ -538,10 +510,7 @@ static void add_to_series(void)
 
     if (!self.series || !joule_series_wanted(self.series))
         return;
-    if (self.stake)
-        joule_stake_look(self.stake);
-    known = self.stake &&
-            joule_stake_read(self.stake, JOULE_STAKE_RECENT, &share, NULL) == 0;
+    known = self.stake && joule_stake_read(self.stake, &share, NULL) == 0;
     if (self.account && joule_account_update(self.account, &reading) == 0)
         joule_series_add(self.series, &reading, known ? &share : NULL,
                          time(NULL));

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,11 +170,4 @@ bool joule_host_has_children(void)
     siginfo_t info;
 
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
-}
-
-bool joule_host_polls(void)
-{
-    char name[16] = ""; /* TASK_COMM_LEN */
-
-    return prctl(PR_GET_NAME, name) == 0 && strcmp(name, "acctg") == 0;
 }

@@ -39,9 +39,6 @@ int joule_host_node_name(int root_fd, char *buf, size_t size,
  * cannot be known. */
 bool joule_host_has_children(void);
 
-/* Whether the calling thread is the one that polls tasks (JobAcctGather). */
-bool joule_host_polls(void);
-
 /* The words of this process's command line, each ended by '\0', into buf[size];
  * what does not fit is left away.  Their length, or -1. */
 ssize_t joule_host_command(char *buf, size_t size);

@@ -110,17 +110,6 @@ void joule_meter_configure(struct joule_meter *meter,
                    sizeof(meter->config.ipmi_password));
 }
 
-/* Of a BMC, what is on the board may be as old as JouleQuietPeriod: not while
- * somebody follows it, though the first row may come later.  The step is not
- * registered yet. */
-static void end_rest(struct joule_meter *meter, int root_fd, const char *node)
-{
-    if (!meter->board || !joule_source_is_power(meter->source))
-        return;
-    joule_board_follow(meter->board, joule_clock_mono_ns(&joule_clock_system));
-    joule_ledger_refresh(root_fd, node, JOULE_STAKE_WAIT_NS);
-}
-
 int joule_meter_open(struct joule_meter *meter, const char *node,
                      struct joule_error *err)
 {
@@ -145,10 +134,8 @@ int joule_meter_open(struct joule_meter *meter, const char *node,
             joule_error_set(err, ENOMEM, "out of memory");
     }
     if (meter->account &&
-        meter->config.attribution != JOULE_ATTRIBUTION_NODE) {
+        meter->config.attribution != JOULE_ATTRIBUTION_NODE)
         meter->stake = joule_stake_watch(&joule_clock_system, root_fd, node);
-        end_rest(meter, root_fd, node);
-    }
     close(root_fd);
     if (!meter->account) {
         close_all(meter);

@@ -9,7 +9,7 @@
 # Prints CSV as tests/bench/run, and writes instructions.csv into $JOULE_BENCH_OUT
 # (default: bench in the build directory).
 #
-#   BENCH_SECONDS  that are looked at of each step (20: two JouleQuietPeriod)
+#   BENCH_SECONDS  that are looked at of each step (20)
 #   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
 #   BENCH_SMALL=1  to see that it works: 4 seconds, and a machine that is too busy
 #                  for it will do

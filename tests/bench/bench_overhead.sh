@@ -8,7 +8,7 @@
 # Prints CSV as tests/bench/run, and writes overhead.csv into $JOULE_BENCH_OUT
 # (default: bench in the build directory).
 #
-#   BENCH_SECONDS  that are looked at of each step (10: a JouleQuietPeriod)
+#   BENCH_SECONDS  that are looked at of each step (10)
 #   BENCH_RUNS     of all modes; medians of their differences count (1)
 #   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE"), with the
 #                  controls beside them

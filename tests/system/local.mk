@@ -69,7 +69,6 @@ dist_check_SCRIPTS += \
 	tests/system/test_pause.sh \
 	tests/system/test_overhead.sh \
 	tests/system/test_plot.sh \
-	tests/system/test_quiet.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
 	tests/system/test_sampling.sh \

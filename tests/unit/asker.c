@@ -2,7 +2,6 @@
 #include "tests/unit/asker.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,21 +94,6 @@ ssize_t asker_raw(struct asker *a, const void *packet, size_t size, void *reply,
     return n < 0 ? 0 : n;
 }
 
-static int judge(const struct asker *a, enum joule_wire_type type,
-                 const struct joule_wire_head *reply, ssize_t n,
-                 size_t reply_size)
-{
-    if (n <= 0)
-        return -1;
-    if ((size_t)n < sizeof(*reply) || reply->size != (size_t)n ||
-        reply->seq != a->seq || reply->type != type ||
-        (reply->error == 0 && (size_t)n != reply_size)) {
-        errno = EPROTO;
-        die("reply");
-    }
-    return reply->error;
-}
-
 static int ask(struct asker *a, void *request, size_t size,
                enum joule_wire_type type, struct joule_wire_head *reply,
                size_t reply_size)
@@ -122,7 +106,15 @@ static int ask(struct asker *a, void *request, size_t size,
     head->seq = ++a->seq;
     head->size = (uint32_t)size;
     n = asker_raw(a, request, size, reply, reply_size);
-    return judge(a, type, reply, n, reply_size);
+    if (n == 0)
+        return -1;
+    if ((size_t)n < sizeof(*reply) || reply->size != (size_t)n ||
+        reply->seq != a->seq || reply->type != type ||
+        (reply->error == 0 && (size_t)n != reply_size)) {
+        errno = EPROTO;
+        die("reply");
+    }
+    return reply->error;
 }
 
 int asker_open(struct asker *a)
@@ -137,26 +129,7 @@ int asker_open(struct asker *a)
 
 int asker_read(struct asker *a)
 {
-    return asker_read_more(a, 0);
-}
-
-int asker_next(struct asker *a)
-{
-    return judge(a, JOULE_WIRE_READ, &a->values.head,
-                 recv(a->fd, &a->values, sizeof(a->values), 0),
-                 sizeof(a->values));
-}
-
-bool asker_waits(const struct asker *a, int ms)
-{
-    struct pollfd p = {.fd = a->fd, .events = POLLIN};
-
-    return poll(&p, 1, ms) > 0;
-}
-
-int asker_read_more(struct asker *a, uint32_t more)
-{
-    struct joule_wire_read request = {.more = more};
+    struct joule_wire_read request = {0};
 
     return ask(a, &request, sizeof(request), JOULE_WIRE_READ, &a->values.head,
                sizeof(a->values));

@@ -40,14 +40,6 @@ int asker_stop(struct asker *a);
 int asker_open(struct asker *a);
 int asker_read(struct asker *a);
 
-/* A reading, and [more] to come, each received by asker_next: head.error of
- * it, or -1 if the reader ended. */
-int asker_read_more(struct asker *a, uint32_t more);
-int asker_next(struct asker *a);
-
-/* Whether a reply comes within [ms]. */
-bool asker_waits(const struct asker *a, int ms);
-
 /* Send a packet as it is; reply_size bytes at most of what comes back, 0 if
  * the reader ended. */
 ssize_t asker_raw(struct asker *a, const void *packet, size_t size, void *reply,

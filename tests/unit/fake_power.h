@@ -18,7 +18,6 @@
 #include "common/source/source.h"
 
 #define FAKE_LABELS_MAX 4
-#define FAKE_KEPT_MAX   64
 
 struct fake_power {
     struct joule_source source; /* first */
@@ -30,15 +29,8 @@ struct fake_power {
     _Atomic(const char *) remark; /* said once */
     _Atomic bool hangs;           /* until interrupt */
     _Atomic int64_t slow_ns;      /* each reading, of the kernel's time */
-    _Atomic bool under_way;       /* the next one, so is said */
     _Atomic int64_t late_ns;      /* of its mono_ns, behind now */
     _Atomic bool is_interrupted;
-    /* fake_resting_ops: readings that came in a rest, before all others */
-    _Atomic unsigned kept, taken;
-    int64_t kept_ns[FAKE_KEPT_MAX];
-    double kept_watts[FAKE_KEPT_MAX]; /* of "Node" */
-    _Atomic unsigned rests;           /* begun */
-    _Atomic bool resting, roused;
     _Atomic unsigned reads, waits; /* begun; in a wait now */
     _Atomic int64_t now_ns;
     _Atomic int64_t wall_step_ns;
@@ -67,17 +59,16 @@ static int fake_power_read(struct joule_source *source, struct joule_power *out,
     int error = f->error;
 
     /* As a sampler does that ends: no reading. */
-    if (f->is_interrupted && f->taken == f->kept) {
+    if (f->is_interrupted) {
         errno = ECANCELED;
         return -1;
     }
     atomic_fetch_add(&f->reads, 1);
-    if (f->taken == f->kept && fake_power_wait(f)) {
+    if (fake_power_wait(f)) {
         errno = ECANCELED;
         return -1;
     }
     if (error) {
-        f->taken = f->kept;
         if (text)
             return joule_error_set(err, error, "%s", text);
         errno = error;
@@ -89,17 +80,7 @@ static int fake_power_read(struct joule_source *source, struct joule_power *out,
             .mono_ns = f->now_ns - f->late_ns,
             .status = (enum joule_power_status)f->status[i],
         };
-    if (f->taken < f->kept) {
-        out[0].mono_ns = f->kept_ns[f->taken];
-        out[0].watts = f->kept_watts[f->taken];
-        atomic_fetch_add(&f->taken, 1);
-    }
     return 0;
-}
-
-static bool fake_power_is_under_way(const struct joule_source *source)
-{
-    return ((const struct fake_power *)source)->under_way;
 }
 
 static int fake_power_remark(struct joule_source *source,
@@ -127,59 +108,10 @@ static void fake_power_destroy(struct joule_source *source)
 static const struct joule_source_ops fake_power_ops = {
     .type = "fake",
     .read_power = fake_power_read,
-    .is_under_way = fake_power_is_under_way,
     .remark = fake_power_remark,
     .interrupt = fake_power_interrupt,
     .destroy = fake_power_destroy,
 };
-
-/* By the clock that is turned by hand. */
-static void fake_power_rest(struct joule_source *source, int64_t ns)
-{
-    struct fake_power *f = (struct fake_power *)source;
-    const struct timespec ms = {.tv_nsec = JOULE_NS_PER_MS};
-    int64_t until_ns = f->now_ns + ns;
-
-    atomic_fetch_add(&f->rests, 1);
-    f->resting = true;
-    while (!atomic_exchange(&f->roused, false) && !f->is_interrupted &&
-           f->now_ns < until_ns)
-        nanosleep(&ms, NULL);
-    f->resting = false;
-}
-
-static bool fake_power_is_waiting(const struct joule_source *source)
-{
-    const struct fake_power *f = (const struct fake_power *)source;
-
-    return f->under_way && f->taken < f->kept;
-}
-
-static void fake_power_rouse(struct joule_source *source)
-{
-    ((struct fake_power *)source)->roused = true;
-}
-
-__attribute__((unused)) static const struct joule_source_ops fake_resting_ops = {
-    .type = "fake",
-    .read_power = fake_power_read,
-    .is_under_way = fake_power_is_under_way,
-    .rest = fake_power_rest,
-    .is_waiting = fake_power_is_waiting,
-    .rouse = fake_power_rouse,
-    .remark = fake_power_remark,
-    .interrupt = fake_power_interrupt,
-    .destroy = fake_power_destroy,
-};
-
-/* It is resting: a reading comes at [ns]. */
-static inline void fake_power_keep(struct fake_power *f, int64_t ns,
-                                   double watts)
-{
-    f->kept_ns[f->kept] = ns;
-    f->kept_watts[f->kept] = watts;
-    atomic_fetch_add(&f->kept, 1);
-}
 
 static int64_t fake_power_mono_ns(void *arg)
 {

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +21,7 @@
 extern char **environ;
 
 static const char *mode;
-static unsigned well;  /* readings before the fault */
-static unsigned reads; /* requests */
+static unsigned well; /* readings before the fault */
 static struct joule_ipmi_config config;
 
 static bool is(const char *name)
@@ -158,8 +156,6 @@ static void measure(struct joule_wire_values *reply)
         v->begin_ns = joule_clock_mono_ns(&joule_clock_system);
         v->end_ns = v->begin_ns + 10;
         v->watts = name[0] == '=' ? strtod(name + 1, NULL) : 100.0 + i;
-        if (is("requests"))
-            v->watts = reads;
         if (name[0] == '!')
             v->status = (enum joule_power_status)atoi(name + 1);
         if (name[0] == '@') {
@@ -238,34 +234,6 @@ static bool fault(const struct joule_wire_read *request,
     return false;
 }
 
-/* false: there is a request. */
-static bool sleep_until(int64_t due_ns)
-{
-    struct pollfd p = {.fd = 0, .events = POLLIN};
-    int64_t ns = due_ns - joule_clock_mono_ns(&joule_clock_system);
-    const struct timespec t = {ns / JOULE_NS_PER_S, ns % JOULE_NS_PER_S};
-
-    return ns <= 0 || ppoll(&p, 1, &t, NULL) == 0;
-}
-
-static void read_bmc(const struct joule_wire_read *request)
-{
-    static struct joule_wire_values reply;
-    int64_t due_ns = joule_clock_mono_ns(&joule_clock_system);
-    uint32_t left = request->more + 1;
-
-    reads++;
-    do {
-        memset(&reply, 0, sizeof(reply));
-        measure(&reply);
-        if (well > 0)
-            well--;
-        else if (!fault(request, &reply))
-            return;
-        answer(&request->head, &reply, sizeof(reply));
-    } while (--left > 0 && sleep_until(due_ns += config.period_ns));
-}
-
 int main(int argc, char *argv[])
 {
     static union {
@@ -273,6 +241,7 @@ int main(int argc, char *argv[])
         struct joule_wire_open open;
         struct joule_wire_read read;
     } request;
+    static struct joule_wire_values reply;
     char none[1] = "", *name = argc == 1 ? basename(argv[0]) : none;
     char *number = strpbrk(name, "0123456789");
 
@@ -284,10 +253,18 @@ int main(int argc, char *argv[])
     if (is("gone"))
         _exit(0);
     while (recv(0, &request, sizeof(request), 0) > 0) {
-        if (request.head.type == JOULE_WIRE_OPEN)
+        if (request.head.type == JOULE_WIRE_OPEN) {
             open_bmc(&request.open);
-        else
-            read_bmc(&request.read);
+            continue;
+        }
+        memset(&reply, 0, sizeof(reply));
+        measure(&reply);
+        if (well > 0) {
+            well--;
+            answer(&request.head, &reply, sizeof(reply));
+        } else if (fault(&request.read, &reply)) {
+            answer(&request.head, &reply, sizeof(reply));
+        }
     }
     _exit(0);
 }

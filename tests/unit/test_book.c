@@ -40,7 +40,6 @@ static void slurmd_starts_with(enum joule_attribution how, uint64_t idle_w,
         .root_fd = tree.fd,
         .node = "n1",
         .period_ns = period_ns,
-        .quiet_period_ns = 3600 * S,
         .attribution = how,
         .idle_uw = idle_w * J,
         .event = on_event,
@@ -101,15 +100,23 @@ static void teardown(void)
     tree_destroy(&tree);
 }
 
+static struct joule_stake_reading must_read(struct joule_stake *s)
+{
+    struct joule_stake_reading r;
+
+    ck_assert_msg(joule_stake_read(s, &r, &err) == 0, "%s", err.text);
+    ck_assert(!r.carried);
+    return r;
+}
+
 /* On a machine that is busy the sampler may be later than a step waits. */
-static struct joule_stake_reading must_read(struct joule_stake *s,
-                                            enum joule_stake_want want)
+static struct joule_stake_reading must_read_now(struct joule_stake *s)
 {
     struct joule_stake_reading r = {.carried = true};
     int rc = -1;
 
     for (int tries = 0; tries < 100 && (rc < 0 || r.carried); tries++)
-        rc = joule_stake_read(s, want, &r, &err);
+        rc = joule_stake_read_now(s, &r, &err);
     ck_assert_msg(rc == 0, "%s", err.text);
     ck_assert(!r.carried);
     return r;
@@ -131,7 +138,7 @@ static struct joule_stake *begin(uint32_t job, uint32_t kind, uint64_t cpus,
     s = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
     ck_assert_ptr_nonnull(s);
     if (sampler)
-        must_read(s, JOULE_STAKE_NOW);
+        must_read_now(s);
     return s;
 }
 
@@ -139,7 +146,7 @@ static struct joule_stake_reading carried(struct joule_stake *s)
 {
     struct joule_stake_reading r;
 
-    ck_assert_msg(joule_stake_read(s, JOULE_STAKE_NOW, &r, &err) == 0, "%s",
+    ck_assert_msg(joule_stake_read_now(s, &r, &err) == 0, "%s",
                   err.text);
     ck_assert(r.carried);
     return r;
@@ -167,13 +174,13 @@ static struct joule_ledger_totals totals(void)
 START_TEST(test_a_step_pays_for_its_package)
 {
     struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
-    struct joule_stake_reading r = must_read(s, JOULE_STAKE_LAST);
+    struct joule_stake_reading r = must_read(s);
 
     ck_assert_uint_eq(r.used_uj, 0);
     pass(S, 100, 60);
     /* Nobody has sampled since. */
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_LAST).used_uj, 0);
-    r = must_read(s, JOULE_STAKE_NOW);
+    ck_assert_uint_eq(must_read(s).used_uj, 0);
+    r = must_read_now(s);
     ck_assert_uint_eq(r.used_uj, 50 * J);
     ck_assert_int_eq(r.elapsed_ns, S);
     ck_assert_uint_eq(r.average_mw, 50000);
@@ -182,9 +189,9 @@ START_TEST(test_a_step_pays_for_its_package)
     joule_stake_end(s);
     pass(S / 2, 100, 60);
     /* It ended in the middle of that interval, and has no more. */
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 100 * J);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 100 * J);
     joule_stake_destroy(s);
     joule_stake_destroy(NULL);
     ck_assert_uint_eq(totals().jobs_uj, 100 * J);
@@ -197,15 +204,15 @@ START_TEST(test_extern_reads_its_jobs_total)
     struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
 
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 100 * J);
-    ck_assert_uint_eq(must_read(watch, JOULE_STAKE_NOW).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read(watch).used_uj, 100 * J);
     joule_stake_end(watch);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(watch, JOULE_STAKE_NOW).used_uj, 100 * J);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 200 * J);
+    ck_assert_uint_eq(must_read(watch).used_uj, 100 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 200 * J);
     joule_stake_destroy(watch);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 300 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 300 * J);
     joule_stake_destroy(s);
     /* The row is gone with the next sample. */
     pass(S, 0, 0);
@@ -220,19 +227,19 @@ START_TEST(test_slurmd_away)
     struct joule_stake_reading r;
 
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 160 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 160 * J);
     slurmd_ends();
     pass(2 * S, 20, 20);
     r = carried(s);
     ck_assert_uint_eq(r.used_uj, (160 + 2 * 160) * J);
     ck_assert_int_eq(r.elapsed_ns, 3 * S);
     /* Without asking, what is charged; but it does not fall. */
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_LAST).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read(s).used_uj, r.used_uj);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read_now(s).used_uj, r.used_uj);
     ck_assert_uint_eq(totals().jobs_uj, 200 * J);
     pass(S, 200, 200);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 600 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 600 * J);
     slurmd_ends();
     /* Nor is more than five minutes carried on. */
     pass(3600 * S, 0, 0);
@@ -249,13 +256,13 @@ START_TEST(test_slurmd_away_from_a_job)
     uint64_t away_uj;
 
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 160 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 160 * J);
     slurmd_ends();
     pass(2 * S, 20, 20);
     away_uj = carried(s).used_uj;
     ck_assert_uint_gt(away_uj, (160 + 2 * 159) * J);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, totals().jobs_uj);
+    ck_assert_uint_eq(must_read_now(s).used_uj, totals().jobs_uj);
     ck_assert_uint_lt(totals().jobs_uj, away_uj);
     joule_stake_destroy(s);
 }
@@ -271,21 +278,21 @@ START_TEST(test_no_ledger_yet)
     tree_remove(&tree, "run/slurm-joule/n1/ledger");
     s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
     watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
-    ck_assert_int_eq(joule_stake_read(s, JOULE_STAKE_NOW, &r, &err), -1);
+    ck_assert_int_eq(joule_stake_read_now(s, &r, &err), -1);
     ck_assert_int_eq(errno, ENOENT);
     pass(S, 50, 50);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_int_eq(joule_stake_read(watch, JOULE_STAKE_LAST, &r, &err), -1);
+    ck_assert_int_eq(joule_stake_read(watch, &r, &err), -1);
     ck_assert_int_eq(errno, ENOENT);
     /* It is registered, but the total is not known yet. */
-    ck_assert_int_eq(joule_stake_read(s, JOULE_STAKE_NOW, &r, &err), -1);
+    ck_assert_int_eq(joule_stake_read_now(s, &r, &err), -1);
     ck_assert_int_eq(errno, ENODATA);
     pass(S, 100, 60);
-    r = must_read(s, JOULE_STAKE_NOW);
+    r = must_read_now(s);
     pass(S, 100, 60);
     r.used_uj += 160 * J;
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, r.used_uj);
-    ck_assert_uint_eq(must_read(watch, JOULE_STAKE_LAST).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read_now(s).used_uj, r.used_uj);
+    ck_assert_uint_eq(must_read(watch).used_uj, r.used_uj);
     joule_stake_destroy(watch);
     joule_stake_destroy(s);
     ck_assert_int_eq(problems, 0);
@@ -302,7 +309,7 @@ START_TEST(test_flood)
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (int i = 0; i < 150; i++) {
         pass(MS, 1, 1);
-        must_read(s, JOULE_STAKE_NOW);
+        must_read_now(s);
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
     ns = (to.tv_sec - from.tv_sec) * S + to.tv_nsec - from.tv_nsec;
@@ -314,22 +321,7 @@ START_TEST(test_flood)
 }
 END_TEST
 
-/* The sampler comes to rest: no reading for ten of its periods. */
-static bool rests(void)
-{
-    unsigned before = fake.reads;
-
-    for (int tries = 0; tries < 100; tries++) {
-        pass(S, 1, 1); /* a row goes with the next interval */
-        usleep(200000);
-        if (fake.reads == before)
-            return true;
-        before = fake.reads;
-    }
-    return false;
-}
-
-/* It reads, again and again, without being asked. */
+/* The counters are read again and again, without being asked. */
 static bool works(void)
 {
     unsigned before = fake.reads;
@@ -339,162 +331,39 @@ static bool works(void)
     return fake.reads >= before + 20;
 }
 
-static int64_t told_period_ns(void)
+/* There is one pace, whatever is on the node. */
+START_TEST(test_one_pace)
 {
     struct joule_snapshot snapshot;
-
-    ck_assert_int_eq(joule_sampler_read(sampler, &snapshot), 0);
-    return snapshot.period_ns;
-}
-
-/* With nothing to divide the counters are read when somebody asks. */
-START_TEST(test_quiet)
-{
-    struct joule_stake *first, *second;
-
-    slurmd_ends();
-    pass(S, 1, 1);
-    slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 0, 20 * MS);
-    /* What it uses when idle is not known yet. */
-    ck_assert(works());
-    ck_assert_int_eq(told_period_ns(), 20 * MS);
-    pass(10 * S, 10, 10);
-    ck_assert(rests());
-    ck_assert_int_eq(told_period_ns(), 3600 * S);
-    pass(10 * S, 10, 10);
-    first = begin(7, JOULE_STEP_NUMBERED, 0x3, 2);
-    ck_assert(rests());
-    /* The second step is another job. */
-    pass(10 * S, 10, 10);
-    second = begin(8, JOULE_STEP_NUMBERED, 0xc, 2);
-    ck_assert(works());
-    ck_assert_int_eq(told_period_ns(), 20 * MS);
-    pass(10 * S, 10, 10);
-    ck_assert(works());
-    joule_stake_destroy(second);
-    ck_assert(rests());
-    ck_assert_int_eq(told_period_ns(), 3600 * S);
-    joule_stake_destroy(first);
-    ck_assert(rests());
-}
-END_TEST
-
-static struct joule_stake *quiet_step(void)
-{
     struct joule_stake *s;
 
     slurmd_ends();
     pass(S, 1, 1);
     slurmd_starts_with(JOULE_ATTRIBUTION_CPUTIME, 20, 20 * MS);
-    pass(S, 1, 1);
+    pass(100 * S, 100, 100);
+    ck_assert(works());
     s = begin(7, JOULE_STEP_NUMBERED, 0x3, 2);
-    ck_assert(rests());
-    return s;
-}
-
-/* But not while somebody watches. */
-START_TEST(test_quiet_but_watched)
-{
-    struct joule_stake *s = quiet_step();
-    struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
-
-    must_read(watch, JOULE_STAKE_LAST);
-    pass(2 * S, 2, 2);
-    joule_stake_look(watch);
-    must_read(watch, JOULE_STAKE_RECENT);
+    pass(100 * S, 100, 100);
     ck_assert(works());
-    pass(3 * S, 3, 3);
-    ck_assert(works());
-    joule_stake_look(watch);
-    pass(3 * S, 3, 3);
-    ck_assert(works());
-    pass(3 * S, 3, 3);
-    ck_assert(rests());
-    joule_stake_destroy(watch);
+    ck_assert_int_eq(joule_sampler_read(sampler, &snapshot), 0);
+    ck_assert_int_eq(snapshot.period_ns, 20 * MS);
     joule_stake_destroy(s);
 }
 END_TEST
 
-/* Nor while the node's power is asked for all the time; twice at once is no
- * more than once. */
-START_TEST(test_quiet_but_asked)
+/* A poll gets the last sample, however old it is, and costs none. */
+START_TEST(test_polls_take_no_ticket)
 {
-    struct joule_stake *s = quiet_step();
-
-    pass(10 * S, 10, 10);
-    told_period_ns();
-    told_period_ns();
-    pass(S / 20, 1, 1);
-    told_period_ns();
-    ck_assert(rests());
-    pass(10 * S, 10, 10);
-    told_period_ns();
-    pass(2 * S, 2, 2);
-    told_period_ns();
-    must_read(s, JOULE_STAKE_NOW);
-    ck_assert(works());
-    pass(10 * S, 10, 10);
-    ck_assert(rests());
-    joule_stake_destroy(s);
-}
-END_TEST
-
-/* Nor while a counter does not answer, or no longer moves. */
-START_TEST(test_quiet_but_ill)
-{
-    struct joule_stake *s = quiet_step();
-
-    fake.error[1] = EIO;
-    pass(S, 1, 1);
-    must_read(s, JOULE_STAKE_NOW);
-    ck_assert(works());
-    fake.error[1] = 0;
-    ck_assert(rests());
-    must_read(s, JOULE_STAKE_NOW);
-    fake.ticks[0] += TICKS_J;
-    fake.now_ns += S;
-    must_read(s, JOULE_STAKE_NOW);
-    ck_assert(works());
-    fake.now_ns += 10 * S;
-    ck_assert(works());
-    pass(S, 1, 1);
-    ck_assert(rests());
-    joule_stake_destroy(s);
-}
-END_TEST
-
-/* Who reads a row that is older than he wants gets a new one; if nobody is
- * there, not again and again. */
-START_TEST(test_old_row)
-{
-    enum joule_stake_want want = _i ? JOULE_STAKE_RECENT : JOULE_STAKE_LAST;
-    int64_t old_ns = _i ? JOULE_STAKE_RECENT_NS : JOULE_STAKE_LAST_NS;
     struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
-    struct joule_stake_reading r;
-    struct timespec from, to;
-    uint64_t uj = 0;
+    unsigned reads = fake.reads;
 
-    pass(old_ns - S, 100, 60);
-    ck_assert_uint_eq(must_read(s, want).used_uj, 0);
-    pass(2 * S, 100, 60);
-    for (int tries = 0; uj == 0 && tries < 100; tries++) {
-        uj = must_read(s, want).used_uj;
-        if (uj == 0)
-            pass(JOULE_STAKE_PATIENCE_NS, 0, 0);
-    }
-    ck_assert_uint_eq(uj, 320 * J);
-    slurmd_ends();
-    pass(old_ns + S, 100, 60);
-    clock_gettime(CLOCK_MONOTONIC, &from);
     for (int i = 0; i < 100; i++) {
-        ck_assert_int_eq(joule_stake_read(s, want, &r, &err), 0);
-        ck_assert_uint_eq(r.used_uj, 320 * J);
+        pass(60 * S, 1, 1);
+        ck_assert_uint_eq(must_read(s).used_uj, 0);
     }
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    ck_assert_int_lt((to.tv_sec - from.tv_sec) * S + to.tv_nsec - from.tv_nsec,
-                     50 * JOULE_STAKE_WAIT_NS);
+    ck_assert_uint_eq(fake.reads, reads);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 200 * J);
     joule_stake_destroy(s);
-    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
 }
 END_TEST
 
@@ -508,7 +377,7 @@ START_TEST(test_cpu_time)
     slurmd_starts(JOULE_ATTRIBUTION_CPUTIME, 80);
     s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
     pass(S, 100, 60);
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj, 20 * J);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 20 * J);
     t = totals();
     ck_assert_uint_eq(t.part_count, 2);
     ck_assert_uint_eq(t.unallocated_uj, 60 * J);
@@ -522,9 +391,7 @@ END_TEST
 static struct fake_power bmc; /* of node n2 */
 static struct joule_sampler *power;
 
-static const struct joule_source_ops *power_ops; /* NULL: fake_power_ops */
-
-static void power_starts(enum joule_attribution how, int64_t quiet_period_ns)
+static void power_starts(enum joule_attribution how)
 {
     struct joule_sampler_options opt = {
         .clock = &bmc.clock,
@@ -532,7 +399,6 @@ static void power_starts(enum joule_attribution how, int64_t quiet_period_ns)
         .root_fd = tree.fd,
         .node = "n2",
         .period_ns = 10 * MS,
-        .quiet_period_ns = quiet_period_ns,
         .attribution = how,
         .idle_uw = 20 * J,
         .event = on_event,
@@ -540,11 +406,6 @@ static void power_starts(enum joule_attribution how, int64_t quiet_period_ns)
     struct joule_snapshot snap = {0};
 
     fake_power_init(&bmc);
-    if (power_ops) {
-        bmc.source.ops = power_ops;
-        bmc.under_way = true;
-        bmc.slow_ns = 2 * MS;
-    }
     power = joule_sampler_create(&opt, &err);
     ck_assert_ptr_nonnull(power);
     for (int i = 0; i < 1000 && !snap.tally.valid; i++) {
@@ -570,16 +431,16 @@ START_TEST(test_power_hangs)
 {
     struct joule_stake *s;
 
-    power_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    power_starts(JOULE_ATTRIBUTION_ALLOC);
     bmc.hangs = true;
     for (int i = 0; i < 1000 && bmc.waits == 0; i++)
         usleep(5000);
     s = power_begin(7);
     bmc.now_ns += 1000;
-    must_read(s, JOULE_STAKE_NOW);
+    must_read_now(s);
     bmc.now_ns += 4 * S;
     /* 100 W, a quarter of the CPUs. */
-    ck_assert_uint_eq(must_read(s, JOULE_STAKE_NOW).used_uj / J, 100);
+    ck_assert_uint_eq(must_read_now(s).used_uj / J, 100);
     joule_stake_destroy(s);
     joule_sampler_destroy(power);
 }
@@ -602,204 +463,46 @@ static void power_is_charged(void)
     joule_ledger_destroy(l);
 }
 
-/* Intervals that are charged while the BMC is read ten times. */
-static uint64_t power_charges(void)
+/* Whether readings are charged that nobody has asked for: ten intervals, one after
+ * the other. */
+static bool power_charges(void)
 {
-    uint64_t before = totals_of("n2").intervals;
-    unsigned reads = bmc.reads;
+    for (int i = 0; i < 10; i++) {
+        uint64_t before = totals_of("n2").intervals;
+        int tries = 0;
 
-    for (int tries = 0; tries < 2000 && bmc.reads < reads + 10; tries++) {
         bmc.now_ns += 20 * MS;
-        usleep(5000);
+        while (totals_of("n2").intervals == before)
+            if (tries++ == 2000)
+                return false;
+            else
+                usleep(5000);
     }
-    ck_assert_uint_ge(bmc.reads, reads + 10);
-    return totals_of("n2").intervals - before;
+    return true;
 }
 
-static bool power_rests(void)
+/* Each reading of a BMC is divided when it comes, and what lies between when
+ * somebody asks. */
+START_TEST(test_power_is_charged)
 {
-    for (int tries = 0; tries < 100; tries++)
-        if (power_charges() == 0)
-            return true;
-    return false;
-}
-
-/* A BMC is read as often as ever when there is nothing to divide, but what it
- * says is not divided each time. */
-START_TEST(test_power_quiet)
-{
-    struct joule_stake *first, *second, *watch;
+    struct joule_stake *s;
     struct joule_stake_reading r;
     uint64_t uj;
 
-    power_starts(JOULE_ATTRIBUTION_CPUTIME, 100 * S);
+    power_starts(JOULE_ATTRIBUTION_CPUTIME);
     power_is_charged();
-    ck_assert(power_rests());
-    first = power_begin(7);
-    ck_assert(power_rests());
+    ck_assert(power_charges());
+    s = power_begin(7);
+    ck_assert(power_charges());
     /* Who asks has a sample of this moment. */
-    uj = must_read(first, JOULE_STAKE_NOW).used_uj;
+    uj = must_read_now(s).used_uj;
     bmc.now_ns += 4 * S;
-    r = must_read(first, JOULE_STAKE_NOW);
+    r = must_read_now(s);
     ck_assert_int_ge(r.mono_ns, bmc.now_ns - 20 * MS);
     /* Of the idle node's 20 W, by its CPUs: it computed nothing. */
     ck_assert_uint_ge(r.used_uj - uj, 20 * J);
-    /* Who looks again and again, one each time. */
-    watch = joule_stake_watch(&bmc.clock, tree.fd, "n2");
-    must_read(watch, JOULE_STAKE_LAST);
-    joule_stake_look(watch);
-    ck_assert_uint_ge(power_charges(), 5);
-    bmc.now_ns += 2 * JOULE_LEDGER_LOOKED_NS;
-    ck_assert(power_rests());
-    joule_stake_destroy(watch);
-    /* Another job is something to divide. */
-    second = power_begin(8);
-    ck_assert_uint_ge(power_charges(), 5);
-    joule_stake_destroy(second);
-    ck_assert(power_rests());
-    /* And the quiet period is one. */
-    bmc.now_ns += 101 * S;
-    ck_assert_uint_ge(power_charges(), 1);
-    joule_stake_destroy(first);
-    joule_sampler_destroy(power);
-}
-END_TEST
-
-/* ---- a BMC whose readings wait ---- */
-
-/* Whether the sampler rests before the clock is so much later. */
-static bool power_sleeps(int64_t ns)
-{
-    int64_t end_ns = bmc.now_ns + ns;
-
-    while (!bmc.resting && bmc.now_ns < end_ns) {
-        bmc.now_ns += 10 * MS;
-        usleep(4000);
-    }
-    return bmc.resting;
-}
-
-/* Whether no reading is begun for a while. */
-static bool power_lies(void)
-{
-    unsigned reads = bmc.reads;
-
-    usleep(100 * 1000);
-    return bmc.reads == reads;
-}
-
-static int64_t real_ns(void)
-{
-    return joule_clock_mono_ns(&joule_clock_system);
-}
-
-/* While there is nothing to divide, readings wait where they come in.  Who asks
- * has them in his figure, and at once. */
-START_TEST(test_power_waits)
-{
-    struct joule_stake *s;
-    struct joule_board *board;
-    struct joule_snapshot snap;
-    int64_t ns, begin_ns;
-    uint64_t uj;
-
-    power_ops = &fake_resting_ops;
-    power_starts(JOULE_ATTRIBUTION_CPUTIME, 100 * S);
-    ck_assert(power_sleeps(10 * S));
-    ck_assert(power_lies());
-    ck_assert_int_eq(joule_sampler_read(power, &snap), 0);
-    ck_assert_int_eq(snap.period_ns, 100 * S);
-    ns = snap.tally.mono_ns;
-    uj = snap.tally.node_uj;
-    for (int i = 1; i <= 30; i++)
-        fake_power_keep(&bmc, ns + i * S, i <= 10 ? 100 : 200);
-    bmc.now_ns = ns + 30 * S + 1;
-    begin_ns = real_ns();
-    s = power_begin(7);
-    ck_assert_int_lt(real_ns() - begin_ns, S);
-    ck_assert_uint_eq(bmc.taken, 30);
-    ck_assert_int_eq(joule_sampler_read(power, &snap), 0);
-    /* 10 s of 100 W, 1 s between, 19 s of 200 W. */
-    ck_assert_uint_ge(snap.tally.node_uj - uj, (1000 + 150 + 3800) * J);
-    ck_assert_uint_le(snap.tally.node_uj - uj, (1000 + 150 + 3800) * J + J / 100);
-    ck_assert_int_ge(totals_of("n2").mono_ns, ns + 30 * S);
-    /* There may be more questions, or a profile, in the next three seconds. */
-    bmc.watts[0] = 200;
-    ck_assert(!power_sleeps(2 * S));
-    ck_assert(power_sleeps(10 * S));
-    /* It ends when the ledger is due. */
-    bmc.now_ns += 101 * S;
-    for (int i = 0; i < 1000 && bmc.rests < 3; i++)
-        usleep(5000);
-    ck_assert_uint_ge(bmc.rests, 3);
     joule_stake_destroy(s);
-    /* What waits when slurmd ends is not lost. */
-    while (!power_sleeps(10 * S))
-        bmc.now_ns += 100 * S;
-    fake_power_keep(&bmc, bmc.now_ns + S, 200);
-    bmc.now_ns += 2 * S;
     joule_sampler_destroy(power);
-    board = joule_board_open(tree.fd, "n2", &err);
-    ck_assert_ptr_nonnull(board);
-    ck_assert_int_eq(joule_board_read(board, &snap), 0);
-    ck_assert_int_eq(snap.tally.mono_ns, bmc.now_ns - S);
-    joule_board_destroy(board);
-    power_ops = NULL;
-}
-END_TEST
-
-/* Who goes by the board, or looks at the node again and again, has it of now. */
-START_TEST(test_power_waits_for_nobody)
-{
-    struct joule_snapshot snap;
-    struct joule_board *board;
-    unsigned rests;
-
-    power_ops = &fake_resting_ops;
-    power_starts(JOULE_ATTRIBUTION_NODE, S);
-    ck_assert(!power_sleeps(10 * S));
-    joule_sampler_destroy(power);
-    power_starts(JOULE_ATTRIBUTION_CPUTIME, S);
-    ck_assert(power_sleeps(10 * S));
-    board = joule_board_open(tree.fd, "n2", &err);
-    ck_assert_ptr_nonnull(board);
-    joule_board_follow(board, bmc.now_ns);
-    bmc.now_ns += 2 * S;
-    usleep(50 * 1000);
-    ck_assert(!power_sleeps(10 * S));
-    bmc.now_ns += JOULE_BOARD_FOLLOWED_NS;
-    ck_assert(power_sleeps(10 * S));
-    joule_board_destroy(board);
-    joule_sampler_read(power, &snap);
-    bmc.now_ns += 200 * MS;
-    joule_sampler_read(power, &snap);
-    rests = bmc.rests;
-    bmc.roused = true;
-    usleep(50 * 1000);
-    ck_assert(!power_lies());
-    ck_assert_uint_eq(bmc.rests, rests);
-    joule_sampler_destroy(power);
-    power_ops = NULL;
-}
-END_TEST
-
-/* What waits is a failure, and nothing after it. */
-START_TEST(test_power_waits_and_fails)
-{
-    int before = problems;
-
-    power_ops = &fake_resting_ops;
-    power_starts(JOULE_ATTRIBUTION_CPUTIME, 100 * S);
-    ck_assert(power_sleeps(10 * S));
-    bmc.error = EIO;
-    bmc.text = "the BMC is gone";
-    fake_power_keep(&bmc, bmc.now_ns, 100);
-    bmc.roused = true;
-    for (int i = 0; i < 1000 && bmc.taken == 0; i++)
-        usleep(5000);
-    joule_sampler_destroy(power);
-    ck_assert_int_gt(problems, before);
-    power_ops = NULL;
 }
 END_TEST
 
@@ -848,17 +551,11 @@ int main(void)
     tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_no_ledger_yet);
     tcase_add_test(tc, test_flood);
-    tcase_add_test(tc, test_quiet);
-    tcase_add_test(tc, test_quiet_but_watched);
-    tcase_add_test(tc, test_quiet_but_asked);
-    tcase_add_test(tc, test_quiet_but_ill);
-    tcase_add_loop_test(tc, test_old_row, 0, 2);
+    tcase_add_test(tc, test_one_pace);
+    tcase_add_test(tc, test_polls_take_no_ticket);
     tcase_add_test(tc, test_cpu_time);
     tcase_add_test(tc, test_power_hangs);
-    tcase_add_test(tc, test_power_quiet);
-    tcase_add_test(tc, test_power_waits);
-    tcase_add_test(tc, test_power_waits_for_nobody);
-    tcase_add_test(tc, test_power_waits_and_fails);
+    tcase_add_test(tc, test_power_is_charged);
     tcase_add_test(tc, test_no_topology);
     tcase_add_test(tc, test_no_room_for_a_ledger);
     suite_add_tcase(suite, tc);

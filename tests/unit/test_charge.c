@@ -428,48 +428,6 @@ START_TEST(test_a_step_that_left_an_old_word)
 }
 END_TEST
 
-/* [a] and [b] of CPU time in the last second. */
-static bool is_quiet_with(unsigned i, uint64_t a, unsigned j, uint64_t b)
-{
-    usage[i].cpu_ns += a;
-    usage[j].cpu_ns += b;
-    second(100 * J, a + b);
-    return joule_charge_is_quiet(charge);
-}
-
-START_TEST(test_nothing_to_divide)
-{
-    unsigned a, b, c;
-
-    second(0, 0);
-    ck_assert(joule_charge_is_quiet(charge));
-    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
-    b = add(1, JOULE_STEP_OTHER, 0x3, 2);
-    ck_assert(is_quiet_with(a, 0, b, 0));
-    ck_assert(is_quiet_with(a, S, b, 0));
-    ck_assert(is_quiet_with(a, 0, b, S));
-    /* A shell that waits; and one that works. */
-    ck_assert(is_quiet_with(a, S, b, S / 64));
-    ck_assert(!is_quiet_with(a, S, b, S / 63));
-    ck_assert(!is_quiet_with(a, S / 63, b, S));
-    ck_assert(is_quiet_with(a, S, b, 0));
-    /* CPU time that cannot be read. */
-    usage[b].state = JOULE_USAGE_UNKNOWN;
-    ck_assert(!is_quiet_with(a, S, b, 0));
-    usage[b].state = JOULE_USAGE_KNOWN;
-    ck_assert(!is_quiet_with(a, S, b, 0)); /* its first since */
-    ck_assert(is_quiet_with(a, S, b, 0));
-    /* Another job, even if it does nothing. */
-    c = add(2, JOULE_STEP_NUMBERED, 0x4, 1);
-    ck_assert(!is_quiet_with(a, S, c, 0));
-    joule_ledger_end(stepd, c, usage[c].owner, sample.mono_ns + S / 2);
-    ck_assert(!is_quiet_with(a, S, c, 0));
-    ck_assert_uint_eq(row(c).state, JOULE_ROW_ENDED);
-    joule_ledger_release(stepd, c, usage[c].owner);
-    ck_assert(is_quiet_with(a, S, b, 0));
-}
-END_TEST
-
 static size_t row_count(void)
 {
     size_t count;
@@ -566,11 +524,8 @@ START_TEST(test_learned_floor)
     end();
     options.idle_uw = 0;
     begin();
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++)
         t = second(50 * J, S / 100);
-        /* Its first ten seconds are looked at one by one. */
-        ck_assert_int_eq(joule_charge_is_quiet(charge), i >= 10);
-    }
     ck_assert_uint_eq(t->part[0].floor.floor_uw, 50 * J);
     end();
     begin();
@@ -660,7 +615,6 @@ int main(void)
     tcase_add_test(tc, test_a_step_that_can_be_read);
     tcase_add_test(tc, test_a_step_that_began_and_ended_unseen);
     tcase_add_test(tc, test_a_step_that_left_an_old_word);
-    tcase_add_test(tc, test_nothing_to_divide);
     tcase_add_test(tc, test_slots_that_become_free);
     tcase_add_test(tc, test_packages);
     tcase_add_test(tc, test_learned_floor);

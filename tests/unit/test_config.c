@@ -61,7 +61,6 @@ static const struct {
     const char *key, *value, *sentence;
 } bad_values[] = {
     {"JouleSamplePeriod", "9ms", "10ms to 60s"},
-    {"JouleQuietPeriod", "61s", "10ms to 60s"},
     {"EnergyIPMIFrequency", "0", "10ms to 60s"},
     {"EnergyIPMIFrequency", "-1", "is not a duration"},
     {"EnergyIPMITimeout", "0", "1s to 600s"},
@@ -170,6 +169,23 @@ START_TEST(keys_of_slurm)
     ck_assert_int_eq(ipmi.period_ns, 10 * JOULE_NS_PER_S);
     /* In-band nobody asks for them. */
     ck_assert_str_eq(ipmi.password, "");
+}
+END_TEST
+
+/* It is taken whatever it says, and a sentence tells the admin. */
+START_TEST(quiet_period_is_ignored)
+{
+    static const char *const values[] = {"10s", "61s", "often"};
+    struct joule_config before = config;
+
+    for (int i = 0; i < COUNT(values); i++) {
+        must_set("JouleQuietPeriod", values[i]);
+        ck_assert_mem_eq(&before, &config, sizeof(config));
+    }
+    ck_assert_ptr_nonnull(
+        strstr(joule_option_find(joule_config_options, "jouleQuietPeriod")
+                   ->notice,
+               "is no longer used: "));
 }
 END_TEST
 
@@ -404,6 +420,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, bad_value, 0, COUNT(bad_values));
     tcase_add_test(t, keys_of_slurm);
+    tcase_add_test(t, quiet_period_is_ignored);
     tcase_add_test(t, secrets_are_not_shown);
     tcase_add_loop_test(t, examples, 0, COUNT(example_files));
     suite_add_tcase(s, t);

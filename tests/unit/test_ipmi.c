@@ -448,80 +448,6 @@ START_TEST(one_message_each)
 }
 END_TEST
 
-static void next_works(double watts, int64_t after_ns)
-{
-    int rc = asker_next(&a);
-
-    ck_assert_msg(rc == 0, "%s: %s", strerror(rc), a.values.head.text);
-    expect(0, JOULE_POWER_OK, watts);
-    ck_assert_int_ge(a.values.value[0].begin_ns, after_ns);
-}
-
-/* As many readings as were asked for, a period apart. */
-START_TEST(goes_on_by_itself)
-{
-    int64_t begin_ns;
-
-    start_usual();
-    want_name("Node");
-    a.config.period_ns = 100 * JOULE_NS_PER_MS;
-    open_works();
-    begin_ns = joule_clock_mono_ns(&joule_clock_system);
-    ck_assert_int_eq(asker_read_more(&a, 3), 0);
-    expect(0, JOULE_POWER_OK, 300.0);
-    next_works(300.0, begin_ns + a.config.period_ns);
-    bmc_watts(&bmc, 1, 200);
-    next_works(200.0, begin_ns + 2 * a.config.period_ns);
-    next_works(200.0, begin_ns + 3 * a.config.period_ns);
-    ck_assert(!asker_waits(&a, 300));
-    read_works(200.0);
-    ck_assert(!asker_waits(&a, 300));
-}
-END_TEST
-
-/* What is still to come ends with the next request, and with a failure. */
-START_TEST(goes_on_until)
-{
-    char byte;
-
-    start_usual();
-    want_name("Node");
-    open_works();
-    ck_assert_int_eq(asker_read_more(&a, 5), 0);
-    ck_assert_int_eq(asker_read_more(&a, 5), 0);
-    open_works();
-    ck_assert(!asker_waits(&a, 1500));
-    ck_assert_int_eq(asker_read_more(&a, 5), 0);
-    bmc_kill(&bmc);
-    ck_assert_int_ne(asker_next(&a), 0);
-    /* Nobody may have waited for that: the process ends. */
-    ck_assert(asker_waits(&a, 1000));
-    ck_assert_int_eq(recv(a.fd, &byte, 1, 0), 0);
-}
-END_TEST
-
-/* Readings that take longer than the period are not made up for. */
-START_TEST(goes_on_behind)
-{
-    int64_t begin_ns;
-
-    start_usual();
-    want_name("Node");
-    a.config.period_ns = 100 * JOULE_NS_PER_MS;
-    open_works();
-    ck_assert_int_eq(asker_read_more(&a, 20), 0);
-    kill(bmc.pid, SIGSTOP);
-    sleep_ms(600);
-    kill(bmc.pid, SIGCONT);
-    next_works(300.0, 0); /* it was under way */
-    begin_ns = joule_clock_mono_ns(&joule_clock_system);
-    for (int i = 0; i < 5; i++)
-        next_works(300.0, 0);
-    ck_assert_int_ge(a.values.value[0].begin_ns,
-                     begin_ns + 3 * a.config.period_ns);
-}
-END_TEST
-
 START_TEST(small)
 {
     start_usual();
@@ -922,9 +848,6 @@ int main(void)
     tcase_add_test(t, finds_sensors);
     tcase_add_test(t, classifies);
     tcase_add_test(t, one_message_each);
-    tcase_add_test(t, goes_on_by_itself);
-    tcase_add_test(t, goes_on_until);
-    tcase_add_test(t, goes_on_behind);
     tcase_add_test(t, small);
     tcase_add_test(t, leaves_no_session);
     tcase_add_test(t, hangs);

@@ -343,6 +343,7 @@ START_TEST(test_a_user_sees_his_own)
 {
     const struct joule_userview_options options = {
         .period_ns = S,
+        .sample_period_ns = S,
         .attribution = JOULE_ATTRIBUTION_ALLOC,
     };
     struct joule_userview *users;
@@ -368,7 +369,7 @@ START_TEST(test_a_user_sees_his_own)
         return;
     }
     ck_assert_int_eq(
-        joule_userview_publish(users, rows, 8, NOW - S, 0, S, &err), 0);
+        joule_userview_publish(users, rows, 8, NOW - S, 0, &err), 0);
     pid = fork();
     if (pid == 0)
         _exit(as_user());

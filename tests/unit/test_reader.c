@@ -31,7 +31,6 @@ static struct {
 static struct joule_error err;
 static unsigned fds_before;
 static bool unkillable;
-static bool steady; /* what is created reads by its own clock */
 static unsigned kills;
 
 int __real_kill(pid_t pid, int sig);
@@ -56,7 +55,6 @@ static void setup(void)
     fake.clock.mono_ns = fake.clock.wall_ns = fake_now_ns;
     memset(&err, 0, sizeof(err));
     unkillable = false;
-    steady = false;
     kills = 0;
     fds_before = tree_open_fds();
 }
@@ -97,7 +95,6 @@ static struct joule_source *create(const char *mode,
         .clock = &fake.clock,
         .program = path,
         .config = config,
-        .is_steady = steady,
     };
     struct joule_source *source;
 
@@ -735,211 +732,6 @@ START_TEST(side_by_side)
 }
 END_TEST
 
-/* ---- steady: the process reads by its own clock ---- */
-
-static struct joule_source *create_steady(const char *mode, int64_t period_ns)
-{
-    struct joule_ipmi_config config = config_of("");
-
-    config.period_ns = period_ns;
-    steady = true;
-    return create(mode, &config);
-}
-
-/* One request for 60 readings, which are a period apart at least. */
-START_TEST(steady_requests)
-{
-    struct joule_source *source = create_steady("requests", 10 * MS);
-    struct joule_power power;
-    int64_t first_ns = 0;
-
-    ck_assert(!joule_source_is_under_way(source));
-    for (int i = 0; i < 3 * 60; i++) {
-        ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
-        ck_assert_double_eq(power.watts, 1 + i / 60);
-        ck_assert(joule_source_is_under_way(source) == (i % 60 < 59));
-        if (i % 60 == 0)
-            first_ns = power.mono_ns;
-        ck_assert_int_ge(power.mono_ns - first_ns, (i % 60 * 10 - 5) * MS);
-    }
-    joule_source_destroy(source);
-    ck_assert_uint_eq(kills, 0);
-}
-END_TEST
-
-/* Nothing is lost while nobody waits. */
-START_TEST(steady_while_away)
-{
-    struct joule_source *source = create_steady("well", 10 * MS);
-    struct joule_power power;
-    int64_t last_ns, back_ns;
-
-    ck_assert_int_eq(read_power(source, &power), 0);
-    last_ns = power.mono_ns;
-    usleep(300 * 1000);
-    back_ns = now_ns();
-    for (int i = 0; i < 59; i++) {
-        ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
-        if (i < 5)
-            ck_assert_int_lt(power.mono_ns, back_ns - 100 * MS);
-        ck_assert_int_gt(power.mono_ns, last_ns);
-        last_ns = power.mono_ns;
-    }
-    joule_source_destroy(source);
-}
-END_TEST
-
-static const struct {
-    const char *mode;
-    int errnum;
-    const char *sentence;
-    bool well_again; /* a new process is */
-    int64_t least_ns;
-} steady_faults[] = {
-    {"fails3", EIO, "dropped the session", false, 0},
-    {"fails-and-goes3", EIO, "dropped the session", true, 0},
-    {"exits3", EPIPE, "exit code 7", true, 0},
-    {"babbles3", EPROTO, "wrong size", true, 0},
-    {"late3", ETIMEDOUT, "no answer in 1.05 s", true, 1050 * MS},
-    {"stops3", ETIMEDOUT, "no answer in 1.05 s", true, 1050 * MS},
-};
-
-START_TEST(steady_fault)
-{
-    struct joule_source *source =
-        create_steady(steady_faults[_i].mode, 20 * MS);
-    int64_t begin_ns;
-
-    for (int i = 0; i < 3; i++)
-        must_read(source, 100);
-    ck_assert(joule_source_is_under_way(source));
-    begin_ns = now_ns();
-    must_fail(source, steady_faults[_i].errnum, steady_faults[_i].sentence);
-    ck_assert_int_ge(now_ns() - begin_ns, steady_faults[_i].least_ns);
-    ck_assert_int_le(now_ns() - begin_ns, 2 * S);
-    ck_assert(!joule_source_is_under_way(source));
-    must_fail(source, EAGAIN, NULL);
-    ck_assert(!joule_source_is_under_way(source));
-    fake.now_ns += S;
-    if (strcmp(steady_faults[_i].mode, "fails-and-goes3") == 0)
-        await_end();
-    if (steady_faults[_i].well_again) {
-        must_read(source, 100);
-        ck_assert(joule_source_is_under_way(source));
-    } else {
-        must_fail(source, steady_faults[_i].errnum, steady_faults[_i].sentence);
-    }
-    joule_source_destroy(source);
-}
-END_TEST
-
-START_TEST(steady_interrupt)
-{
-    struct joule_source *source = create_steady("well", 30 * S);
-    struct call call;
-    int64_t begin_ns;
-
-    must_read(source, 100);
-    call_begin(&call, source);
-    usleep(50 * 1000);
-    begin_ns = now_ns();
-    source->ops->interrupt(source);
-    pthread_join(call.thread, NULL);
-    ck_assert_int_eq(call.errnum, ECANCELED);
-    ck_assert_int_lt(call.end_ns - begin_ns, S);
-    must_fail(source, ECANCELED, NULL);
-    ck_assert(!joule_source_is_under_way(source));
-    ck_assert_uint_eq(kills, 0);
-    joule_source_destroy(source);
-}
-END_TEST
-
-static int64_t rests(struct joule_source *source, int64_t ns)
-{
-    int64_t begin_ns = now_ns();
-
-    source->ops->rest(source, ns);
-    return now_ns() - begin_ns;
-}
-
-/* What comes meanwhile is there at once, with its time. */
-START_TEST(steady_rest)
-{
-    struct joule_source *source = create_steady("well", 10 * MS);
-    struct joule_power power;
-    int64_t last_ns, back_ns;
-    int n = 0;
-
-    ck_assert_int_eq(read_power(source, &power), 0);
-    last_ns = power.mono_ns;
-    ck_assert_int_ge(rests(source, 300 * MS), 299 * MS);
-    back_ns = now_ns();
-    ck_assert(joule_source_is_waiting(source));
-    while (joule_source_is_waiting(source) && n < 59) {
-        ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
-        ck_assert_int_gt(power.mono_ns, last_ns);
-        if (n++ < 5)
-            ck_assert_int_lt(power.mono_ns, back_ns - 100 * MS);
-        last_ns = power.mono_ns;
-    }
-    ck_assert_int_ge(n, 10);
-    /* No longer than there is something under way. */
-    ck_assert_int_lt(rests(source, 30 * S), 5 * S);
-    joule_source_destroy(source);
-    ck_assert_uint_eq(kills, 0);
-}
-END_TEST
-
-START_TEST(steady_rest_ends)
-{
-    struct joule_source *source = create_steady("well", S);
-    struct joule_power power;
-
-    must_read(source, 100);
-    source->ops->rouse(source);
-    source->ops->rouse(source);
-    ck_assert_int_lt(rests(source, 30 * S), 5 * S);
-    ck_assert_int_ge(rests(source, 100 * MS), 99 * MS);
-    ck_assert(!joule_source_is_waiting(source));
-    ck_assert_int_ge(rests(source, 1500 * MS), 1499 * MS);
-    source->ops->interrupt(source);
-    ck_assert_int_lt(rests(source, 30 * S), 5 * S);
-    /* What has come by then is not lost. */
-    ck_assert(joule_source_is_waiting(source));
-    ck_assert_int_eq(read_power(source, &power), 0);
-    while (joule_source_is_waiting(source))
-        ck_assert_int_eq(read_power(source, &power), 0);
-    must_fail(source, ECANCELED, NULL);
-    ck_assert(!joule_source_is_waiting(source));
-    joule_source_destroy(source);
-}
-END_TEST
-
-/* It is told at once, after what came before. */
-START_TEST(steady_rest_fault)
-{
-    static const char *const modes[] = {"exits3", "fails-and-goes3"};
-    struct joule_source *source = create_steady(modes[_i], 200 * MS);
-    struct joule_power power;
-
-    must_read(source, 100);
-    ck_assert_int_lt(rests(source, 10 * S), 5 * S);
-    for (int i = 0; i < 2; i++) {
-        ck_assert(joule_source_is_waiting(source));
-        ck_assert_int_eq(read_power(source, &power), 0);
-    }
-    ck_assert(joule_source_is_waiting(source));
-    must_fail(source, _i == 0 ? EPIPE : EIO,
-              _i == 0 ? "exit code 7" : "dropped the session");
-    ck_assert(!joule_source_is_waiting(source));
-    fake.now_ns += S;
-    if (_i == 1)
-        await_end();
-    must_read(source, 100);
-    joule_source_destroy(source);
-}
-END_TEST
-
 /* How often the password, given as its bytes ^ 0x55, is in this process's
  * writable memory. */
 static unsigned find_in_memory(const unsigned char *hidden, size_t len)
@@ -1033,13 +825,6 @@ static Suite *suite(void)
     tcase_add_test(t, interrupt);
     tcase_add_test(t, side_by_side);
     tcase_add_test(t, password_is_wiped);
-    tcase_add_test(t, steady_requests);
-    tcase_add_test(t, steady_while_away);
-    tcase_add_loop_test(t, steady_fault, 0, COUNT(steady_faults));
-    tcase_add_test(t, steady_interrupt);
-    tcase_add_test(t, steady_rest);
-    tcase_add_test(t, steady_rest_ends);
-    tcase_add_loop_test(t, steady_rest_fault, 0, 2);
     suite_add_tcase(s, t);
     return s;
 }

@@ -39,7 +39,6 @@ static struct joule_error err;
 static struct joule_power power[4];
 static struct joule_source *source;
 static int64_t clock_ns;
-static int64_t period_ns; /* not 0: steadily */
 static unsigned fds_before;
 
 static int64_t test_clock_ns(void *arg)
@@ -55,7 +54,6 @@ static void setup(void)
 {
     tree_create(&tree);
     clock_ns = 1000 * S;
-    period_ns = 0;
     source = NULL;
     fds_before = tree_open_fds();
     bmc_create(&bmc);
@@ -74,11 +72,7 @@ static void teardown(void)
 
 static void create(const char *sensors, const char *password)
 {
-    struct joule_reader_options opt = {
-        .clock = &test_clock,
-        .program = READER,
-        .is_steady = period_ns > 0,
-    };
+    struct joule_reader_options opt = {.clock = &test_clock, .program = READER};
     struct joule_config config;
     struct joule_ipmi_config ipmi;
     char host[32], credentials[128];
@@ -105,8 +99,6 @@ static void create(const char *sensors, const char *password)
     ck_assert_msg(joule_ipmi_config_make(&config, tree.fd, "host", "node",
                                          &ipmi, &err) == 0,
                   "%s", err.text);
-    if (period_ns)
-        ipmi.period_ns = period_ns;
     opt.config = &ipmi;
     source = joule_reader_create(&opt, &err);
     ck_assert_msg(source != NULL, "%s", err.text);
@@ -274,46 +266,6 @@ START_TEST(interrupted)
 }
 END_TEST
 
-/* By the reader's own clock, through the end of the BMC and of the reader. */
-START_TEST(steady)
-{
-    struct joule_wire_listed listed;
-    int64_t first_ns;
-
-    period_ns = 50 * MS;
-    create("Node=Node", BMC_PASSWORD);
-    must_read(300);
-    first_ns = power[0].mono_ns;
-    while (joule_source_is_under_way(source))
-        must_read(300);
-    ck_assert_int_ge(power[0].mono_ns - first_ns, 55 * period_ns);
-    must_read(300);
-    ck_assert(joule_source_is_under_way(source));
-    bmc_watts(&bmc, 1, 200);
-    for (int i = 0; i < 10; i++)
-        ck_assert_int_eq(read_power(), 0);
-    must_read(200);
-    ck_assert_int_eq(joule_reader_list(source, &listed, &err), 0);
-    ck_assert(!joule_source_is_under_way(source));
-    must_read(200);
-    kill(reader_pid(), SIGKILL);
-    while (read_power() == 0)
-        continue;
-    ck_assert_msg(strstr(err.text, "died of signal 9"), "%s", err.text);
-    must_recover(200);
-    ck_assert(joule_source_is_under_way(source));
-    bmc_kill(&bmc);
-    while (read_power() == 0)
-        continue;
-    ck_assert_str_ne(err.text, "");
-    ck_assert(!joule_source_is_under_way(source));
-    bmc_start(&bmc, usual, COUNT(usual));
-    bmc_watts(&bmc, 1, 300);
-    must_recover(300);
-    ck_assert(joule_source_is_under_way(source));
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("reader_bmc");
@@ -335,7 +287,6 @@ int main(void)
     tcase_add_test(t, reader_is_stopped);
     tcase_add_test(t, bmc_is_restarted);
     tcase_add_test(t, interrupted);
-    tcase_add_test(t, steady);
     suite_add_tcase(s, t);
     runner = srunner_create(s);
     srunner_run_all(runner, CK_NORMAL);

@@ -1058,32 +1058,6 @@ START_TEST(power_at_once)
 }
 END_TEST
 
-/* Until so many readings have begun, for a second at most. */
-static bool power_reads(unsigned n)
-{
-    for (int i = 0; i < 500 && bmc->reads < n; i++)
-        usleep(2000);
-    return bmc->reads >= n;
-}
-
-/* The period is the source's: the sampler does not wait for its own. */
-START_TEST(power_under_way)
-{
-    struct joule_sampler *s;
-    unsigned reads;
-
-    bmc->slow_ns = 10 * MS;
-    bmc->under_way = true;
-    s = power_create(1000 * S);
-    ck_assert(power_reads(20));
-    bmc->under_way = false;
-    usleep(50 * 1000);
-    reads = bmc->reads;
-    ck_assert(!power_reads(reads + 1));
-    joule_sampler_destroy(s);
-}
-END_TEST
-
 /* The mean is over the time in which there was a measurement. */
 START_TEST(power_known_late)
 {
@@ -1416,7 +1390,6 @@ int main(void)
     tcase_set_timeout(power, 60);
     tcase_add_test(power, power_remarks);
     tcase_add_test(power, power_at_once);
-    tcase_add_test(power, power_under_way);
     tcase_add_test(power, power_known_late);
     tcase_add_test(power, power_period);
     tcase_add_test(power, power_integrated);

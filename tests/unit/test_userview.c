@@ -2,7 +2,6 @@
 /* What stands in the files of users, and when it changes. */
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,33 +16,6 @@ static bool has_file(unsigned uid)
     snprintf(path, sizeof(path), USERS "/%u", uid);
     return fstatat(tree.fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
-
-/* Reading is noticed, once for each time that the file was written. */
-START_TEST(test_looked_at)
-{
-    struct statvfs fs;
-
-    put_row(0, 1000, 7, 4 * S)->uj = 1;
-    publish(10 * S);
-    ck_assert(!joule_userview_is_looked_at(view));
-    ck_assert_int_eq(fstatvfs(tree.fd, &fs), 0);
-    if (fs.f_flag & ST_NOATIME) {
-        fprintf(stderr, "skip - userview: looked at # noatime in %s\n",
-                tree.path);
-        return;
-    }
-    for (int i = 1; i <= 3; i++) {
-        usleep(50000); /* a file's time is that of a tick */
-        must_read(1000, 1);
-        ck_assert(joule_userview_is_looked_at(view));
-        ck_assert(joule_userview_is_looked_at(view));
-        rows[0].uj++;
-        usleep(50000);
-        publish((10 + i) * S);
-        ck_assert(!joule_userview_is_looked_at(view));
-    }
-}
-END_TEST
 
 START_TEST(test_rows_of_one_user)
 {
@@ -479,7 +451,6 @@ int main(void)
     TCase *tc = tcase_create("userview");
 
     tcase_add_test(tc, test_rows_of_one_user);
-    tcase_add_test(tc, test_looked_at);
     tcase_add_test(tc, test_less_room_than_rows);
     tcase_add_test(tc, test_no_more_often_than_the_period);
     tcase_add_test(tc, test_samples_show_each_second);

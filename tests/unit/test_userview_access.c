@@ -199,7 +199,7 @@ START_TEST(test_foreign_files)
     must_not_read(1000, EPERM, "cannot open the file of user 1000");
     /* The writer follows none either, and says so. */
     rows[0].uj++;
-    ck_assert_int_eq(joule_userview_publish(view, rows, 1, 11 * S, 0, S, &err),
+    ck_assert_int_eq(joule_userview_publish(view, rows, 1, 11 * S, 0, &err),
                      -1);
     ck_assert_int_eq(errno, ELOOP);
     publish(12 * S);
@@ -248,12 +248,12 @@ START_TEST(test_a_file_that_cannot_be_written)
     tree_mkdir(&tree, FILE_1000);
     put_row(0, 1000, 7, S);
     put_row(1, 1001, 7, S);
-    ck_assert_int_eq(joule_userview_publish(view, rows, 2, 10 * S, 0, S, &err),
+    ck_assert_int_eq(joule_userview_publish(view, rows, 2, 10 * S, 0, &err),
                      -1);
     ck_assert_int_eq(errno, EISDIR);
     ck_assert_ptr_nonnull(strstr(err.text, "user 1000 cannot be written"));
     must_read(1001, 1);
-    ck_assert_int_eq(joule_userview_publish(view, rows, 2, 11 * S, 0, S, NULL),
+    ck_assert_int_eq(joule_userview_publish(view, rows, 2, 11 * S, 0, NULL),
                      -1);
     ck_assert_int_eq(unlinkat(tree.fd, FILE_1000, AT_REMOVEDIR), 0);
     publish(12 * S);
@@ -263,7 +263,7 @@ START_TEST(test_a_file_that_cannot_be_written)
     publish(13 * S);
     tree_remove(&tree, FILE_1000);
     tree_mkdir(&tree, FILE_1000);
-    ck_assert_int_eq(joule_userview_publish(view, rows, 2, 80 * S, 0, S, &err),
+    ck_assert_int_eq(joule_userview_publish(view, rows, 2, 80 * S, 0, &err),
                      -1);
     ck_assert_ptr_nonnull(strstr(err.text, "user 1000 cannot be removed"));
     ck_assert_int_eq(unlinkat(tree.fd, FILE_1000, AT_REMOVEDIR), 0);
@@ -340,13 +340,13 @@ static int without_room(void)
         return 1;
     put_row(0, 1000, 7, S);
     put_row(1, 1001, 7, S);
-    if (joule_userview_publish(view, rows, 2, 10 * S, 0, S, &err) == 0 ||
+    if (joule_userview_publish(view, rows, 2, 10 * S, 0, &err) == 0 ||
         errno != ENOSPC)
         return 2;
     if (try_read(1000) < 0 || try_read(1001) == 0 || errno != ENOENT)
         return 3;
     remove_row(0);
-    if (joule_userview_publish(view, rows, 2, 11 * S, 0, S, NULL) == 0)
+    if (joule_userview_publish(view, rows, 2, 11 * S, 0, NULL) == 0)
         return 4;
     publish(72 * S);
     if (try_read(1000) == 0 || try_read(1001) < 0)

@@ -37,6 +37,7 @@ static struct joule_userview *open_view(int64_t period_ns)
 {
     const struct joule_userview_options options = {
         .period_ns = period_ns,
+        .sample_period_ns = 2 * S,
         .attribution = JOULE_ATTRIBUTION_ALLOC,
     };
 
@@ -93,7 +94,7 @@ static inline void remove_row(unsigned slot)
 static inline void publish(int64_t now_ns)
 {
     int rc = joule_userview_publish(view, rows, JOULE_LEDGER_SLOTS_MAX, now_ns,
-                                    WALL + now_ns, 2 * S, &err);
+                                    WALL + now_ns, &err);
 
     ck_assert_msg(rc == 0, "%s", err.text);
 }

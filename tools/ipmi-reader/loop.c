@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -29,8 +28,6 @@ struct loop {
     bool over;    /* this process can do no more */
     struct joule_ipmi *ipmi;
     union reply reply;
-    struct joule_wire_read reading; /* the last, `more` of it to come */
-    int64_t due_ns;                 /* the next of them */
     /* The one place of the password: requests come in here. */
     struct joule_wire_open request;
 };
@@ -134,7 +131,6 @@ static void do_read(struct loop *l)
         errno = ENOTCONN;
     if (!l->ipmi || joule_ipmi_read(l->ipmi, l->reply.values.value, &err) < 0) {
         refuse(l, errno, &err);
-        l->reading.more = 0;
         if (l->ipmi && !is_lan(&l->request.config))
             l->over = true;
         return;
@@ -143,40 +139,8 @@ static void do_read(struct loop *l)
     l->reply.values.count = l->request.config.sensor_count;
 }
 
-static int64_t now_ns(void)
-{
-    return joule_clock_mono_ns(&joule_clock_system);
-}
-
-/* 1: it was sent, 0: the other side is gone, -1: nothing more can be done. */
-static int finish(struct loop *l)
-{
-    if (send_reply(l) < 0)
-        return 0;
-    return l->over ? -1 : 1;
-}
-
-/* As finish. */
-static int read_again(struct loop *l)
-{
-    int64_t period_ns = l->request.config.period_ns, now = now_ns();
-
-    l->reading.more--;
-    l->due_ns += period_ns;
-    if (l->due_ns < now)
-        l->due_ns = now + period_ns;
-    begin_reply(l, &l->reading.head);
-    do_read(l);
-    if (!l->reply.head.error)
-        return finish(l);
-    /* Who asked may not look for replies now, but sees the end of them.  It
-     * need not wait for that of the session. */
-    send_reply(l);
-    shutdown(l->fd, SHUT_RDWR);
-    return 0;
-}
-
-/* As finish, for one request. */
+/* 1: a request was done, 0: the other side is gone, -1: nothing more can be
+ * done. */
 static int serve(struct loop *l, void *buf)
 {
     const struct joule_wire_head *head = buf;
@@ -189,7 +153,6 @@ static int serve(struct loop *l, void *buf)
         return 0;
     if ((size_t)n < sizeof(*head))
         return -1; /* nobody to answer to */
-    l->reading.more = 0;
     begin_reply(l, head);
     if (joule_wire_request_check(buf, (size_t)n, &err) < 0) {
         refuse(l, EPROTO, &err);
@@ -198,55 +161,28 @@ static int serve(struct loop *l, void *buf)
         explicit_bzero(buf, JOULE_WIRE_REQUEST_MAX);
         do_open(l);
     } else {
-        memcpy(&l->reading, buf, sizeof(l->reading));
-        l->due_ns = now_ns() + l->request.config.period_ns;
         do_read(l);
     }
-    return finish(l);
+    if (send_reply(l) < 0)
+        return 0;
+    return l->over ? -1 : 1;
 }
 
-/* Until there is something to do; -1: nothing but a request. */
-static int64_t wait_ns(const struct loop *l)
-{
-    int64_t idle_ns = l->ipmi ? joule_ipmi_idle(l->ipmi) : -1;
-    int64_t due_ns;
-
-    if (l->reading.more == 0)
-        return idle_ns;
-    due_ns = l->due_ns - now_ns();
-    if (idle_ns >= 0 && idle_ns < due_ns)
-        return idle_ns;
-    return due_ns > 0 ? due_ns : 0;
-}
-
-/* Wait for a request (0) or the next reading of the last one (1); what there is
- * to do meanwhile is done. */
-static int wait_work(struct loop *l)
+/* Wait for a request; what there is to do meanwhile is done. */
+static int wait_request(struct loop *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
 
     for (;;) {
-        int64_t ns = wait_ns(l);
-        const struct timespec t = {ns / JOULE_NS_PER_S, ns % JOULE_NS_PER_S};
-        int n = ppoll(&p, 1, ns < 0 ? NULL : &t, NULL);
+        int64_t in_ns = l->ipmi ? joule_ipmi_idle(l->ipmi) : -1;
+        int timeout_ms = in_ns < 0 ? -1 : (int)(in_ns / JOULE_NS_PER_MS) + 1;
+        int n = poll(&p, 1, timeout_ms);
 
         if (n > 0)
             return 0;
         if (n < 0 && errno != EINTR)
             return -1;
-        if (l->reading.more > 0 && now_ns() >= l->due_ns)
-            return 1;
     }
-}
-
-/* One piece of work; as finish. */
-static int work(struct loop *l, void *buf)
-{
-    int rc = wait_work(l);
-
-    if (rc < 0)
-        return -1;
-    return rc == 0 ? serve(l, buf) : read_again(l);
 }
 
 int joule_reader_loop(int fd, pid_t parent)
@@ -262,7 +198,7 @@ int joule_reader_loop(int fd, pid_t parent)
         mlock(l, sizeof(*l));
         mlock(buf, JOULE_WIRE_REQUEST_MAX);
         do
-            rc = work(l, buf);
+            rc = wait_request(l) < 0 ? -1 : serve(l, buf);
         while (rc > 0);
         joule_ipmi_destroy(l->ipmi);
         explicit_bzero(&l->request, sizeof(l->request));

@@ -92,7 +92,8 @@ static void unknown_option(const struct ours *ours,
 
     for (size_t i = 0; i < OURS; i++) {
         for (const struct joule_option *row = ours[i].table; row->key; row++) {
-            if (strncmp(row->key, "Joule", 5) != 0)
+            if (strncmp(row->key, "Joule", 5) != 0 ||
+                row->type == JOULE_OPTION_IGNORED)
                 continue;
             if (known[0])
                 strncat(known, ", ", sizeof(known) - strlen(known) - 1);

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/board/stake.h"
 #include "tools/joule/ledger.h"
 #include "tools/joule/node.h"
 
@@ -229,20 +228,7 @@ static size_t add_running(struct joule_ledger_view *v)
     return count;
 }
 
-/* A sampler that has nothing to divide samples seldom. */
-static void renew(struct joule_ledger *ledger, const struct joule_clock *clock)
-{
-    int64_t now_ns = joule_clock_mono_ns(clock);
-    struct joule_ledger_totals totals;
-
-    joule_ledger_look(ledger, now_ns);
-    if (joule_ledger_read(ledger, &totals, NULL, NULL) == 0 &&
-        now_ns - totals.mono_ns > JOULE_STAKE_RECENT_NS)
-        (void)joule_ledger_ask(ledger, JOULE_STAKE_WAIT_NS);
-}
-
-static int look(struct joule_ledger_view *v, int root_fd,
-                const struct joule_clock *clock, int64_t *period_ns,
+static int look(struct joule_ledger_view *v, int root_fd, int64_t *period_ns,
                 struct joule_error *err)
 {
     struct joule_ledger *ledger = joule_ledger_open(root_fd, v->node, err);
@@ -250,7 +236,6 @@ static int look(struct joule_ledger_view *v, int root_fd,
 
     if (!ledger)
         return errno == EACCES ? read_own(v, root_fd, period_ns, err) : -1;
-    renew(ledger, clock);
     rc = read_ledger(v, ledger, err);
     saved = errno;
     joule_ledger_destroy(ledger);
@@ -296,7 +281,7 @@ int joule_ledger_collect(struct joule_ledger_view *v, int root_fd,
         *err = hint;
         return -1;
     }
-    if (look(v, root_fd, clock, &period_ns, err) < 0) {
+    if (look(v, root_fd, &period_ns, err) < 0) {
         /* That there is no directory of the node is said better there. */
         if (errno == ENOENT && !v->own && hint.text[0])
             return joule_error_set(err, ENOENT, "%s", hint.text);
