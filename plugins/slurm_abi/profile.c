@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/ticker.h"
 #include "common/store/config.h"
 #include "common/store/energy.h"
 #include "common/store/writer.h"
@@ -67,11 +66,6 @@ _Static_assert(ACCT_GATHER_PROFILE_NONE == JOULE_PROFILE_NONE &&
 
 /* Slurm's timer gives two samples when it begins; no other two are as near. */
 #define TWICE_NS (100 * JOULE_NS_PER_MS)
-
-/* How often Slurm's threads are told of the end, from the end of the step on;
- * most of them have heard it before. */
-#define WAKE_FIRST_NS  (10 * JOULE_NS_PER_MS)
-#define WAKE_PERIOD_NS (100 * JOULE_NS_PER_MS)
 
 /* A data set as Slurm knows it. */
 struct dataset {
@@ -358,25 +352,15 @@ static void await_energy_thread(void)
         acct_gather_energy_g_set_data(ENERGY_DATA_RECONFIG, NULL);
 }
 
-static void wake_threads(void *arg)
-{
-    (void)arg;
-    joule_timers_wake(self.timers);
-}
-
-/*
- * Nor does a thread of Slurm hear it that has its sample behind it and does not
- * wait for the next yet, because others had the CPU.  So all are told again,
- * and again until fini, before which Slurm waits for them.
- */
+/* Others may miss it as well: they are told again until fini, before which Slurm
+ * waits for them (timers.h). */
 static void wake_until_fini(void)
 {
     struct joule_error err;
 
     if (!is_profiled(self.running) || !self.timers || self.waker)
         return;
-    self.waker = joule_ticker_create(WAKE_FIRST_NS, WAKE_PERIOD_NS,
-                                     wake_threads, NULL, &err);
+    self.waker = joule_timers_wake(self.timers, &err);
     if (!self.waker)
         slurm_debug("%s: %s", joule_profile_name, err.text);
 }

@@ -7,6 +7,11 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "common/base/clock.h"
+
+#define FIRST_NS  (10 * JOULE_NS_PER_MS)
+#define PERIOD_NS (100 * JOULE_NS_PER_MS)
+
 enum { ENERGY, TASK, FILESYSTEM, NETWORK, COUNT };
 
 struct joule_timers {
@@ -43,10 +48,16 @@ void joule_timers_stop_energy(struct joule_timers *timers)
         __atomic_store_n(&timers->timer[ENERGY].period_s, 0, __ATOMIC_RELAXED);
 }
 
-void joule_timers_wake(struct joule_timers *timers)
+static void signal_all(void *arg)
 {
-    if (!timers)
-        return;
+    struct joule_timers *timers = arg;
+
     for (int i = 0; i < COUNT; i++)
         pthread_cond_signal(&timers->timer[i].signal);
+}
+
+struct joule_ticker *joule_timers_wake(struct joule_timers *timers,
+                                       struct joule_error *err)
+{
+    return joule_ticker_create(FIRST_NS, PERIOD_NS, signal_all, timers, err);
 }

@@ -3,13 +3,20 @@
  * timers.h - the four timers of Slurm's profiles: libslurmfull's array
  * acct_gather_profile_timer, looked up at run time.
  *
- * Each has a thread of slurmstepd that takes a sample whenever its timer is
- * signalled.  The threads are told of the end in the same way, by a signal that
- * is given twice.  One that is between its sample and its wait both times does
- * not hear it, and slurmstepd waits for it for ever.
+ * Each timer has a thread of slurmstepd that takes a sample whenever its timer
+ * is signalled.  When the step ends, Slurm tells these threads so by the same
+ * signal, twice, and then waits for them without a limit.  A thread that is
+ * still taking its sample, or has not yet begun to wait for the next, misses a
+ * signal.  One that misses both never ends: slurmstepd waits for ever, the job
+ * stays in COMPLETING, and slurmd drains the node ("Kill task failed").  This is
+ * an error of Slurm (22.05 to 26.05), with any profile plugin; on a slow machine
+ * it befell one step of 345.  So a profile of ours repeats the signal until the
+ * threads have ended (joule_timers_wake).
  */
 #ifndef JOULE_SLURM_TIMERS_H
 #define JOULE_SLURM_TIMERS_H
+
+#include "common/base/ticker.h"
 
 struct joule_timers;
 
@@ -27,10 +34,11 @@ int joule_timers_energy_s(const struct joule_timers *timers);
 void joule_timers_stop_energy(struct joule_timers *timers);
 
 /*
- * Signals all of them: their threads look whether it is the end (which it must
- * be; else they take a sample more).  Never waits, from any thread.  NULL is a
- * no-op.
+ * The step has ended: signal all timers in 10 ms, and again each 100 ms until the
+ * ticker is destroyed.  Never waits for a thread of Slurm's.  NULL with errno and
+ * a sentence.
  */
-void joule_timers_wake(struct joule_timers *timers);
+struct joule_ticker *joule_timers_wake(struct joule_timers *timers,
+                                       struct joule_error *err);
 
 #endif

@@ -24,8 +24,8 @@ tests_unit_test_node_name_LDFLAGS = -rdynamic
 tests_unit_test_timers_SOURCES = tests/unit/test_timers.c \
 	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h
 tests_unit_test_timers_LDFLAGS = -rdynamic
-tests_unit_test_timers_LDADD = $(CHECK_LIBS)
+tests_unit_test_timers_LDADD = $(LIBJOULE) $(CHECK_LIBS)
 tests_unit_test_timers_changed_SOURCES = $(tests_unit_test_timers_SOURCES)
 tests_unit_test_timers_changed_CFLAGS = $(AM_CFLAGS) -DTIMERS=3
 tests_unit_test_timers_changed_LDFLAGS = -rdynamic
-tests_unit_test_timers_changed_LDADD = $(CHECK_LIBS)
+tests_unit_test_timers_changed_LDADD = $(LIBJOULE) $(CHECK_LIBS)

@@ -5,7 +5,6 @@
  */
 #include <check.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -25,19 +24,15 @@ __attribute__((visibility("default"))) struct {
 } acct_gather_profile_timer[TIMERS];
 
 #if TIMERS == 4
-static atomic_int waiting, woken;
-
 /* Waits once, in the way of Slurm's threads. */
 static void *wait_once(void *arg)
 {
     int i = (int)(intptr_t)arg;
 
     pthread_mutex_lock(&acct_gather_profile_timer[i].notify_mutex);
-    waiting++;
     pthread_cond_wait(&acct_gather_profile_timer[i].notify,
                       &acct_gather_profile_timer[i].notify_mutex);
     pthread_mutex_unlock(&acct_gather_profile_timer[i].notify_mutex);
-    woken++;
     return NULL;
 }
 
@@ -60,28 +55,24 @@ START_TEST(test_period)
 }
 END_TEST
 
-/* Each of them; nobody waits before, and nobody minds. */
+/* Each of them, again and again: who waits only later is woken too. */
 START_TEST(test_wake)
 {
     struct joule_timers *timers = joule_timers_find();
+    struct joule_ticker *ticker;
+    struct joule_error err;
     pthread_t thread[TIMERS];
 
-    joule_timers_wake(NULL);
-    joule_timers_wake(timers);
+    ticker = joule_timers_wake(timers, &err);
+    ck_assert_ptr_nonnull(ticker);
+    pause_ms(50);
     for (int i = 0; i < TIMERS; i++)
         ck_assert_int_eq(
             pthread_create(&thread[i], NULL, wait_once, (void *)(intptr_t)i),
             0);
-    while (waiting < TIMERS)
-        pause_ms(1);
-    pause_ms(20);
-    ck_assert_int_eq(woken, 0);
-    while (woken < TIMERS) { /* the time limit is Check's */
-        joule_timers_wake(timers);
-        pause_ms(1);
-    }
-    for (int i = 0; i < TIMERS; i++)
+    for (int i = 0; i < TIMERS; i++) /* the time limit is Check's */
         pthread_join(thread[i], NULL);
+    joule_ticker_destroy(ticker);
 }
 END_TEST
 #else
