@@ -4,17 +4,22 @@
 # packages.sh - what the build, the tests and the demo need on Debian, and its
 # installation; sourced by tests/run and tools/demo.
 
-# Everything that a bare Debian 12 lacks, and what it has and sid has not
-# (util-linux-extra: pivot_root).
+# What a default run of tests/run needs that a bare Debian 12 lacks.
 PACKAGES="
-    autoconf automake gcc libc6-dev make pkg-config procps valgrind
+    autoconf automake gcc libc6-dev make pkg-config procps
     check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev zlib1g-dev
-    hdf5-tools python3-h5py clang libclang-rt-dev
+    hdf5-tools python3-h5py
     fuse3 iproute2 mariadb-server munge
     slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin
     slurm-wlm-mysql-plugin slurm-wlm-ipmi-plugins slurmctld slurmd slurmdbd
     openipmi libopenipmi-dev
-    freeipmi-tools libfreeipmi-dev libipmimonitoring-dev
+    freeipmi-tools libfreeipmi-dev libipmimonitoring-dev"
+
+# What tests/run --all needs besides (util-linux-extra: pivot_root, which sid has
+# there).
+# shellcheck disable=SC2034  # for tests/run
+PACKAGES_ALL="
+    valgrind clang libclang-rt-dev
     qemu-system-x86 busybox-static acpica-tools
     gnuplot-nox
     build-essential debhelper lintian rpm rpmlint util-linux-extra"

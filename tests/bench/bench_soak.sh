@@ -374,11 +374,10 @@ was" job,name,state,start_s,end_s,nodes,steps,energy_j,ledger_j,killed
     row_head
     row "soak: jobs" count "$(of jobs <<< "$summary")" "" ">=$jobs"
     row "soak: steps" count "$(of steps <<< "$summary")" "" ">=$steps"
-    # Slurm takes half a minute to end a job once more whose slurmd was away, and a
-    # slow machine longer for all.
+    # Slurm takes half a minute to end a job once more whose slurmd was away.
     row "soak: until the last job is over" s \
         $(($(of over_s <<< "$summary") - SOAK_FROM_S)) "" \
-        "<=$((SOAK_S + 60 * ${JOULE_TEST_PATIENCE:-1}))"
+        "<=$((SOAK_S + 60))"
     row "soak: longest pause of the machine" s "$(longest_pause)" "" "<=10"
     for what in slurmd slurmstepd 'bmc|hang'; do
         row "soak: kills of ${what/bmc|hang/the BMC}" count "$(killed "$what")" "" \

@@ -65,15 +65,6 @@ noinst_PROGRAMS += tests/sim/freqload
 tests_sim_freqload_SOURCES = tests/sim/freqload.c
 tests_sim_freqload_LDADD = $(LIBSIM)
 
-noinst_PROGRAMS += tests/sim/msrread
-tests_sim_msrread_SOURCES = tests/sim/msrread.c
-tests_sim_msrread_LDADD = $(LIBJOULE)
-
-EXTRA_DIST += tests/sim/selftest.sh
-dist_check_SCRIPTS += tests/sim/freqsim-selftest.sh \
-	tests/sim/nodesim-selftest.sh
-TESTS += tests/sim/freqsim-selftest.sh tests/sim/nodesim-selftest.sh
-
 if HAVE_CHECK
 freq_tests = tests/unit/test_freqsim tests/unit/test_freqsim_drivers
 node_tests = tests/unit/test_nodesim_cores tests/unit/test_nodesim_jobs \

@@ -57,7 +57,7 @@ freq_options() {
 
 freq_restart() {
     cluster slurmd "$FREQ" node1 stop && cluster slurmd "$FREQ" node1 start &&
-        wait_for 20 freq_idle
+        wait_for 60 freq_idle
 }
 
 freq_idle() {
@@ -68,7 +68,7 @@ freq_idle() {
 freq_clear() {
     cluster run --timeout 20 "$FREQ" scancel -u root
     cluster run --timeout 20 "$FREQ" pkill -KILL -x sleep
-    wait_for 15 freq_no_jobs
+    wait_for 60 freq_no_jobs
     cluster run "$FREQ" rm -f "$FREQ_JOURNAL"
     freq_reset
 }
@@ -139,7 +139,7 @@ freq_step() {
     freq_srun "$@" bash -c "exec 3<> <(:); echo \$\$ > $gate.up
         until [ -e $gate ]; do read -rt 0.05 -u 3; done; true" \
         > "$SCRATCH/step.out" 2>&1 &
-    wait_for 20 test -s "$gate.up"
+    wait_for 60 test -s "$gate.up"
 }
 
 # The process of a step's task behind that gate, or one of them.

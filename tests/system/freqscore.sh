@@ -63,7 +63,7 @@ alone() { # STATE SRUN-OPTION...
     freq_step a "$@" || return 1
     served "$state" || return 1
     freq_open a
-    wait_for 10 freq_no_jobs
+    wait_for 60 freq_no_jobs
 }
 scenario_one_frequency() {
     alone "$(score_user 2000000)" -n1 --cpu-freq=2000000
@@ -129,7 +129,7 @@ scenario_two_jobs() {
     freq_step a -n1 --cpu-freq=1500000 && freq_step b -n1 --cpu-freq=2600000 ||
         return 1
     freq_open a
-    wait_for 10 one_job_left || return 1
+    wait_for 60 one_job_left || return 1
     freq_open b
 }
 one_job_left() {
@@ -142,7 +142,7 @@ scenario_batch_and_a_step() {
     rm -f "$gate" "$up"
     score_batch "srun --cpu-freq=2600000 true; : > $up
         until [ -e $gate ]; do sleep 0.05; done" -n1 --cpu-freq=low || return 1
-    wait_for 20 test -e "$up" || return 1
+    wait_for 60 test -e "$up" || return 1
     served "$(score_user 1500000)" || return 1
     freq_open batch
 }
@@ -154,25 +154,25 @@ scenario_salloc() {
 }
 scenario_array() {
     score_batch "srun --cpu-freq=low sleep 0.2" -n1 --array=1-4 --cpu-freq=low &&
-        wait_for 30 freq_no_jobs
+        wait_for 60 freq_no_jobs
 }
 scenario_suspended() {
     score_batch "srun sleep 4" -n1 --cpu-freq=low || return 1
-    wait_for 10 freq_not_boot || return 1
+    wait_for 60 freq_not_boot || return 1
     served "$(score_user 1500000)" &&
         cluster run --timeout 10 "$FREQ" scontrol suspend "$SCORE_JOB" || return 1
     # What is suspended keeps what it has.
     sleep 0.5
     served "$(score_user 1500000)" &&
         cluster run --timeout 10 "$FREQ" scontrol resume "$SCORE_JOB" &&
-        wait_for 20 freq_no_jobs
+        wait_for 60 freq_no_jobs
 }
 freq_not_boot() {
     [ "$(freq_dump)" != "$FREQ_BOOT" ]
 }
 scenario_requeued() {
     score_batch "srun sleep 30" -n1 --requeue --cpu-freq=low || return 1
-    wait_for 10 freq_not_boot || return 1
+    wait_for 60 freq_not_boot || return 1
     served "$(score_user 1500000)" &&
         cluster run --timeout 10 "$FREQ" scontrol requeuehold "$SCORE_JOB"
 }
@@ -202,7 +202,7 @@ scenario_cpu_unplugged() {
     sleep 0.3
     cluster cpufreq "$FREQ" node1 "online 1" > /dev/null || return 1
     freq_open a
-    wait_for 10 freq_no_jobs
+    wait_for 60 freq_no_jobs
 }
 
 stepd_killed() { # REQUEST
@@ -221,7 +221,7 @@ scenario_stepd_killed_under_another() {
         freq_step b --jobid "$SCORE_JOB" --overlap -n1 --cpu-freq=1500000 &&
         kill_step "$SCORE_JOB.1" && served "$(score_user 2600000)" || return 1
     freq_open a
-    wait_for 10 step_gone "$SCORE_JOB.0"
+    wait_for 60 step_gone "$SCORE_JOB.0"
 }
 scenario_slurmd_killed() {
     freq_step a -n2 --cpu-freq=low &&
@@ -261,7 +261,7 @@ score_end_jobs() {
     cluster run --timeout 20 "$FREQ" scancel -u root
     cluster run --timeout 10 "$FREQ" pkill -KILL -x srun
     cluster run --timeout 10 "$FREQ" pkill -KILL -f '/run/gate-'
-    wait_for 20 freq_idle
+    wait_for 60 freq_idle
 }
 
 # score_one NAME - 0 if everything is as at boot within 5 s, 1 (and what is

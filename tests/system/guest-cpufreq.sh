@@ -76,7 +76,7 @@ step() { # NAME POLICIES-DURING SRUN-OPTION...
     shift 2
     name="$WHO: $name"
     check "$name: during the step" is "$(during "$@")" "$wanted"
-    wait_for 10 as_before
+    wait_for 60 as_before
     check "$name: afterwards all is as before" is "$(freq_dump)" "$BEFORE"
 }
 
@@ -132,7 +132,7 @@ both() {
     mine=$RESULT
     write "$CPUFREQ" "$1" "$2"
     WRITTEN=$((WRITTEN + 1))
-    [ "$mine" = "$RESULT" ] && wait_for 2 same_values && return
+    [ "$mine" = "$RESULT" ] && wait_for 10 same_values && return
     values "$SIM/cpu/cpufreq"
     echo "$1 < '$2': $RESULT, simulated $mine; $(files 0)and simulated $VALUES"
     return 1
@@ -183,7 +183,7 @@ as_simulated() {
     "$JOULE_BUILD/tests/sim/freqsim" --kernel "$(kernel)" \
         --table 1200000,1800000,2400000 "$SIM" &
     pid=$!
-    check "the simulator" wait_for 5 [ -e "$SIM/ready" ]
+    check "the simulator" wait_for 60 [ -e "$SIM/ready" ]
     check "the same values at first" same_values
     while IFS= read -r row; do
         both "${row%% *}" "${row#* }" || bad=$((bad + 1))
@@ -308,7 +308,7 @@ unplugged() {
     note < <(freq_state)
     check "it goes again" eval "echo 0 > $online"
     freq_open a
-    wait_for 20 freq_no_jobs
+    wait_for 60 freq_no_jobs
     check "$WHO: it is on record" cluster run "$C" test -e "$FREQ_JOURNAL"
     check "it comes back when the step is over" eval "echo 1 > $online"
     check "$WHO: all is as before" freq_clean_soon
@@ -337,7 +337,7 @@ shown_and_restored() {
     check "joule cpufreq --restore" cluster run "$C" "$FREQ_TOOL" cpufreq --restore
     check "all is as before while the step still runs" freq_clean
     freq_open a
-    wait_for 20 freq_no_jobs
+    wait_for 60 freq_no_jobs
     check "and after it" freq_clean
 }
 

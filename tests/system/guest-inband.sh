@@ -67,7 +67,7 @@ row() { # NAME
 # order SIGNAL - for the BMC, by the host
 order() {
     echo "$1" > /t/order.new && mv /t/order.new /t/order
-    wait_for 5 [ ! -e /t/order ]
+    wait_for 60 [ ! -e /t/order ]
 }
 
 started() {
@@ -91,7 +91,7 @@ check "it says that there is no RAPL" grep -E \
 # running again.  In-band, a request to a BMC that does not answer takes 4 s.
 "${PROBE_BMC[@]}" --seconds 12 > "$SCRATCH/bmc" 2>&1 &
 PROBE=$! READER=none
-wait_for 5 started
+wait_for 60 started
 check "the reader runs" [ -n "$READER" ]
 sleep 1
 echo 300 > /t/watts

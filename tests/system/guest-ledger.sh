@@ -79,12 +79,12 @@ two_jobs() {
     start_job a $SECONDS_EACH
     start_job b --duty 33 $SECONDS_EACH
     check "two jobs run, with an extern and a numbered step each" \
-        wait_for 15 both_registered
+        wait_for 60 both_registered
     note < "$SCRATCH/running"
     check "their groups are of v2" group_is_v2 "$(job_number a)"
     wait
-    wait_for 20 job_is_over a
-    wait_for 20 job_is_over b
+    wait_for 60 job_is_over a
+    wait_for 60 job_is_over b
     for job in a b; do
         job_is_right $job
     done
@@ -102,12 +102,12 @@ two_jobs() {
 a_sleeping_job() {
     local job there cpu stepd_ns above true
     start_job c --duty 0 15
-    wait_for 15 sleeper_registered
+    wait_for 60 sleeper_registered
     job=$(job_number c)
     sleep 5
     stepd_ns=$(stepd_ns "$job")
     wait
-    wait_for 20 job_is_over c
+    wait_for 60 job_is_over c
     check "slurmstepd of a sleeping job used $((stepd_ns / 1000000)) ms of CPU time" \
         [ "$stepd_ns" -gt 100000000 ]
     job_is_right c
@@ -131,7 +131,7 @@ up "$C" --cgroup2 --contain --cpus "$CPUS" --gather "$LEDGER_CONF" \
     exit 1
 two_jobs
 a_sleeping_job
-check "nothing stays in the ledger" wait_for 15 ledger_is_empty
+check "nothing stays in the ledger" wait_for 60 ledger_is_empty
 # It goes with the machine.
 CLUSTERS=()
 echo "$GUEST_END"

@@ -28,7 +28,7 @@ up_bmc() {
     up "$name" --energy acct_gather_energy/joule_ipmi --bmc "$bmc" \
         --gather "$BMC_CONF${lines:+
 $lines}" "$@" || return 1
-    wait_for 10 is_measured "$name" node1 || not_measured "$name" node1
+    wait_for 60 is_measured "$name" node1 || not_measured "$name" node1
 }
 
 node_field() { # CLUSTER NODE FIELD
@@ -64,6 +64,6 @@ has_watched() {
         cluster at "$name" "$node" \
             "$JOULE_BUILD/tests/system/fusedboard" "$node" "$part" "$lag" | note
         cluster slurmd "$name" "$node" start || return 1
-        wait_for 20 is_measured "$name" "$node" || { not_measured "$name" "$node"; return 1; }
+        wait_for 60 is_measured "$name" "$node" || { not_measured "$name" "$node"; return 1; }
     done
 }

@@ -157,7 +157,7 @@ extern_over_ns() { # JOB
 # job_seconds JOB - how long it was there; waits for its last line, which the
 # controller of 24.11 does not wait for
 job_seconds() {
-    wait_for 10 extern_over_ns "$1" &&
+    wait_for 60 extern_over_ns "$1" &&
         awk -v from="$(extern_line_ns "$1" 1 '')" -v to="$(extern_over_ns "$1")" \
             'BEGIN { printf "%.3f\n", (to - from) / 1e9 }'
 }
@@ -242,7 +242,7 @@ history() {
     ledger before
     ${3:-start_job a $SECONDS_EACH}
     ${4:-start_job b --duty 33 $SECONDS_EACH}
-    check "$name: two jobs" wait_for 15 both_run
+    check "$name: two jobs" wait_for 60 both_run
     sleep $FAULT_AT
     JOB_A=$(job_number a) JOB_B=$(job_number b)
     # Not in a subshell, as check has it: it sets TRUE_CPU.
@@ -252,13 +252,13 @@ history() {
         not_ok "$name: it happens" "$(cat "$SCRATCH/fault.out")"
     fi
     for job in a b; do
-        check "$name: job $job ends" wait_for 30 job_is_over $job
+        check "$name: job $job ends" wait_for 60 job_is_over $job
     done
     wait
     sums "$name"
     job_is_right "$name" a
     job_is_right "$name" b
-    check "$name: nothing stays in the ledger" wait_for 15 ledger_is_empty
+    check "$name: nothing stays in the ledger" wait_for 60 ledger_is_empty
 }
 
 # What may happen.

@@ -123,17 +123,13 @@ $out}"
     fi
 }
 
-# guest_tests SCRIPT SECONDS [OPTION...] - the tests of SCRIPT, run within this time
-# (longer on a slow machine) in a guest with these options of guest's run; its last
-# line but `finish` prints GUEST_END
+# guest_tests SCRIPT [OPTION...] - the tests of SCRIPT, run in a guest with these
+# options of guest's run; its last line but `finish` prints GUEST_END
 GUEST_END="# end of the guest's tests"
 guest_tests() {
-    local script=$1 seconds=$2 status line failed=0 begin=${EPOCHREALTIME/./}
-    local slower=${JOULE_TEST_PATIENCE:-1}
-    shift 2
-    # It is emulated: five times slower still.
-    JOULE_TEST_PATIENCE=$((slower * 5)) "$LIB/guest" run \
-        --timeout $((seconds * slower)) "$@" "$LIB/$script" > "$SCRATCH/guest.out" 2>&1
+    local script=$1 status line failed=0 begin=${EPOCHREALTIME/./}
+    shift
+    "$LIB/guest" run --timeout 3000 "$@" "$LIB/$script" > "$SCRATCH/guest.out" 2>&1
     status=$?
     note <<< "the guest took $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
     while IFS= read -r line; do
@@ -173,7 +169,7 @@ within() {
 # wait_for SECONDS COMMAND... - until COMMAND succeeds, polled 20 times a
 # second; 1 if it never did
 wait_for() {
-    local end=$((${EPOCHREALTIME/./} + $1 * 1000000 * ${JOULE_TEST_PATIENCE:-1}))
+    local end=$((${EPOCHREALTIME/./} + $1 * 1000000))
     shift
     until "$@" > /dev/null 2>&1; do
         [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
@@ -204,7 +200,7 @@ step_ended() {
 # step_energy CLUSTER STEP [SECONDS] - prints ConsumedEnergyRaw (J; may be
 # empty: unknown) as soon as the accounting has the end of the step
 step_energy() {
-    if ! wait_for "${3:-10}" step_ended "$1" "$2"; then
+    if ! wait_for "${3:-60}" step_ended "$1" "$2"; then
         echo "step $2 is not over: $(sacct_field "$1" "$2" State)" >&2
         return 1
     fi
@@ -296,7 +292,7 @@ begin_step() {
         "$STEP_TRUE_J $STEP_J") > "$STEP_FILE" 2>&1 &
     STEP_PID=$!
     # shellcheck disable=SC2016  # the other shell's
-    wait_for 10 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
+    wait_for 60 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
         "$LIB/cluster" "$1" || echo "# the step has not begun"
 }
 
@@ -319,20 +315,9 @@ step_lasts() {
 }
 
 # step_within PERCENT LEAST - whether the step last measured was charged what the
-# wattmeters counted, see within.  On a slow machine (JOULE_TEST_PATIENCE) a step is
-# longer than its tasks by what starting and ending them takes: there 50 ms of its
-# power more for each time that it is slower.
+# wattmeters counted, see within
 step_within() {
-    within "$STEP_J" "$STEP_TRUE_J" "$1" "$(awk -v j="$STEP_TRUE_J" \
-        -v percent="$1" -v least="$2" -v from="${STEP_START_NS:-}" \
-        -v to="${STEP_END_NS:-}" -v slower="${JOULE_TEST_PATIENCE:-1}" 'BEGIN {
-            if (to > from && slower > 1) {
-                if (least < j * percent / 100)
-                    least = j * percent / 100
-                least += j / ((to - from) / 1e9) * 0.05 * (slower - 1)
-            }
-            printf "%.3f\n", least
-        }')"
+    within "$STEP_J" "$STEP_TRUE_J" "$1" "$2"
 }
 
 # near_truth [PART] - whether the step last measured was charged PART of what the

@@ -56,7 +56,6 @@ dist_check_SCRIPTS += \
 	tests/system/test_freqscore.sh \
 	tests/system/test_freqsim.sh \
 	tests/system/test_guest_cpufreq.sh \
-	tests/system/test_harness.sh \
 	tests/system/test_inband.sh \
 	tests/system/test_ipmi.sh \
 	tests/system/test_ipmi_faults.sh \
@@ -67,8 +66,6 @@ dist_check_SCRIPTS += \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
-	tests/system/test_overhead.sh \
-	tests/system/test_plot.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
 	tests/system/test_sampling.sh \
@@ -85,3 +82,12 @@ EXTRA_DIST += \
 	tests/system/ipmi.sh \
 	tests/system/jobtruth.awk \
 	tests/system/lib.sh
+
+# What scripts need beside what `make all` makes; tests/run makes it.
+system-programs: tests/system/stamp tests/system/burn tests/system/rpcping \
+	tests/system/hogsessions tests/system/stuckfs tests/system/fusedboard \
+	tests/system/ledgerdump tests/system/steps tests/system/spoil \
+	tests/system/slowseries.so tests/system/confrace.so \
+	tests/system/shim_title.so tests/peer/cpusets tests/unit/makenode \
+	tests/unit/fakereader
+.PHONY: system-programs

@@ -8,6 +8,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_configure.sh \
 	tests/system/test_dist.sh \
 	tests/system/test_guide.sh \
+	tests/system/test_installed.sh \
 	tests/system/test_package_deb.sh \
 	tests/system/test_package_rpm.sh
 EXTRA_DIST += tests/system/package.sh

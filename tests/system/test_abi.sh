@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core build
+# run: default build
 #
 # Plugins that do not fit: of another release, down to its last number, each
 # program refuses them and says so, and nothing takes their place; where Slurm's
@@ -87,7 +87,7 @@ another_release() {
     check "slurmd runs with plugins that fit" runs_on slurmd -D -N node1
     check "slurmctld runs with plugins that fit" runs_on "${CONTROLLER[@]}"
     cluster slurmd abi node1 start
-    wait_for 20 idle
+    wait_for 60 idle
     check "a step runs with plugins that fit" cluster user abi srun sleep 1
     check "a plugin for the release after this one" spoil version "$RAPL"
     step_refused
@@ -96,7 +96,7 @@ another_release() {
     refuses slurmctld "${CONTROLLER[@]}"
     fresh
     check "slurmd starts with one that fits again" cluster slurmd abi node1 start
-    check "and is idle" wait_for 20 idle
+    check "and is idle" wait_for 60 idle
     step abi --
     check "and a step is measured" near_truth
     cluster down abi
@@ -146,7 +146,7 @@ JouleIdleWatts=20" || { not_ok "by $1 bytes: a cluster"; return; }
         check "$1 bytes: it is ('$STEP_J')" [ -z "$STEP_J" ]
     fi
     check "$1 bytes, $ATTRIBUTION: the job ends, and the node is idle" \
-        wait_for 15 shift_idle
+        wait_for 60 shift_idle
     check "$1 bytes, $ATTRIBUTION: nobody crashed" \
         eval '! grep -iE "signal 11|segfault|core dumped" "$SCRATCH/said"'
     cluster down shift

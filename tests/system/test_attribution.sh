@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: busy
+# run: all
 #
 # Jobs that share a node, two to eight of them, equal and unequal, coming and
 # going: each is charged what the rule of JouleAttribution says, within 2 % (of a

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
 #
 # slurmd of 22.05 starts, and two of its threads need acct_gather.conf at the same
 # time (confrace.c): one registers the node, and asks for its energy, before the other
@@ -40,7 +41,7 @@ step() {
 cluster slurmd race node1 kill
 cluster slurmd race node1 start
 PID=$(slurmd_pid)
-check "the settings are read beside a question for energy" wait_for 20 happened asked
+check "the settings are read beside a question for energy" wait_for 60 happened asked
 for try in 1 2 3; do
     check "step $try is launched" step
     [ $try != 1 ] || check "before any counter is open" not_yet open

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: batch build
+# run: all
 #
 # configure: which Slurm it takes, what it says of others and of options that
 # make no sense, and a build for a release that is not known.

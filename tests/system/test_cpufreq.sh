@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: default
 #
 # srun --cpu-freq with spank_joule_cpufreq: every form of a request, batch scripts,
 # options of the plugin and of slurm.conf.  How steps end: test_freqscore.sh.
@@ -144,7 +144,7 @@ strict() {
     freq_clean_soon
 }
 check "strict=yes: a step that cannot have its frequency fails" strict
-wait_for 10 freq_idle
+wait_for 60 freq_idle
 check "strict=yes: others run" request 2000000 "userspace 2000000 $L"
 
 freq_options "" || not_ok "restart with the defaults"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
 #
 # Every cpufreq driver that has a row of its own, policies of several CPUs, and
 # kernels that refuse, delay or lose what is written.
@@ -77,7 +78,7 @@ two_jobs() { # FIRST-TO-END
         freq_is "userspace 2000000 $L" || return 1
         freq_open a
     fi
-    wait_for 10 test -e "$(freq_gate c).up"
+    wait_for 60 test -e "$(freq_gate c).up"
     freq_open c
     wait
     freq_clean_soon
@@ -101,7 +102,7 @@ refused() {
     freq_step a -n2 --cpu-freq=low || return 1
     ask "$1" || return 1
     freq_open a
-    wait_for 10 freq_no_jobs
+    wait_for 60 freq_no_jobs
     sleep 0.3
     cluster run "$FREQ" test -e $FREQ_JOURNAL || { echo "nothing is on record"; return 1; }
     ask "$2" || return 1
@@ -131,7 +132,7 @@ vanished() {
     freq_step a -n2 --cpu-freq=low || return 1
     ask "vanish 1" || return 1
     freq_open a
-    wait_for 10 freq_no_jobs
+    wait_for 60 freq_no_jobs
     # The kernel makes it anew, with settings of its own.
     ask "appear 1" || return 1
     freq_clean_soon

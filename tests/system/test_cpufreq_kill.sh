@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: default
 #
 # The CPUs come back within 5 s: kill -9 of slurmstepd at any moment, of slurmd,
 # of what looks after them, and of all of them.  More ends: test_freqscore.sh.
@@ -31,7 +32,7 @@ killed_after() { # SECONDS
         sleep $1; pkill -KILL -x slurmstepd" > /dev/null
     freq_clean_soon || return 1
     freq_clear
-    wait_for 10 freq_idle
+    wait_for 60 freq_idle
 }
 
 freq_up q-freqkill "--governor ondemand" "batch=yes" || { not_ok "a cluster with policies"; finish; }
@@ -75,7 +76,7 @@ slurmd_killed() {
 }
 check "slurmd killed: the step puts back at its end" slurmd_killed
 cluster slurmd q-freqkill node1 start
-wait_for 20 freq_idle
+wait_for 60 freq_idle
 freq_clear
 
 all_killed() {
@@ -86,7 +87,7 @@ all_killed() {
 }
 check "all of them killed: put back when slurmd starts" all_killed
 freq_clear
-wait_for 20 freq_idle
+wait_for 60 freq_idle
 
 batch_killed() {
     cluster run "$FREQ" bash -c "printf '#!/bin/bash\nsleep 30\n' |

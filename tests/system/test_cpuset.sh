@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: all
 #
 # The CPUs of a process's cpuset, with this machine's cgroup v1: as the kernel,
 # libcgroup and we find them.  Those of v2 are in guest-cpufreq.sh.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: batch build
+# run: all
 #
 # make distcheck: the tarball builds in a directory of its own from sources that
 # cannot be written, is installed and uninstalled again without a trace, with

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: default
 #
 # What sacct says of a step against the wattmeter over the step's own time:
 # 0.1 % or 1 J, whichever is more, from 0.3 s to 60 s, on one, two and four

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: busy
+# run: all
 #
 # How often everything is as before after a step with a CPU frequency: by one
 # list (freqscore.sh) for the plugin, for the plugin with Slurm's own code

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
 #
 # Slurm's own srun --cpu-freq on simulated frequency policies: which files it
 # writes, in which order, and what it leaves behind.

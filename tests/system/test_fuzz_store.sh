@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: batch
+# run: all
 #
 # The reader of profile files under libFuzzer, with sanitizers, led by coverage,
 # for FUZZ_SECONDS (60); and what it reads without libhdf5 for a third of that.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: default
 #
 # The energy of steps by the BMC: what sacct says against the wattmeter, 0.5 %
 # for a minute at one reading a second, with a BMC that does not lag.
@@ -164,7 +164,7 @@ refresh() {
 }
 up_bmc slow '--update 3s' 'EnergyIPMIPowerSensors=Node=DCMI
 JouleSamplePeriod=200ms' --sim '--load ramp:100:300:600' || exit 1
-check "a BMC that refreshes its value seldom" wait_for 15 refresh
+check "a BMC that refreshes its value seldom" wait_for 60 refresh
 sleep 6
 check "the time between its values" refresh
 read -r refresh_s held < "$SCRATCH/refresh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: all alone
 #
 # What a BMC does wrong in the middle of a step: the energy of the step, and
 # how long slurmd kept others waiting, for each fault.
@@ -138,9 +138,9 @@ group_reader() {
     aside 12 no_descriptors
     check "$name: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
         step_within 0.5 2
-    check "$name: the power is known again" wait_for 30 is_measured "$C" node1
+    check "$name: the power is known again" wait_for 60 is_measured "$C" node1
     # Nobody could reach slurmd meanwhile.
-    check "$name: the node is not drained" wait_for 10 not_drained
+    check "$name: the node is not drained" wait_for 60 not_drained
     end
 }
 
@@ -152,7 +152,7 @@ changed_records() {
         aside 6 bmc restart $records
         check "$C, $records: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
             step_within 1 2
-        check "$C, $records: the power" wait_for 10 watts_are 240
+        check "$C, $records: the power" wait_for 60 watts_are 240
     done
 }
 group_byid() { changed_records; }
@@ -171,7 +171,7 @@ group_password() {
         echo "$lines"
         [ -n "$lines" ] && ! grep -q wrongpw <<< "$lines" &&
             grep -q -i password <<< "$lines"' "$LIB/cluster" "$C"
-    check "wrong password: the node is idle" wait_for 5 bash -c \
+    check "wrong password: the node is idle" wait_for 60 bash -c \
         '"$0" run "$1" sinfo -h -o %T | grep -qx idle' "$LIB/cluster" "$C"
 }
 

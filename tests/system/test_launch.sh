@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: busy
+# run: all
 #
 # However a job is launched, on one node and on four: with PrologFlags=Contain
 # the job's figure in sacct is what the job is to be charged, within 1 %.
@@ -42,7 +42,7 @@ accounted() {
 # joules_of CLUSTER JOB [SUFFIX] - may be empty: unknown
 joules_of() {
     local joule
-    wait_for 20 accounted "$@" || { echo "job $2 is not over" >&2; return 1; }
+    wait_for 60 accounted "$@" || { echo "job $2 is not over" >&2; return 1; }
     read -r _ joule < <(account "$@")
     echo "$joule"
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: default
 #
 # What people see of the ledger: root the whole node, alice her own steps and
 # nothing else, no more often than she may; and that it agrees with sacct.
@@ -74,7 +74,7 @@ cluster run whose srun -c1 --mem=100 sh -c "$HOLD" "$SCRATCH/roots" &
 cluster user whose sbatch -c1 --mem=100 -o /dev/null --wrap \
     "srun sh -c '$HOLD' $SCRATCH/first; srun sh -c '$HOLD' $SCRATCH/second; sleep 1" \
     > /dev/null
-check "two jobs run" wait_for 15 steps_run 3
+check "two jobs run" wait_for 60 steps_run 3
 JOBS=$(cluster run whose squeue -h -t R -o '%u %A')
 HERS=$(awk '$1 == "alice" { print $2 }' <<< "$JOBS")
 ROOTS=$(awk '$1 == "root" { print $2 }' <<< "$JOBS")
@@ -163,7 +163,7 @@ print(len(acl), acl[12:20].hex())' $RUN/users/$ALICE)" = "44 0200040089130000"
 
 # -- again and again --------------------------------------------------------
 check "her second step begins when the first ends" eval \
-    'let_go first && wait_for 15 cluster run whose sh -c "squeue -h -s | grep -q \"^ *$HERS.1 \""'
+    'let_go first && wait_for 60 cluster run whose sh -c "squeue -h -s | grep -q \"^ *$HERS.1 \""'
 cluster user whose timeout --preserve-status -s INT 5.5 \
     "$JOULE" ledger --watch=0.1 --json > "$SCRATCH/watch.json"
 check "--watch ends well when interrupted" test $? -eq 0
@@ -220,14 +220,14 @@ check "and the numbers are called stale" grep -q STALE "$SCRATCH/stale"
 root > "$SCRATCH/stale"
 check "for root as well" grep -q STALE "$SCRATCH/stale"
 cluster slurmd whose node1 start
-check "afterwards they go on" wait_for 10 alice
+check "afterwards they go on" wait_for 60 alice
 
 # -- the end ----------------------------------------------------------------
 let_go second
 let_go roots
 wait
-wait_for 30 step_ended whose "$HERS"
-wait_for 30 step_ended whose "$HERS.extern"
+wait_for 60 step_ended whose "$HERS"
+wait_for 60 step_ended whose "$HERS.extern"
 sleep 3
 alice --json > "$SCRATCH/end.json"
 check "what has ended is seen for a minute" holds "$SCRATCH/end.json" \
@@ -261,9 +261,9 @@ check "a minute later alice's file is gone" wait_for 70 bash -c \
 cluster slurmd whose node1 stop
 cluster run whose mount -t ramfs -o mode=755 none /run/slurm-joule
 cluster slurmd whose node1 start
-check "a node whose /run has no access lists measures" wait_for 10 root
+check "a node whose /run has no access lists measures" wait_for 60 root
 cluster user whose srun -c1 --mem=100 sleep 4 &
-wait_for 10 steps_run 1
+wait_for 60 steps_run 1
 sleep 2
 alice 2> "$SCRATCH/err"
 check "alice sees nothing there: exit status 1" test $? -eq 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: default
 #
 # Two jobs of one CPU compute, the one all the time, the other a third of it, and
 # something goes wrong in the middle: energy is neither lost nor made, and no job
@@ -23,10 +23,10 @@ kill_stepd() {
     killed_ns=$(now_ns)
     cpu_ns=$(cpu_ns_of "$pid")
     [ "$cpu_ns" -gt 0 ] || return 1
-    wait_for 20 no_batch_row || return 1
+    wait_for 60 no_batch_row || return 1
     REMARK="its row was there for $((($(now_ns) - killed_ns) / 1000000)) ms more"
     cluster run "$C" scancel "$JOB_B"
-    wait_for 10 job_is_over b
+    wait_for 60 job_is_over b
     TRUE_CPU[b]=$(seconds "$cpu_ns")
     cluster run "$C" kill -KILL "$pid"
 }
@@ -34,8 +34,8 @@ kill_stepd() {
 # The steps of both end while slurmd is away.  Job a ends when slurmd is back,
 # job b, a batch script, goes on.
 away_at_an_end() {
-    cluster slurmd "$C" node1 kill && wait_for 20 test -s "$SCRATCH/a.burn" &&
-        wait_for 20 test -s "$SCRATCH/b.burn" || return 1
+    cluster slurmd "$C" node1 kill && wait_for 60 test -s "$SCRATCH/a.burn" &&
+        wait_for 60 test -s "$SCRATCH/b.burn" || return 1
     sleep 3
     cluster slurmd "$C" node1 start
 }

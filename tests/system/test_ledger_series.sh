@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: all
 #
 # The energy series of a profiled step on a shared node: the step's share beside
 # the node's power, by our profile plugin and by Slurm's.
@@ -112,7 +112,7 @@ JouleProfilePeriod=100ms" || { not_ok "a cluster"; return; }
     rm -f "$(cluster dir whole)"/profile/*/*.h5
     cluster user whole srun -n2 --profile=energy "$STAMP" --spin 16 "$SCRATCH/stamp3" &
     srun=$!
-    wait_for 20 tasks_run || { not_ok "the tasks run"; kill $srun; return; }
+    wait_for 60 tasks_run || { not_ok "the tasks run"; kill $srun; return; }
     ours=$(switches joule-energy) slurms=$(switches acctg_energy)
     sleep 3
     ours=$(($(switches joule-energy) - ours))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: all alone
 #
 # Steps in numbers: 10,000 of them leave nothing behind, who asks without end
 # costs slurmd little, and a sampler that does not answer delays a step by no
@@ -47,7 +47,7 @@ storm_value() {
 many_steps() {
     local fds rss ticks fds_now rss_now ticks_now slots gone
     note < <(storm 1000)
-    check "after 1,000 steps nothing is in the ledger" wait_for 20 ledger_is_empty
+    check "after 1,000 steps nothing is in the ledger" wait_for 60 ledger_is_empty
     cp "$SCRATCH/ledger" "$SCRATCH/before"
     check "the file of their user is closed" wait_for 5 files_closed
     read -r fds rss ticks < <(slurmd_has)
@@ -59,7 +59,7 @@ many_steps() {
             $((MANY - $(storm_value crashed))) ]
     check "most had" [ "$(storm_value final)" -gt $((MANY / 2)) ]
     check "none that was answered had no final row" [ "$(storm_value wrong)" = 0 ]
-    check "nothing is in the ledger" wait_for 20 ledger_is_empty
+    check "nothing is in the ledger" wait_for 60 ledger_is_empty
     check "jobs and rest are what the node used" ledger_adds_up
     gone=$(ledger_since before gone_uj)
     check "their rows ($(storm_value uj) uJ) are in what is gone ($gone uJ)" \
@@ -132,7 +132,7 @@ no_answer() {
         [ $((stuck - normal)) -lt $DELAY_MAX_MS ]
     thaw
     cluster run "$C" scancel "$JOB"
-    check "nothing is in the ledger" wait_for 20 ledger_is_empty
+    check "nothing is in the ledger" wait_for 60 ledger_is_empty
     check "jobs and rest are what the node used" ledger_adds_up
 }
 
@@ -177,7 +177,7 @@ ends_alone() {
     local srun stopped_ns over_ns ended_ns seconds cpu job_seconds
     start_job a 4
     srun=$!
-    wait_for 10 job_runs a
+    wait_for 60 job_runs a
     sleep 3
     slurmd_signal STOP
     stopped_ns=$(now_ns)
@@ -189,7 +189,7 @@ ends_alone() {
         [ $((over_ns - ended_ns)) -lt 1000000000 ]
     sleep 5
     slurmd_signal CONT
-    wait_for 20 job_is_over a
+    wait_for 60 job_is_over a
     read -r seconds cpu < <(burnt a)
     check "the step that ended while slurmd was stopped" charged "$(job_number a).0" \
         "$(step_truth_j "$cpu")" \
@@ -199,7 +199,7 @@ ends_alone() {
         'BEGIN { print s + ns / 1e9 }')
     check "its job" charged "$(job_number a)" "$(truth_j "$job_seconds" "$cpu")" \
         "$(most_w)" "$(most_w)"
-    check "nothing is in the ledger" wait_for 20 ledger_is_empty
+    check "nothing is in the ledger" wait_for 60 ledger_is_empty
     check "jobs and rest are what the node used" ledger_adds_up
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: all
 #
 # What is seen while a job runs: sstat, and the node's watts in scontrol.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
@@ -31,7 +31,7 @@ sstat_is_right() {
 
 cluster user live srun -J live sleep 16 &
 SRUN=$!
-check "the step starts" wait_for 10 \
+check "the step starts" wait_for 60 \
     cluster run live bash -c 'squeue -h -t R -o %A | grep -q .'
 JOB=$(last_job live)
 BEGIN=$(now_ns)

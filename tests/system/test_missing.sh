@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: default
 #
 # Nodes that cannot measure: jobs run, energy is blank, nothing is drained,
 # and the log says once what is missing and how to mend it.
@@ -16,7 +16,7 @@ cannot() {
     check "$name: a job runs" cluster user missing srun sleep 1
     raw=$(last_job_energy missing .0)
     check "$name: its energy is blank ('$raw')" test -z "$raw"
-    check "$name: the node is idle" wait_for 5 bash -c \
+    check "$name: the node is idle" wait_for 60 bash -c \
         '"$0" run missing sinfo -h -o %T | grep -qx idle' "$LIB/cluster"
     check "$name: no drain" bash -c \
         '! "$0" run missing scontrol show node node1 | grep -qE "DRAIN|Reason="' \
@@ -44,7 +44,7 @@ cluster slurmd missing node1 start
 check "registers that refuse: a job runs" cluster user missing srun sleep 1
 raw=$(last_job_energy missing .0)
 check "registers that refuse: its energy is blank ('$raw')" test -z "$raw"
-check "registers that refuse: the node is idle" wait_for 5 bash -c \
+check "registers that refuse: the node is idle" wait_for 60 bash -c \
     '"$0" run missing sinfo -h -o %T | grep -qx idle' "$LIB/cluster"
 check "registers that refuse: one line in the log, with the reason" bash -c \
     '"$0" log missing node1 | grep "error:.*joule_rapl" > "$1/lines"
@@ -56,12 +56,12 @@ cluster down missing
 # The registers answer when slurmd starts, and later no longer.
 up missing --sim '--load const:70' || exit 1
 cluster sim missing node1 freeze > /dev/null
-check "frozen counters: watts are unknown" wait_for 10 bash -c \
+check "frozen counters: watts are unknown" wait_for 60 bash -c \
     '"$0" run missing scontrol show node node1 | grep -q "CurrentWatts=$1"' \
     "$LIB/cluster" "$UNKNOWN_WATTS"
 check "frozen counters: a job runs" cluster user missing srun sleep 1
 cluster sim missing node1 thaw > /dev/null
-check "thawed counters: the watts are back" wait_for 10 bash -c \
+check "thawed counters: the watts are back" wait_for 60 bash -c \
     '"$0" run missing scontrol show node node1 | grep -q "CurrentWatts=70"' \
     "$LIB/cluster"
 finish

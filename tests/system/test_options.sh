@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: default
 #
 # Every bad value of every option: one sentence with key, value and what is
 # allowed, with the file and line; the default is used and slurmd goes on.
@@ -22,7 +22,7 @@ bad() {
         not_ok "$key=$value: slurmd goes on"
         return
     fi
-    check "$key=$value is said" wait_for 5 grep -q "error: .*$key=" "$LOG"
+    check "$key=$value is said" wait_for 60 grep -q "error: .*$key=" "$LOG"
     line=$(grep "error: .*$key=" "$LOG")
     check "$key=$value: once, with file, line, value and range" bash -c '
         [ "$(printf "%s\n" "$1" | wc -l)" -eq 1 ] || { echo "$1"; exit 1; }

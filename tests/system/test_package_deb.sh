@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: batch build
+# run: all
 #
 # The tarball and the Debian packages made of it: built (with JOULE_TEST_SLOW set
 # twice, to the same bytes), looked at by lintian, installed with apt in an
@@ -135,7 +135,7 @@ test_cluster() {
     echo 'optional spank_joule_cpufreq.so batch=yes' > "$dir/etc/plugstack.conf"
     cluster slurmd pkgdeb node1 stop && cluster slurmd pkgdeb node1 start
     check "slurmd starts without a PluginDir" \
-        wait_for 20 eval '[ "$(in_cluster sinfo -h -t idle -o %D)" = 1 ]'
+        wait_for 60 eval '[ "$(in_cluster sinfo -h -t idle -o %D)" = 1 ]'
     measure_step pkgdeb user --profile=energy --cpu-freq=low -- --sleep 3
     echo "# sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
     check "energy of a step" near_truth

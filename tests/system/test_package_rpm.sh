@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: batch build
+# run: all
 #
 # The RPM packages: built of the tarball with Debian's rpm, looked at by
 # rpmlint, installed below a directory and removed again.  Whether they install

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet build
+# run: all
 #
 # The IPMI reader with 40 s between readings, where the BMC drops sessions
 # after 30 s: the session is kept, and a reading still is one message.

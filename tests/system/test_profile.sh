@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: default
 #
 # Profiles of real steps: what is in the files, whether Slurm's own sh5util
 # takes them, and what is left when things go wrong.
@@ -97,7 +97,7 @@ requeued() {
     job=$(cluster user prof sbatch --parsable -w node2 --requeue \
         --profile=all --acctg-freq=$FREQ -o /dev/null "$SCRATCH/batch")
     JOB=$job
-    wait_for 20 test -e "$dir/${job}_0_node2.h5" ||
+    wait_for 60 test -e "$dir/${job}_0_node2.h5" ||
         { not_ok "requeue: the first run's file"; return; }
     sleep 4
     cluster run prof scontrol requeue "$job"
@@ -118,8 +118,8 @@ requeued() {
         test "$(rows "$dir/${job}_0_node2.h5" /node2/Energy | wc -l)" -ge 2
     sleep 4
     cluster run prof scancel "$job"
-    wait_for 20 step_ended prof "$job.batch"
-    wait_for 10 closed "$dir/${job}_batch_node2.r1.h5" node2.r1
+    wait_for 60 step_ended prof "$job.batch"
+    wait_for 60 closed "$dir/${job}_batch_node2.r1.h5" node2.r1
     check "requeue: the batch step has two files as well" \
         test -s "$dir/${job}_batch_node2.h5" -a -s "$dir/${job}_batch_node2.r1.h5"
     check "requeue: Slurm's sh5util merges both runs" sh5 prof -S -o "$SCRATCH/requeue.h5"
@@ -141,7 +141,7 @@ killed() {
     dir=$(profile_dir prof) || return
     cluster user prof srun -J killed -w node3 --profile=all \
         --acctg-freq=$FREQ sleep 60 > /dev/null 2>&1 &
-    wait_for 10 cluster run prof squeue -h -n killed -t R
+    wait_for 60 cluster run prof squeue -h -n killed -t R
     sleep 14
     JOB=$(cluster run prof squeue -h -n killed -o %A)
     pid=$(stepd_of prof "$JOB")
@@ -190,7 +190,7 @@ mount_stuckfs() {
     SLURMD=$(process_of "$dir" '^slurmd -N node1')
     # shellcheck disable=SC2086
     nsenter -t "$SLURMD" -m "$STUCKFS" ${2:-} "$1" "$dir/profile" 2> /dev/null &
-    wait_for 10 grep -q " $dir/profile .* fuse" "/proc/$SLURMD/mountinfo" || return
+    wait_for 60 grep -q " $dir/profile .* fuse" "/proc/$SLURMD/mountinfo" || return
     STUCK=$(pgrep -f "^$STUCKFS .*$1 ")
 }
 
@@ -235,7 +235,7 @@ hung() {
         test "$(rows "$backing/alice/${JOB}_0_node1.h5" /node1/Energy | wc -l)" -ge 7
 
     cluster user stuck srun -J hung --profile=all sleep 12 &
-    wait_for 10 cluster run stuck squeue -h -n hung -t R -o %A
+    wait_for 60 cluster run stuck squeue -h -n hung -t R -o %A
     sleep 8
     kill -STOP "$pid"
     before=${EPOCHREALTIME/./}
@@ -257,7 +257,7 @@ hung() {
     step stuck --profile=all sleep 1
     check "it answers again: the file is there" \
         test "$(attribute "$backing/alice/${JOB}_0_node1.h5" /node1 'Joule End ns')" -gt 0
-    check "no slurmstepd is left" wait_for 10 no_stepd
+    check "no slurmstepd is left" wait_for 60 no_stepd
     kill "$pid"
     wait
 }

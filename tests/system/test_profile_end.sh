@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: all
 #
 # Steps that end in the middle of a sample of their energy, or right after one:
 # slurmstepd waits for its energy thread then, which must not wait for anything of
@@ -30,7 +30,7 @@ up_slow() {
 step_ends() { # SECONDS
     JOB=$(cluster user --timeout 40 late srun -n1 --profile=energy \
         --acctg-freq=energy=1 sh -c "echo \$SLURM_JOB_ID; sleep $1") || return 1
-    wait_for 10 nothing_is_left "$JOB"
+    wait_for 60 nothing_is_left "$JOB"
 }
 
 nothing_is_left() { # JOB
@@ -63,12 +63,12 @@ all_ends() { # LABEL
         check "$1: a step of $seconds s ends" [ $? = 0 ]
         check "$1: and has its series" has_rows "$JOB"
     done
-    check "$1: the node is idle" wait_for 10 is_idle
+    check "$1: the node is idle" wait_for 60 is_idle
 }
 
 up_slow joule_fused --bmc "" --gather "$BMC_CONF
 EnergyIPMIPowerSensors=Node=3" || { not_ok "a cluster"; finish; }
-wait_for 10 is_measured late node1
+wait_for 60 is_measured late node1
 all_ends "Slurm's energy thread"
 check "four ends were late" [ "$(slow end)" = 4 ]
 note <<< "$(slow sample) samples were slow"

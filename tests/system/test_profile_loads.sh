@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: all
 #
 # The energy series of each node under three loads: its sum over time is what its
 # wattmeter has, and sacct.  sacct has one number for all nodes of a step, so each

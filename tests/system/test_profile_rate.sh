@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: all alone
 #
 # Energy series that are faster than Slurm's timer: at 100 Hz from counters,
 # with tasks on all CPUs, and at 10 Hz from a BMC.
@@ -81,7 +81,7 @@ fast() {
         note <<< "the simulator cannot be hurried"
     cluster user fast env JOULE_PROFILE_PERIOD=10ms srun -J fast -n2 \
         --profile=energy "$STAMP" --spin 60 "$SCRATCH/fast.stamp" &
-    wait_for 10 fast_runs
+    wait_for 60 fast_runs
     sleep 3
     pid=$(stepd_of fast "$JOB")
     from=$(threads_cpu_ns "$pid")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: all
 #
 # Who reads acct_gather.conf, and when: a step has what its slurmd has, however
 # often its slurmstepd is told; scontrol reconfigure takes over what has been
@@ -51,7 +51,7 @@ registers_open() {
     cluster user reread srun -J held -n1 sh -c \
         'touch "$0/runs"; until [ -e "$0/seen" ]; do sleep 0.2; done' \
         "$SCRATCH" > /dev/null 2>&1 &
-    wait_for 10 [ -e "$SCRATCH/runs" ]
+    wait_for 60 [ -e "$SCRATCH/runs" ]
     job=$(cluster run reread squeue -h -n held -o %A)
     # shellcheck disable=SC2016  # the other shell's
     cluster run reread sh -c 'for pid in $(pgrep -f "^slurmstepd: \[$0\.0\]"); do
@@ -62,7 +62,7 @@ registers_open() {
 }
 
 reconfigured() {
-    wait_for 15 cluster run reread sh -c \
+    wait_for 60 cluster run reread sh -c \
         'sinfo -h -N -t idle -o %N | grep -qx node1'
 }
 

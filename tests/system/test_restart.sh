@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: default
 #
 # slurmd killed, restarted, reconfigured and away while a step runs: the
 # step's energy stays right and the node total never falls.
@@ -67,10 +67,12 @@ during 5 "reconfigure" reconfigure
 during 25 "slurmd away for 20 s" away
 
 # The end of a step falls into slurmd's absence.
-begin_step restart user -- --sleep 3
+# shellcheck disable=SC2016  # the task's
+begin_step restart user -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/over"
 sleep 1.5
 cluster slurmd restart node1 kill
 FROM_NS=$(now_ns)
+touch "$SCRATCH/over"
 sleep 3
 TO_NS=$(now_ns)
 cluster slurmd restart node1 start

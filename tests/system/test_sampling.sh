@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: quiet
+# run: all
 #
 # How often Slurm asks: with JobAcctGatherFrequency=0 the energy of a step is
 # right all the same, and a profile has an energy series where --acctg-freq or

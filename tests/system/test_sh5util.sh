@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: default
 #
 # sh5util on files that Slurm's own plugin wrote, against Slurm's sh5util; on
 # damaged files; without room; on files that are a trap; and what it says of
@@ -207,7 +208,7 @@ find_component() {
 component() {
     local name
     # The database is told of it a moment later.
-    wait_for 20 find_component > /dev/null && name=$(find_component) || return 1
+    wait_for 60 find_component > /dev/null && name=$(find_component) || return 1
     status 0 cluster user sh5 sh -c \
         "cd $SCRATCH/work && $SH5UTIL -j $name -S -o het.h5" &&
         h5ls het.h5/Steps/0/Nodes > /dev/null

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
 #
 # More of sh5util: its progress on a terminal; an item of nodes that differ in
 # rate and start; merges that are killed in the middle; files that are a trap;
@@ -365,7 +366,7 @@ find_het() {
     HET=$(cluster user more sacct -a -X -n -P -o JobID | sed -n 's/+1$//p' | tail -n 1)
     [ -n "$HET" ]
 }
-wait_for 20 find_het
+wait_for 60 find_het
 heterogeneous() {
     local zero one
     zero=$(raw "$HET+0") one=$(raw "$HET+1")
@@ -386,9 +387,9 @@ step_runs() {
     JOB=$(($(last_job more) + 1))
     check "$1: the step runs" step
     # Its extern step is profiled as well, and ends after it.
-    wait_for 30 step_ended more "$JOB.extern"
+    wait_for 60 step_ended more "$JOB.extern"
     # slurmctld of 24.11 is told before slurmstepd has come to its end.
-    wait_for 30 no_slurmstepd
+    wait_for 60 no_slurmstepd
 }
 
 no_slurmstepd() {

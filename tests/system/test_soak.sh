@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: last
+# run: all alone
 #
 # A soak (tests/bench/bench_soak.sh) of two minutes: jobs on four nodes, of which
 # something is killed all the time; nothing is lost, nothing grows and nothing is left

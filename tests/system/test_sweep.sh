@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: alone
+# run: all alone
 #
 # A sweep as a user does it: a load of the CPU and a load of the memory at every
 # frequency that the node has, set by spank_joule_cpufreq, measured by

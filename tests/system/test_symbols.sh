@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: core
+# run: default
 #
 # What the plugins use of Slurm, and what the installed Slurm has: each symbol
 # is there, whether it is bound or looked up.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
 #
 # slurmd and slurmstepd under memcheck and helgrind with each plugin loaded: no
 # finding may have a frame of ours in it.

@@ -30,8 +30,7 @@ tests_sim_bmcsim_powerbmc_so_LDFLAGS = $(LDFLAGS_MODULE)
 tests_sim_bmcsim_powerbmc_so_LDADD = $(LIBBMC)
 endif
 
-dist_check_SCRIPTS += tests/sim/bmcsim/bmcsim tests/sim/bmcsim-selftest.sh
-TESTS += tests/sim/bmcsim-selftest.sh
+dist_check_SCRIPTS += tests/sim/bmcsim/bmcsim
 
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/test_bmcsim
