@@ -24,6 +24,12 @@ SLURM_RELEASE=$(slurmctld -V 2> /dev/null | sed -nE 's/^[^ ]+ ([0-9]+\.[0-9]+)\.
 TESTS_FAILED=0
 CLUSTERS=()
 
+# is_long - whether all is to be done that a script can do (tests/run --all), and not
+# what a default run has the time for
+is_long() {
+    [ -n "${JOULE_TEST_LONG:-}" ]
+}
+
 lib_cleanup() {
     local name
     trap '' INT TERM HUP

@@ -157,7 +157,7 @@ shift_idle() {
 }
 
 another_release
-for bytes in 8 -8 4 400; do
+for bytes in 8 $(! is_long || echo -8 4 400); do
     ATTRIBUTION=cputime shifted $bytes
 done
 ATTRIBUTION=node shifted 8

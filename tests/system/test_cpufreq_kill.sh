@@ -11,7 +11,7 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 # shellcheck source=cpufreq.sh
 . "$LIB/cpufreq.sh"
-MOMENTS=${JOULE_TEST_MOMENTS:-30}
+MOMENTS=${JOULE_TEST_MOMENTS:-$(if is_long; then echo 30; else echo 5; fi)}
 
 # kill_all NAME... - SIGKILL to all slurmstepd, slurmd, keeper at once.  A
 # slurmstepd is known by its title, "slurmstepd: [7.0]", or not yet.

@@ -3,8 +3,8 @@
 # run: default
 #
 # What sacct says of a step against the wattmeter over the step's own time:
-# 0.1 % or 1 J, whichever is more, from 0.3 s to 60 s, on one, two and four
-# nodes, at constant, square-wave and ramp load.
+# 0.1 % or 1 J, whichever is more, from 0.3 s to 60 s (20 s in a default run), on
+# one, two and four nodes, at constant, square-wave and ramp load.
 #
 # One task a node: when several end together, slurmstepd of 22.05 looks for
 # the next one 0.1 s later, and the step lasts that much longer than its tasks
@@ -15,40 +15,35 @@
 energy_is_right() {
     local name=$1
     shift
-    if ! measure_step "$1" user "${@:2}" 2> "$SCRATCH/step.out"; then
-        not_ok "$name" "$(cat "$SCRATCH/step.out")"
+    if ! measure_step "$1" user "${@:2}" 2> "$SCRATCH/step.$BASHPID"; then
+        not_ok "$name" "$(cat "$SCRATCH/step.$BASHPID")"
         return
     fi
     echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
     check "$name" step_within 0.1 1
 }
 
-up const --nodes 4 --sim '--load const:60' || exit 1
-for seconds in 0.3 2 10; do
-    energy_is_right "constant load, $seconds s" const \
-        -w node1 -- --sleep $seconds
-done
-energy_is_right "two nodes, 2 s" const \
-    -w node1,node2 -N2 -n2 -- --sleep 2
-energy_is_right "four nodes, 20 s" const -N4 -n4 -- --sleep 20
+LONGEST=20
+! is_long || LONGEST=60
+up loads --nodes 4 --sim '--load const:60' --sim3 '--load square:30:120:1.7' \
+    --sim4 '--load ramp:20:100:3.3' || exit 1
+declare -A NODE=([constant]=node1 [square]=node3 [ramp]=node4)
 
-up square --sim '--load square:30:120:1.7' || exit 1
-up ramp --sim '--load ramp:20:100:3.3' || exit 1
-
-# The minute of each load runs beside the others.
-minute() {
-    energy_is_right "$1 load, 60 s" "$1" -w node1 -- --sleep 60
-}
-for load in const square ramp; do
-    minute "$load" > "$SCRATCH/minute.$load" 2>&1 &
+# The longest step of each load runs beside the others.
+for load in "${!NODE[@]}"; do
+    energy_is_right "$load load, $LONGEST s" loads -w "${NODE[$load]}" -- \
+        --sleep $LONGEST > "$SCRATCH/longest.$load" 2>&1 &
 done
 wait
-cat "$SCRATCH"/minute.*
-TESTS_FAILED=$((TESTS_FAILED + $(cat "$SCRATCH"/minute.* | grep -c '^not ok')))
+cat "$SCRATCH"/longest.*
+TESTS_FAILED=$((TESTS_FAILED + $(cat "$SCRATCH"/longest.* | grep -c '^not ok')))
 
-for load in square ramp; do
-    for seconds in 0.3 10; do
-        energy_is_right "$load load, $seconds s" "$load" -- --sleep $seconds
+for load in "${!NODE[@]}"; do
+    for seconds in 0.3 2 $(! is_long || echo 10); do
+        energy_is_right "$load load, $seconds s" loads -w "${NODE[$load]}" -- \
+            --sleep $seconds
     done
 done
+energy_is_right "two nodes, 2 s" loads -w node1,node2 -N2 -n2 -- --sleep 2
+energy_is_right "four nodes, 5 s" loads -N4 -n4 -- --sleep 5
 finish

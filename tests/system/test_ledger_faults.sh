@@ -110,6 +110,14 @@ if [ -z "$(machine_cpuacct)" ]; then
     finish
 fi
 ledger_up faults-cgroup --cgroup || exit 1
+if ! is_long; then
+    history "slurmd restarted" restart
+    history "a step ends while slurmd is away" away_at_an_end '' "start_batch_step 9"
+    ALLOWED=1 history "slurmstepd killed" kill_stepd \
+        "start_job a --duty 33 $SECONDS_EACH" "start_batch b 20"
+    check "no word of a ledger that does not add up" no_fault_in_the_log
+    finish
+fi
 common "cgroups"
 history "cgroups, out of its session and from its parent" nothing \
     "start_job a --escape 0 $SECONDS_EACH"

@@ -11,47 +11,51 @@ shows() {
         grep -qE "^$1 *= $2\$"
 }
 
-# bad KEY VALUE RANGE - what the log must say
+# Each key, what it allows, and bad values of it.  (An unquoted blank ends the daemon
+# in Slurm's own parser, and no value at all is none.)
+BAD='JouleSamplePeriod|10ms to 60s|9ms 61s 0 -1 1x abc 1e3 9999999999999999999s 0x10
+JouleRAPLDomains|package,dram or package or psys|dram psys,package pp0 package,package core,dram package,;
+JouleAttribution|cputime, alloc or node|jobs cputime,alloc Node1
+JouleIdleWatts|0 to 100000|-1 100001 1.5 20W
+JouleUserPeriod|10ms to 3600s|9ms 3601s'
+
+# bad LINE KEY=VALUE RANGE - what the log must say of this line of acct_gather.conf
 bad() {
-    local key=$1 value=$2 range=$3 line
-    cluster run options sh -c 'printf "# one line before\n%s=%s\n" "$1" "$2" \
-        > "${SLURM_CONF%/*}/acct_gather.conf"' - "$key" "$value"
-    cluster slurmd options node1 stop
-    cluster run options sh -c ': > "${0}"' "$LOG"
-    if ! cluster slurmd options node1 start; then
-        not_ok "$key=$value: slurmd goes on"
-        return
-    fi
-    check "$key=$value is said" wait_for 60 grep -q "error: .*$key=" "$LOG"
-    line=$(grep "error: .*$key=" "$LOG")
-    check "$key=$value: once, with file, line, value and range" bash -c '
+    local line
+    check "$2 is said" wait_for 60 grep -q "error: .*${2%%=*}=" "$LOG"
+    line=$(grep "error: .*${2%%=*}=" "$LOG")
+    check "$2: once, with file, line, value and range" bash -c '
         [ "$(printf "%s\n" "$1" | wc -l)" -eq 1 ] || { echo "$1"; exit 1; }
-        case $1 in *acct_gather.conf:2:*"$2=$3"*"$4"*) exit 0 ;; esac
-        echo "$1"; exit 1' - "$line" "$key" "$value" "$range"
-    check "$key=$value: a job is measured all the same" bash -c \
+        case $1 in *acct_gather.conf:$2:*"$3"*"$4"*) exit 0 ;; esac
+        echo "$1"; exit 1' - "$line" "$1" "$2" "$3"
+}
+
+# round N - slurmd with the Nth bad value of each key that has one; 1 if none has
+round() {
+    local key range values lines=('# one line before') ranges=('') i
+    while IFS='|' read -r key range values; do
+        read -r -a values <<< "$values"
+        [ -n "${values[$1]-}" ] || continue
+        lines+=("$key=${values[$1]}")
+        ranges+=("$range")
+    done <<< "$BAD"
+    [ ${#lines[@]} -gt 1 ] || return 1
+    printf '%s\n' "${lines[@]}" > "$(cluster dir options)/etc/acct_gather.conf"
+    cluster slurmd options node1 stop
+    : > "$LOG"
+    check "${lines[*]:1}: slurmd goes on" cluster slurmd options node1 start
+    for ((i = 1; i < ${#lines[@]}; i++)); do
+        bad $((i + 1)) "${lines[i]}" "${ranges[i]}"
+    done
+    check "${lines[*]:1}: a job is measured all the same" bash -c \
         '[ -n "$("$0" run options scontrol show node node1 |
             sed -n "s/.*CurrentWatts=\([0-9]*\).*/\1/p")" ]' "$LIB/cluster"
 }
 
 up options --sim '--load const:60' || exit 1
 LOG=$(cluster dir options)/log/slurmd-node1.log
-for value in 9ms 61s 0 -1 1x abc 1e3 9999999999999999999s 0x10 '1 s'; do
-    # An unquoted blank ends the daemon in Slurm's own parser.
-    case $value in *' '*) continue ;; esac
-    bad JouleSamplePeriod "$value" '10ms to 60s'
-done
-for value in dram psys,package pp0 package,package '' core,dram package,; do
-    [ -n "$value" ] || continue
-    bad JouleRAPLDomains "$value" 'package,dram or package or psys'
-done
-for value in jobs cputime,alloc Node1; do
-    bad JouleAttribution "$value" 'cputime, alloc or node'
-done
-for value in -1 100001 1.5 20W; do
-    bad JouleIdleWatts "$value" '0 to 100000'
-done
-for value in 9ms 3601s; do
-    bad JouleUserPeriod "$value" '10ms to 3600s'
+for ((n = 0; ; n++)); do
+    round $n || break
 done
 
 # Good values are shown and used.

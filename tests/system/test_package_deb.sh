@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: all
 #
-# The tarball and the Debian packages made of it: built (with JOULE_TEST_SLOW set
+# The tarball and the Debian packages made of it: built (with JOULE_TEST_LONG set
 # twice, to the same bytes), looked at by lintian, installed with apt in an
 # overlay of this machine; energy, BMC, profile and frequencies of a cluster that
 # has nothing but the packages; their upgrade and removal, and what apt says of
@@ -64,7 +64,7 @@ build() {
     ok "the packages are built"
     check "lintian finds no error and warns of nothing" \
         lintian_is_quiet "$SCRATCH/debs"
-    [ -z "${JOULE_TEST_SLOW:-}" ] || build_once_more
+    [ -z "${JOULE_TEST_LONG:-}" ] || build_once_more
 }
 
 # Elsewhere, in another zone and language, by somebody with other habits.

@@ -27,7 +27,7 @@ total_does_not_fall() {
 }
 
 # during SECONDS NAME COMMAND... - a step of SECONDS, COMMAND in its middle; it may
-# last up to half a second longer than its task, and twice that after 20 s (90 W)
+# last up to half a second longer than its task (90 W)
 during() {
     local seconds=$1 name=$2
     shift 2
@@ -51,7 +51,7 @@ kill_and_start() {
 
 away() {
     cluster slurmd restart node1 stop
-    sleep 20
+    sleep 10
     cluster slurmd restart node1 start
 }
 
@@ -64,7 +64,7 @@ check "the total was continued" bash -c \
     '"$0" log restart node1 | grep -q "the node total goes on from"' \
     "$LIB/cluster"
 during 5 "reconfigure" reconfigure
-during 25 "slurmd away for 20 s" away
+during 14 "slurmd away for 10 s" away
 
 # The end of a step falls into slurmd's absence.
 # shellcheck disable=SC2016  # the task's

@@ -6,13 +6,14 @@
 # damaged files; without room; on files that are a trap; and what it says of
 # several jobs, and to whom.
 #
-# SH5UTIL_DAMAGED is how many files of each layout are damaged (default 500).
+# SH5UTIL_DAMAGED is how many files of each layout are damaged (default 30, with
+# JOULE_TEST_LONG 500).
 # shellcheck source=tests/system/lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 
 SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
 MAKENODE=$JOULE_BUILD/tests/unit/makenode
-DAMAGED=${SH5UTIL_DAMAGED:-500}
+DAMAGED=${SH5UTIL_DAMAGED:-$(if is_long; then echo 500; else echo 30; fi)}
 
 # ours ARGUMENT... - our sh5util, quietly; its status
 ours() {

@@ -42,4 +42,16 @@ static inline uint64_t dice_seed(void)
     return seed;
 }
 
+/* Whether the environment has JOULE_TEST_LONG, as with tests/run --all. */
+static inline int dice_is_long(void)
+{
+    return getenv("JOULE_TEST_LONG") != NULL;
+}
+
+/* How often a test does what takes long: a tenth of all times if not. */
+static inline int dice_rounds(int all)
+{
+    return dice_is_long() ? all : (all + 9) / 10;
+}
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "common/board/account.h"
 #include "common/board/columns.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/fake.h"
 #include "tests/unit/fake_power.h"
@@ -678,8 +679,8 @@ static void random_schedule(unsigned seed)
 
 START_TEST(random_schedules)
 {
-    for (unsigned i = 0; i < 250; i++) {
-        random_schedule((unsigned)_i * 1000 + i);
+    for (int i = 0; i < dice_rounds(250); i++) {
+        random_schedule((unsigned)(_i * 1000 + i));
         teardown();
         setup();
     }
@@ -1176,8 +1177,8 @@ static void random_step(unsigned seed)
 
 START_TEST(power_random_steps)
 {
-    for (unsigned i = 0; i < 50; i++) {
-        random_step((unsigned)_i * 1000 + i);
+    for (int i = 0; i < dice_rounds(50); i++) {
+        random_step((unsigned)(_i * 1000 + i));
         teardown();
         setup_power();
     }

@@ -323,7 +323,8 @@ static void look(void)
 START_TEST(test_random_histories)
 {
     const char *text = getenv("JOULE_EVENTS");
-    unsigned events = text ? (unsigned)strtoul(text, NULL, 0) : 100000;
+    unsigned events =
+        text ? (unsigned)strtoul(text, NULL, 0) : (unsigned)dice_rounds(100000);
     struct joule_ledger_totals *t = &now.totals;
 
     memset(&w, 0, sizeof(w));
@@ -361,10 +362,11 @@ START_TEST(test_random_histories)
            t->multiple_uj / 1000000, t->backwards, t->unknown, t->refused);
     fflush(stdout);
     /* The history had all of it. */
-    ck_assert(events < 100000 ||
-              (t->backwards && t->unknown && t->refused && t->multiple_uj &&
+    ck_assert(events < 100000 || t->refused);
+    ck_assert(events < 10000 ||
+              (t->backwards && t->unknown && t->multiple_uj &&
                t->jobs_uj && t->system_uj && t->unallocated_uj &&
-               w.restarts > 100 && w.samples > events / 10));
+               w.restarts > events / 1000 && w.samples > events / 10));
     joule_ledger_destroy(w.reader);
     stop_slurmd();
     tree_destroy(&w.tree);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/store/nodefile.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/rows.h"
 #include "tests/unit/tree.h"
 
@@ -848,7 +849,6 @@ static void note(const struct shared *shared, int *tables, uint64_t *least)
         least[i] = shared->committed[i];
 }
 
-#define KILLS 200
 
 /* How long a writer takes here until it has its first tables. */
 static unsigned first_tables_us(struct shared *shared)
@@ -875,9 +875,9 @@ START_TEST(killed_at_any_moment)
 {
     struct shared *shared = make_shared();
     unsigned seed = 1, range_us = 60000 + 2 * first_tables_us(shared);
-    int i, empty = 0;
+    int i, empty = 0, kills = dice_rounds(200);
 
-    for (i = 0; i < KILLS; i++) {
+    for (i = 0; i < kills; i++) {
         uint64_t least[12];
         int fd = must_open(), tables, status;
         pid_t pid;
@@ -896,7 +896,7 @@ START_TEST(killed_at_any_moment)
         check_cut("killed", tables, least);
         empty += tables == 0;
     }
-    ck_assert_int_lt(empty, KILLS / 2);
+    ck_assert_int_lt(empty, kills / 2);
     munmap(shared, sizeof(*shared));
 }
 END_TEST
@@ -925,7 +925,7 @@ START_TEST(copied_while_it_is_written)
     struct shared *shared = make_shared();
     char from[128];
     unsigned seed = 7;
-    int i, j, torn = 0;
+    int i, j, torn = 0, copies = dice_rounds(25);
 
     memcpy(from, path, sizeof(from));
     for (i = 0; i < 4; i++) {
@@ -944,7 +944,7 @@ START_TEST(copied_while_it_is_written)
         close(fd);
         while (shared->tables == 0)
             sleep_us(1000);
-        for (j = 0; j < 25; j++) {
+        for (j = 0; j < copies; j++) {
             sleep_us((unsigned)rand_r(&seed) % 20000);
             note(shared, &tables, least);
             snprintf(path, sizeof(path), "%s/copy.h5", tree.path);
@@ -960,7 +960,8 @@ START_TEST(copied_while_it_is_written)
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }
-    ck_assert_int_le(torn, 10); /* of 100: as often as the writer is met */
+    /* As often as the writer is met. */
+    ck_assert_int_le(torn, (4 * copies + 9) / 10);
     munmap(shared, sizeof(*shared));
 }
 END_TEST
@@ -972,10 +973,10 @@ START_TEST(names_copied_while_they_are_made)
     struct shared *shared = make_shared();
     char from[128];
     unsigned seed = 11;
-    int i, copies = 0;
+    int i, copies = 0, rounds = dice_rounds(6);
 
     memcpy(from, path, sizeof(from));
-    for (i = 0; i < 6; i++) {
+    for (i = 0; i < rounds; i++) {
         int fd, names = 0, listed, bad;
         pid_t pid;
 
@@ -1002,7 +1003,7 @@ START_TEST(names_copied_while_they_are_made)
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }
-    ck_assert_int_gt(copies, 30);
+    ck_assert_int_gt(copies, 5 * rounds);
     munmap(shared, sizeof(*shared));
 }
 END_TEST
@@ -1079,7 +1080,7 @@ START_TEST(power_lost_at_any_moment)
     int fd = must_open(), tables = 0, round, i, rounds = 0;
     struct joule_nodefile *file = must_create(fd);
     char name[32];
-    size_t at;
+    size_t at, stride = dice_is_long() ? 12 : 120;
 
     recording = 1;
     for (round = 0; round < ROUNDS; round++) {
@@ -1102,7 +1103,7 @@ START_TEST(power_lost_at_any_moment)
     recording = 0;
     joule_nodefile_destroy(file);
     close(fd);
-    for (at = 0; at <= event_count; at += 1 + (size_t)rand_r(&seed) % 12) {
+    for (at = 0; at <= event_count; at += 1 + (size_t)rand_r(&seed) % stride) {
         int last = last_on_disk(at);
 
         if (last < 0)
@@ -1111,7 +1112,7 @@ START_TEST(power_lost_at_any_moment)
         check_cut("power lost", tables_then[last], had[last]);
         rounds++;
     }
-    ck_assert_int_gt(rounds, 100);
+    ck_assert_int_gt(rounds, dice_rounds(100));
     forget_events();
 }
 END_TEST
@@ -1121,7 +1122,7 @@ START_TEST(power_lost_with_many_names)
     int fd = must_open(), i, listed, bad, cuts = 0;
     struct joule_nodefile *file = must_create(fd);
     unsigned seed = 5;
-    size_t at;
+    size_t at, stride = dice_is_long() ? 20 : 200;
 
     recording = 1;
     for (i = 0; i < NAMES; i += 10) {
@@ -1132,7 +1133,7 @@ START_TEST(power_lost_with_many_names)
     recording = 0;
     joule_nodefile_destroy(file);
     close(fd);
-    for (at = 0; at <= event_count; at += 1 + (size_t)rand_r(&seed) % 20) {
+    for (at = 0; at <= event_count; at += 1 + (size_t)rand_r(&seed) % stride) {
         int names = last_on_disk(at);
 
         if (names <= 0)
@@ -1143,7 +1144,7 @@ START_TEST(power_lost_with_many_names)
                       listed);
         cuts++;
     }
-    ck_assert_int_gt(cuts, 50);
+    ck_assert_int_gt(cuts, dice_rounds(50));
     forget_events();
 }
 END_TEST

@@ -14,9 +14,9 @@
 
 #include "common/store/outline.h"
 #include "common/store/reader.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/nodefile.h"
 
-#define DAMAGES 1500
 
 static char path[64];
 
@@ -389,6 +389,7 @@ START_TEST(damaged_files)
 {
     static unsigned char whole[1 << 20], data[1 << 20];
     size_t len, accepted = 0;
+    uint64_t damages = (uint64_t)dice_rounds(1500);
     FILE *f;
 
     node.rows = 100;
@@ -398,7 +399,7 @@ START_TEST(damaged_files)
     len = fread(whole, 1, sizeof(whole), f);
     ck_assert_uint_lt(len, sizeof(whole));
     fclose(f);
-    for (uint64_t seed = 0; seed < DAMAGES; seed++) {
+    for (uint64_t seed = 0; seed < damages; seed++) {
         size_t left;
 
         memcpy(data, whole, len);
@@ -412,7 +413,7 @@ START_TEST(damaged_files)
         }
     }
     ck_assert_uint_gt(accepted, 0);
-    ck_assert_uint_lt(accepted, DAMAGES);
+    ck_assert_uint_lt(accepted, damages);
 }
 END_TEST
 

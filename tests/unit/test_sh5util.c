@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/dice.h"
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/jobid.h"
@@ -86,7 +87,7 @@ START_TEST(fixed_is_printf)
 
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         check_fixed(values[i]);
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < dice_rounds(300000); i++) {
         uint64_t bits;
         double value;
 

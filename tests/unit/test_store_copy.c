@@ -17,6 +17,7 @@
 #include "common/store/chunkmap.h"
 #include "common/store/copy.h"
 #include "common/store/reader.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/nodefile.h"
 
 static char path[64];
@@ -526,13 +527,14 @@ START_TEST(map_of_damaged_files)
     struct joule_chunk chunk;
     struct map m;
     size_t len;
+    unsigned damages = (unsigned)dice_rounds(3000);
     int broken = 0;
 
     n.rows = 2000;
     ck_assert_int_eq(nodefile_write(path, &n), 0);
     len = (size_t)pread(fd, good, sizeof(good), 0);
     ck_assert_int_eq(open_map(&m, 10, 32), 0);
-    for (unsigned seed = 0; seed < 3000; seed++) {
+    for (unsigned seed = 0; seed < damages; seed++) {
         unsigned at = seed * 2654435761u % 176;
 
         memcpy(bad, good, len);
@@ -554,7 +556,7 @@ START_TEST(map_of_damaged_files)
             ck_assert(rc == 0 || (chunk.first == row && chunk.size > 0));
         }
     }
-    ck_assert_int_gt(broken, 50);
+    ck_assert_int_gt(broken, dice_rounds(50));
     close_map(&m);
 }
 END_TEST

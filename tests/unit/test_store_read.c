@@ -18,6 +18,7 @@
 #include "common/store/reader.h"
 #include "common/store/record.h"
 #include "common/store/unfilter.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/nodefile.h"
 
 static char path[64];
@@ -629,7 +630,7 @@ START_TEST(decoder_believes_nothing)
     uint64_t state = 7;
 
     memset(&seen, 0, sizeof(seen));
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < dice_rounds(200000); i++) {
         size_t len;
 
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
