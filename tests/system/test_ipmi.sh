@@ -73,7 +73,7 @@ done
 
 # slurmd away in the middle of a step: the time between the last reading and the
 # next is bridged, and said.
-begin_step loads user -w node1 -- --sleep 14
+begin_step loads user -w node1 -- --sleep 16
 sleep 2
 FROM_NS=$(now_ns)
 cluster slurmd loads node1 kill
