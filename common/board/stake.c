@@ -5,11 +5,15 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/process.h"
 #include "common/board/board.h"
 #include "common/meter/counter.h"
+
+/* Between two looks at what other steps have registered. */
+#define AWAIT_NS (50 * JOULE_NS_PER_MS)
 
 #define AVERAGE_MIN_NS (5 * JOULE_NS_PER_MS)
 
@@ -210,6 +214,38 @@ int joule_stake_read_now(struct joule_stake *s, struct joule_stake_reading *ret,
         return -1;
     away = joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
     return read_charged(s, true, away, ret, err);
+}
+
+/* Whether another step of the job is there.  One whose process is dead is not,
+ * also while slurmd is away. */
+static bool has_others(struct joule_stake *s)
+{
+    size_t slots = joule_ledger_taken(s->ledger);
+    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+    struct joule_registration r;
+
+    for (unsigned i = 0; i < slots; i++)
+        if (i != s->slot &&
+            joule_ledger_registered(s->ledger, i, &r, cpus) == 0 &&
+            r.job == s->registration.job && r.ended_ns == 0 &&
+            !joule_ledger_sweep(s->ledger, s->root_fd, i))
+            return true;
+    return false;
+}
+
+int joule_stake_await_others(struct joule_stake *s, int64_t wait_ns)
+{
+    static const struct timespec pause = {.tv_nsec = AWAIT_NS};
+
+    while (s->ledger && has_others(s)) {
+        if (wait_ns <= 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        nanosleep(&pause, NULL);
+        wait_ns -= AWAIT_NS;
+    }
+    return 0;
 }
 
 void joule_stake_report_cpu(struct joule_stake *s, uint64_t cpu_ns)

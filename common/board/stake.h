@@ -72,6 +72,10 @@ int joule_stake_read_now(struct joule_stake *stake,
  * came, or the step is not registered. */
 int joule_stake_ask(struct joule_stake *stake, int64_t wait_ns);
 
+/* Wait for [wait_ns] at most until no other step of this job is registered on
+ * the node, but for those that have ended.  -1 with ETIMEDOUT: one still is. */
+int joule_stake_await_others(struct joule_stake *stake, int64_t wait_ns);
+
 /* The CPU time that the step has used up to now: for a slurmd that is away
  * until the step is over. */
 void joule_stake_report_cpu(struct joule_stake *stake, uint64_t cpu_ns);

@@ -42,6 +42,9 @@ acct_gather_energy_p_conf_values(joule_slurm_list *data);
  * may be loaded later. */
 #define RETRY_NS (60 * JOULE_NS_PER_S)
 
+/* The longest wait of an extern step for the other steps of its job. */
+#define OTHERS_NS (600 * JOULE_NS_PER_S)
+
 static struct {
     enum joule_host host;
     struct joule_config config;
@@ -368,6 +371,24 @@ static int read_node(struct joule_snapshot *snapshot)
     return -1;
 }
 
+/*
+ * Slurm takes the last figure of the extern step for that of the job, and ends the
+ * extern step with the first signal of a job that is cancelled or has reached its
+ * limit.  The tasks of its other steps may go on for KillWait.  So that figure
+ * waits for them: Slurm's main thread asks for it, when the extern step has no
+ * child left (that of 26.05 never has one), and the job cannot end on this node
+ * before its other steps have.
+ */
+static void await_others(void)
+{
+    if (self.is_extern && self.step_begun && gettid() == getpid() &&
+        !joule_host_has_children() &&
+        joule_stake_await_others(self.stake, OTHERS_NS) < 0)
+        slurm_info("%s: other steps of the job still run: its energy is that up "
+                   "to now",
+                   joule_energy_driver.name);
+}
+
 /* slurmstepd: the step on this node. */
 static int read_step(struct joule_account_reading *reading)
 {
@@ -375,6 +396,7 @@ static int read_step(struct joule_account_reading *reading)
 
     if (!self.account)
         return -1;
+    await_others();
     self.step_begun = true;
     if (first)
         joule_account_edge(self.account);
@@ -406,6 +428,7 @@ static int read_share(struct joule_stake_reading *reading)
     bool over = self.step_begun && !joule_host_has_children();
     int rc;
 
+    await_others();
     if (!self.step_begun && self.account)
         joule_account_edge(self.account);
     self.step_begun = true;

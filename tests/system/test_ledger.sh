@@ -57,7 +57,7 @@ let_go() {
     timeout 20 sh -c 'echo > "$0"' "$SCRATCH/$1"
 }
 
-up whose --contain --sim '--load const:60' --gather 'JouleAttribution=cputime
+up whose --contain --conf 'KillWait=5' --sim '--load const:60' --gather 'JouleAttribution=cputime
 JouleIdleWatts=20' || exit 1
 
 alice > "$SCRATCH/none" 2>&1
@@ -269,4 +269,23 @@ alice 2> "$SCRATCH/err"
 check "alice sees nothing there: exit status 1" test $? -eq 1
 check "and why" grep -q "has no access lists (POSIX ACLs)" "$SCRATCH/err"
 wait
+# -- a cancelled job that takes its time ------------------------------------
+# Slurm ends the extern step with the first signal; the job's figure is that step's.
+# shellcheck disable=SC2016
+cluster user whose srun -J stubborn -c2 sh -c \
+    'trap "" TERM; : > "$0"; while :; do sleep 0.1; done' "$SCRATCH/stubborn" \
+    > "$SCRATCH/srun" 2>&1 &
+check "a step that ignores SIGTERM runs" wait_for 15 test -e "$SCRATCH/stubborn"
+STUBBORN=$(cluster run whose squeue -h -n stubborn -o %A)
+sleep 1
+cluster run whose scancel "$STUBBORN"
+wait $!
+check "it was killed" wait_for 15 step_ended whose "$STUBBORN.0"
+check "its extern step is over" wait_for 15 step_ended whose "$STUBBORN.extern"
+JOB_J=$(sacct_field whose "$STUBBORN" ConsumedEnergyRaw)
+STEP_J=$(sacct_field whose "$STUBBORN.0" ConsumedEnergyRaw)
+STEP_S=$(sacct_field whose "$STUBBORN.0" ElapsedRaw)
+check "it took KillWait to end ($STEP_S s)" test "$STEP_S" -ge 6
+check "its job ($JOB_J J) has what its step ($STEP_J J) has" test "$JOB_J" -ge "$STEP_J"
+check "and what the node used until it was dead" test "$JOB_J" -ge $((60 * (STEP_S - 1) * 9 / 10))
 finish

@@ -142,6 +142,24 @@ static struct joule_stake *begin(uint32_t job, uint32_t kind, uint64_t cpus,
     return s;
 }
 
+/* Slurm ends an extern step while others of its job still run. */
+START_TEST(test_extern_waits_for_others)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_EXTERN, 0x3, 2);
+    struct joule_stake *step = begin(7, JOULE_STEP_NUMBERED, 0x3, 2);
+    struct joule_stake *other = begin(8, JOULE_STEP_NUMBERED, 0xc, 2);
+
+    ck_assert_int_eq(joule_stake_await_others(s, 0), -1);
+    ck_assert_int_eq(errno, ETIMEDOUT);
+    joule_stake_end(step);
+    ck_assert_int_eq(joule_stake_await_others(s, 0), 0);
+    joule_stake_destroy(step);
+    ck_assert_int_eq(joule_stake_await_others(s, 0), 0);
+    joule_stake_destroy(other);
+    joule_stake_destroy(s);
+}
+END_TEST
+
 static struct joule_stake_reading carried(struct joule_stake *s)
 {
     struct joule_stake_reading r;
@@ -547,6 +565,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_a_step_pays_for_its_package);
     tcase_add_test(tc, test_extern_reads_its_jobs_total);
+    tcase_add_test(tc, test_extern_waits_for_others);
     tcase_add_test(tc, test_slurmd_away);
     tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_no_ledger_yet);
