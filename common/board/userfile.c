@@ -21,7 +21,8 @@
 #define USERFILE_VERSION 1
 
 #define ACL_NAME  "system.posix_acl_access"
-#define NAME_SIZE 16
+#define NAME_SIZE 24
+#define FILE_NAME "rows"
 
 /* A file is written in some us, at most each 10 ms. */
 #define READ_TRIES    20
@@ -31,9 +32,16 @@ _Static_assert(sizeof(struct userfile_head) % sizeof(uint64_t) == 0 &&
                    sizeof(struct joule_user_row) % sizeof(uint64_t) == 0,
                "the sum is over 64-bit words");
 
-static void name_of(uid_t uid, char name[NAME_SIZE])
+/* A file that can be found by its name tells everybody its size and the times
+ * of its changes.  So it is in a directory that its user alone may enter. */
+static void dir_name_of(uid_t uid, char name[NAME_SIZE])
 {
     snprintf(name, NAME_SIZE, "%u", (unsigned)uid);
+}
+
+static void name_of(uid_t uid, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, "%u/" FILE_NAME, (unsigned)uid);
 }
 
 /* FNV-1a over words instead of bytes. */
@@ -56,18 +64,19 @@ static char *tail_of(const struct userfile *f)
 
 /* ---- writing ---- */
 
-/* Only [uid] may read it, beside root: acl(5), the kernel's
+/* Beside root, only [uid] has a permission, [perm]: acl(5), the kernel's
  * Documentation/filesystems on posix_acl_xattr.  The file's group bits are the
  * mask from now on. */
-static int let_read(int fd, uid_t uid)
+static int let_in(int fd, uid_t uid, unsigned perm)
 {
     const struct {
         unsigned tag, perm, id;
     } entries[] = {
-        {ACL_USER_OBJ, ACL_READ | ACL_WRITE, (unsigned)ACL_UNDEFINED_ID},
-        {ACL_USER, ACL_READ, uid},
+        {ACL_USER_OBJ, ACL_READ | ACL_WRITE | (perm & ACL_EXECUTE),
+         (unsigned)ACL_UNDEFINED_ID},
+        {ACL_USER, perm, uid},
         {ACL_GROUP_OBJ, 0, (unsigned)ACL_UNDEFINED_ID},
-        {ACL_MASK, ACL_READ, (unsigned)ACL_UNDEFINED_ID},
+        {ACL_MASK, perm, (unsigned)ACL_UNDEFINED_ID},
         {ACL_OTHER, 0, (unsigned)ACL_UNDEFINED_ID},
     };
     struct {
@@ -84,17 +93,42 @@ static int let_read(int fd, uid_t uid)
     return fsetxattr(fd, ACL_NAME, &acl, sizeof(acl), 0);
 }
 
-static int make(int dir_fd, const char *name, uid_t uid)
+/* [fd] or -1 if opening it went wrong; closed if nobody can be let in. */
+static int let_in_or_close(int fd, uid_t uid, unsigned perm)
 {
-    int saved, fd = openat(dir_fd, name,
-                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int saved;
 
-    if (fd < 0 || let_read(fd, uid) == 0)
+    if (fd < 0 || let_in(fd, uid, perm) == 0)
         return fd;
     saved = errno;
     close(fd);
     errno = saved;
     return -1;
+}
+
+/* The user's directory, also one that an interrupted slurmd has left, and the
+ * file in it. */
+static int make(int dir_fd, uid_t uid)
+{
+    char name[NAME_SIZE];
+    int fd, saved;
+
+    dir_name_of(uid, name);
+    if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
+        return -1;
+    fd = let_in_or_close(
+        openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+        uid, ACL_EXECUTE);
+    if (fd < 0)
+        return -1;
+    dir_fd = fd;
+    fd = let_in_or_close(openat(dir_fd, FILE_NAME,
+                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600),
+                         uid, ACL_READ);
+    saved = errno;
+    close(dir_fd);
+    errno = saved;
+    return fd;
 }
 
 /* Whether it is still what has this name: as long as it is open, no other file
@@ -114,7 +148,7 @@ static int open_or_make(int dir_fd, const char *name, uid_t uid,
     o->fd =
         openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (o->fd < 0 && errno == ENOENT)
-        o->fd = make(dir_fd, name, uid);
+        o->fd = make(dir_fd, uid);
     if (o->fd < 0 || fstat(o->fd, ret_st) < 0)
         return -1;
     o->dev = ret_st->st_dev;
@@ -159,7 +193,7 @@ int joule_userfile_write(int dir_fd, struct userfile_open *o,
         return 0;
     errnum = errno;
     joule_userfile_close(o);
-    unlinkat(dir_fd, name, 0);
+    joule_userfile_remove(dir_fd, uid, NULL);
     return joule_error_set(err, errnum,
                            "the figures of user %u cannot be written: %s",
                            (unsigned)uid, strerror(errnum));
@@ -172,9 +206,18 @@ void joule_userfile_close(struct userfile_open *o)
     o->fd = -1;
 }
 
-static int remove_name(int dir_fd, const char *name, struct joule_error *err)
+/* A user's directory with his file, or a file that stands in its place. */
+static int remove_entry(int dir_fd, const char *name, struct joule_error *err)
 {
-    if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+    int fd =
+        openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0) {
+        unlinkat(fd, FILE_NAME, 0);
+        close(fd);
+    }
+    if (unlinkat(dir_fd, name, fd >= 0 ? AT_REMOVEDIR : 0) == 0 ||
+        errno == ENOENT)
         return 0;
     return joule_error_set(err, errno,
                            "the figures of user %s cannot be removed: %s", name,
@@ -185,8 +228,8 @@ int joule_userfile_remove(int dir_fd, uid_t uid, struct joule_error *err)
 {
     char name[NAME_SIZE];
 
-    name_of(uid, name);
-    return remove_name(dir_fd, name, err);
+    dir_name_of(uid, name);
+    return remove_entry(dir_fd, name, err);
 }
 
 int joule_userfile_remove_all(int dir_fd, struct joule_error *err)
@@ -205,7 +248,7 @@ int joule_userfile_remove_all(int dir_fd, struct joule_error *err)
     }
     while (rc == 0 && (entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            rc = remove_name(fd, entry->d_name, err);
+            rc = remove_entry(fd, entry->d_name, err);
     saved = errno;
     closedir(dir);
     errno = saved;
@@ -283,7 +326,7 @@ static int open_file(int dir_fd, uid_t uid, struct joule_error *err)
     int fd, rc, saved;
 
     name_of(uid, name);
-    snprintf(what, sizeof(what), "the file of user %s", name);
+    snprintf(what, sizeof(what), "the file of user %u", (unsigned)uid);
     fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return no_file(dir_fd, uid, err);

@@ -3,6 +3,9 @@
  * userfile.h - the file of one user: its layout, how it is written so that he
  * alone can read it, and how it is read.  For userview.c alone.
  *
+ * It is <uid>/rows, in a directory that only its user may enter: others see
+ * neither its size nor when it changes.
+ *
  * It is written in place with one system call.  Its generation stands at both
  * ends, and there is a sum over all of it: a reader that overlaps with the
  * writer sees that they do not agree, in whatever order bytes arrive.
@@ -63,7 +66,7 @@ int joule_userfile_write(int dir_fd, struct userfile_open *o,
 /* What is not open stays so. */
 void joule_userfile_close(struct userfile_open *o);
 
-/* Remove it; that there is none is well. */
+/* Remove it and its directory; that there is none is well. */
 int joule_userfile_remove(int dir_fd, uid_t uid, struct joule_error *err);
 
 /* Remove everything in the directory. */

@@ -18,6 +18,8 @@
  * it that is the same period; beyond, a new one begins. */
 #define SLACK_PARTS 16
 
+#define UJ_PER_J 1000000
+
 _Static_assert(JOULE_USERVIEW_ROWS_MAX > JOULE_LEDGER_SLOTS_MAX &&
                    JOULE_USERVIEW_USERS >= JOULE_LEDGER_SLOTS_MAX,
                "whatever is remembered, there is room for what is");
@@ -282,11 +284,40 @@ static uint32_t mean_mw(uint64_t from_uj, uint64_t to_uj, int64_t ns)
     return mw < (double)UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
 }
 
+/* The nearest whole joule, but no less than was shown. */
+static uint64_t whole_joules(uint64_t uj, uint64_t shown_uj)
+{
+    uint64_t rest_uj = uj % UJ_PER_J;
+
+    uj = rest_uj < UJ_PER_J / 2 ? uj - rest_uj : uj + UJ_PER_J - rest_uj;
+    return uj > shown_uj ? uj : shown_uj;
+}
+
+/*
+ * All files change at the same moments, a period apart.  The end of a step, and
+ * its figure before it is a period old, are of times in between, which the user
+ * chooses: with microjoules these would show the power of much less than a
+ * period, and by it what others on the node do.  Where all of the node's energy
+ * is the job's there are no others.
+ */
+static void hide_short_times(const struct joule_userview *v, struct entry *e,
+                             int64_t now_ns)
+{
+    if (v->options.attribution == JOULE_ATTRIBUTION_NODE ||
+        (e->now.state == JOULE_ROW_RUNNING && !e->now.ended_ns &&
+         now_ns - e->now.began_ns >= v->options.period_ns))
+        return;
+    e->now.uj = whole_joules(e->now.uj, e->shown.uj);
+    e->now.job_uj = whole_joules(e->now.job_uj, e->shown.job_uj);
+}
+
 /* true: a file with it would be another one. */
-static bool prepare(struct entry *e, int64_t now_ns)
+static bool prepare(const struct joule_userview *v, struct entry *e,
+                    int64_t now_ns)
 {
     int64_t since_ns = e->shown_ns ? e->shown_ns : e->now.began_ns;
 
+    hide_short_times(v, e, now_ns);
     e->now.mw = e->now.state == JOULE_ROW_RUNNING
                     ? mean_mw(e->shown.uj, e->now.uj, now_ns - since_ns)
                     : 0;
@@ -337,7 +368,7 @@ static int show(struct joule_userview *v, struct user *u,
         if (e->gone_ns && now->mono_ns - e->gone_ns >= JOULE_USERVIEW_LINGER_NS)
             forget(v, i);
         else
-            changed |= prepare(e, now->mono_ns);
+            changed |= prepare(v, e, now->mono_ns);
         is_here |= !e->gone_ns;
     }
     if (u->first == NONE) {

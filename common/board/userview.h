@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * userview.h - what a user may see of the ledger: his own rows, in a file that
- * only he (and root) can read, /run/slurm-joule/<NodeName>/users/<uid>.
+ * only he (and root) can read, /run/slurm-joule/<NodeName>/users/<uid>/rows.
  *
  * The ledger is root's alone.  The sampler writes one file for each user who
- * has rows, or had some within the last minute: root's, 0600, with an access
- * list (POSIX ACL) that lets him read it.  His numbers change no more often
+ * has rows, or had some within the last minute: root's, 0600, in a directory of
+ * his own, 0700, both with an access
+ * list (POSIX ACL) that lets him in.  His numbers change no more often
  * than the admin allows (CVE-2020-8694), and his power is a mean over the time
- * between two of his numbers.
+ * between two of his numbers.  Energy up to a moment that lies between two of
+ * them (the end of a step), or of less time than that, is in whole joules,
+ * unless each job is charged the whole node.
  *
  * The writer is passive and belongs to one thread at a time: whoever holds the
  * writer's lock of the board.  Readers need nothing of it; one that overlaps
@@ -74,8 +77,8 @@ void joule_userview_destroy(struct joule_userview *view);
 
 /*
  * After each publication of the ledger: rows[i] is that of slot i (owner 0:
- * none), as they are at [mono_ns].  Files are written when the period is over and something
- * in them has changed; a row that has gone is shown as ended for
+ * none), as they are at [mono_ns].  Files are written when the period is over
+ * and something in them has changed; a row that has gone is shown as ended for
  * JOULE_USERVIEW_LINGER_NS, then the user's file goes with the last of them.
  * Of users with a row in the ledger up to JOULE_USERVIEW_OPEN files stay open.
  *

@@ -138,28 +138,30 @@ cluster run whose setpriv --reuid 5002 --clear-groups "$JOULE" ledger \
 check "who has no step sees nothing" test $? -eq 1
 
 # -- what alice cannot do ---------------------------------------------------
-check "alice can read her file" cluster user whose sh -c "cat $RUN/users/$ALICE > /dev/null"
-for file in board ledger users/0; do
+check "alice can read her file" cluster user whose sh -c "cat $RUN/users/$ALICE/rows > /dev/null"
+for file in board ledger users/0/rows; do
     check "there is a $file" cluster run whose test -s $RUN/$file
     refused "read $file" cat $RUN/$file
     refused "write $file" sh -c ": >> $RUN/$file"
 done
 refused "list the node" ls $RUN
 refused "list the users" ls $RUN/users
-refused "write her file" sh -c ": >> $RUN/users/$ALICE"
-refused "cut her file" sh -c ": > $RUN/users/$ALICE"
-refused "remove her file" rm -f $RUN/users/$ALICE
-refused "rename her file" mv $RUN/users/$ALICE $RUN/users/x
-refused "change its mode" chmod 666 $RUN/users/$ALICE
+refused "write her file" sh -c ": >> $RUN/users/$ALICE/rows"
+refused "cut her file" sh -c ": > $RUN/users/$ALICE/rows"
+refused "remove her file" rm -f $RUN/users/$ALICE/rows
+refused "rename her file" mv $RUN/users/$ALICE/rows $RUN/users/x
+refused "change its mode" chmod 666 $RUN/users/$ALICE/rows
 refused "make another file" sh -c ": > $RUN/users/4999"
+refused "see another's file" stat $RUN/users/0/rows
 refused "make another node" mkdir /run/slurm-joule/node9
 check "permissions are as they must be" test "$(cluster run whose stat -c '%a %U' \
-    /run/slurm-joule $RUN $RUN/board $RUN/ledger $RUN/users $RUN/users/$ALICE |
-    xargs)" = "755 root 711 root 600 root 600 root 711 root 640 root"
+    /run/slurm-joule $RUN $RUN/board $RUN/ledger $RUN/users $RUN/users/$ALICE \
+    $RUN/users/$ALICE/rows | xargs)" = \
+    "755 root 711 root 600 root 600 root 711 root 710 root 640 root"
 # Of its access list the second entry: a user, may read, 5001.
 check "nobody but alice is let in" test "$(cluster run whose "$PYTHON" -c 'import os, sys
 acl = os.getxattr(sys.argv[1], "system.posix_acl_access")
-print(len(acl), acl[12:20].hex())' $RUN/users/$ALICE)" = "44 0200040089130000"
+print(len(acl), acl[12:20].hex())' $RUN/users/$ALICE/rows)" = "44 0200040089130000"
 
 # -- again and again --------------------------------------------------------
 check "her second step begins when the first ends" eval \

@@ -13,7 +13,7 @@ static bool has_file(unsigned uid)
     char path[64];
     struct stat st;
 
-    snprintf(path, sizeof(path), USERS "/%u", uid);
+    snprintf(path, sizeof(path), USERS "/%u/rows", uid);
     return fstatat(tree.fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -29,7 +29,7 @@ START_TEST(test_rows_of_one_user)
     row->kind = JOULE_STEP_EXTERN;
     row->state = JOULE_ROW_ENDED;
     row->ended_ns = 6 * S;
-    row->uj = 11;
+    row->uj = 11000000;
     publish(10 * S);
 
     must_read(1000, 2);
@@ -51,7 +51,7 @@ START_TEST(test_rows_of_one_user)
                           second ? JOULE_ROW_ENDED : JOULE_ROW_RUNNING);
         ck_assert_int_eq(r->began_ns, second ? 5 * S : 4 * S);
         ck_assert_int_eq(r->ended_ns, second ? 6 * S : 0);
-        ck_assert_uint_eq(r->uj, second ? 11 : 3000000);
+        ck_assert_uint_eq(r->uj, second ? 11000000 : 3000000);
         ck_assert_uint_eq(r->job_uj, second ? 0 : 9000000);
         /* 3 J in the 6 s since it began. */
         ck_assert_uint_eq(r->mw, second ? 0 : 500);
@@ -168,6 +168,41 @@ START_TEST(test_power)
 }
 END_TEST
 
+/* A user begins and ends steps when he likes: what they had between two moments
+ * of all files is in whole joules. */
+START_TEST(test_short_times)
+{
+    struct joule_row *row = put_row(0, 1000, 7, 10 * S - 87 * MS);
+
+    row->uj = row->job_uj = 8654321;
+    publish(10 * S);
+    must_read(1000, 1);
+    ck_assert_uint_eq(got[0].uj, 9000000);
+    ck_assert_uint_eq(got[0].job_uj, 9000000);
+    /* At these moments, a period apart, as it is. */
+    row->uj = row->job_uj = 108400001;
+    publish(11 * S);
+    must_read(1000, 1);
+    ck_assert_uint_eq(got[0].uj, 108400001);
+    /* Never less than before. */
+    row->uj = row->job_uj = 108400002;
+    row->state = JOULE_ROW_ENDED;
+    row->ended_ns = 11 * S + MS;
+    publish(12 * S);
+    must_read(1000, 1);
+    ck_assert_uint_eq(got[0].uj, 108400001);
+    row = put_row(1, 1001, 8, 11 * S);
+    row->uj = 117400003;
+    row->job_uj = 300500000;
+    row->state = JOULE_ROW_ENDED;
+    row->ended_ns = 12 * S + 87 * MS;
+    publish(13 * S);
+    must_read(1001, 1);
+    ck_assert_uint_eq(got[0].uj, 117000000);
+    ck_assert_uint_eq(got[0].job_uj, 301000000);
+}
+END_TEST
+
 START_TEST(test_what_has_gone_stays_a_minute)
 {
     struct joule_row *row = put_row(0, 1000, 7, S);
@@ -176,7 +211,7 @@ START_TEST(test_what_has_gone_stays_a_minute)
     publish(10 * S);
     /* The one ends and its row is dropped between two numbers; the other has
      * no end: its slurmstepd was killed. */
-    row->uj = 123;
+    row->uj = 123000000;
     row->state = JOULE_ROW_ENDED;
     row->ended_ns = 10 * S + 100 * MS;
     publish(10 * S + 100 * MS);
@@ -192,7 +227,7 @@ START_TEST(test_what_has_gone_stays_a_minute)
 
         ck_assert_uint_eq(got[i].state, JOULE_ROW_ENDED);
         ck_assert_int_eq(got[i].ended_ns, killed ? 0 : 10 * S + 100 * MS);
-        ck_assert_uint_eq(got[i].uj, killed ? 0 : 123);
+        ck_assert_uint_eq(got[i].uj, killed ? 0 : 123000000);
     }
     publish(70 * S);
     must_read(1000, 2);
@@ -302,7 +337,7 @@ START_TEST(test_a_file_stays_open)
         ck_assert_uint_eq(tree_open_fds(), fds + 1);
     }
     /* Somebody has tidied up. */
-    tree_remove(&tree, USERS "/1000");
+    tree_remove(&tree, USERS "/1000/rows");
     row->uj++;
     publish(20 * S);
     must_read(1000, 1);
@@ -455,6 +490,7 @@ int main(void)
     tcase_add_test(tc, test_no_more_often_than_the_period);
     tcase_add_test(tc, test_samples_show_each_second);
     tcase_add_test(tc, test_power);
+    tcase_add_test(tc, test_short_times);
     tcase_add_test(tc, test_what_has_gone_stays_a_minute);
     tcase_add_test(tc, test_a_slot_changes_hands);
     tcase_add_test(tc, test_short_steps_do_not_pile_up);

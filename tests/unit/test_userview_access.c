@@ -14,7 +14,8 @@
 #include "tests/unit/fail.h"
 #include "tests/unit/userrows.h"
 
-#define FILE_1000 USERS "/1000"
+#define DIR_1000  USERS "/1000"
+#define FILE_1000 DIR_1000 "/rows"
 #define NO_MOUNT  77
 
 static bool skips(const char *test, bool unless, const char *why)
@@ -63,6 +64,7 @@ START_TEST(test_modes)
     ck_assert_uint_eq(mode_of(USERS), 0711);
     /* With an access list the group's bits are the mask. */
     ck_assert_uint_eq(mode_of(FILE_1000), 0640);
+    ck_assert_uint_eq(mode_of(DIR_1000), 0710);
     snprintf(path, sizeof(path), "%s/%s", tree.path, FILE_1000);
     n = getxattr(path, "system.posix_acl_access", acl, sizeof(acl));
     ck_assert_int_eq(n, (int)sizeof(expected));
@@ -90,6 +92,8 @@ END_TEST
 /* As this user: 0, or which of his tries went wrong. */
 static int try_as(uid_t uid)
 {
+    struct stat st;
+
     if (setgid(uid) < 0 || setuid(uid) < 0)
         return 1;
     if (try_read(uid) < 0 || got_count != 1 || got[0].uj != uid)
@@ -105,16 +109,22 @@ static int try_as(uid_t uid)
     if (openat(tree.fd, USERS, O_RDONLY) >= 0 || errno != EACCES ||
         openat(tree.fd, "run/slurm-joule/n1", O_RDONLY) >= 0 || errno != EACCES)
         return 7;
-    if (openat(tree.fd, USERS "/1001", O_WRONLY) >= 0 || errno != EACCES ||
-        openat(tree.fd, USERS "/1001", O_RDONLY | O_TRUNC) >= 0)
+    if (openat(tree.fd, USERS "/1001/rows", O_WRONLY) >= 0 || errno != EACCES ||
+        openat(tree.fd, USERS "/1001/rows", O_RDONLY | O_TRUNC) >= 0)
         return 8;
-    if (unlinkat(tree.fd, USERS "/1001", 0) == 0 ||
-        renameat(tree.fd, USERS "/1001", tree.fd, USERS "/x") == 0 ||
+    if (unlinkat(tree.fd, USERS "/1001/rows", 0) == 0 ||
+        renameat(tree.fd, USERS "/1001/rows", tree.fd, USERS "/x") == 0 ||
+        openat(tree.fd, USERS "/1001/x", O_WRONLY | O_CREAT, 0600) >= 0 ||
+        openat(tree.fd, USERS "/1001", O_RDONLY) >= 0 ||
         openat(tree.fd, USERS "/x", O_WRONLY | O_CREAT, 0600) >= 0 ||
         mkdirat(tree.fd, "run/slurm-joule/n1/x", 0700) == 0)
         return 9;
-    if (fchmodat(tree.fd, USERS "/1001", 0666, 0) == 0)
+    if (fchmodat(tree.fd, USERS "/1001/rows", 0666, 0) == 0)
         return 10;
+    /* Of another's file nothing can be seen: not that there is one. */
+    if (fstatat(tree.fd, FILE_1000, &st, 0) == 0 || errno != EACCES ||
+        fstatat(tree.fd, DIR_1000 "/x", &st, 0) == 0 || errno != EACCES)
+        return 11;
     return 0;
 }
 
@@ -283,6 +293,7 @@ START_TEST(test_a_file_that_was_removed)
     publish(11 * S);
     must_read(1000, 1);
     ck_assert_uint_eq(mode_of(FILE_1000), 0640);
+    ck_assert_uint_eq(mode_of(DIR_1000), 0710);
 }
 END_TEST
 
@@ -333,7 +344,7 @@ static int without_lists(void)
 /* Room for the directories and one file: the other comes when there is. */
 static int without_room(void)
 {
-    if (!mount_run("tmpfs", "nr_inodes=5,mode=755"))
+    if (!mount_run("tmpfs", "nr_inodes=6,mode=755"))
         return NO_MOUNT;
     view = open_view(S);
     if (!view)
