@@ -16,6 +16,7 @@ libjoule_a_SOURCES = \
 	common/source/rapl.c common/source/rapl.h \
 	common/source/rapl_row.c common/source/rapl_row.h \
 	common/source/ipmi_answer.c common/source/ipmi_answer.h \
+	common/source/ipmi_choice.c common/source/ipmi_choice.h \
 	common/source/ipmi_config.c common/source/ipmi_config.h \
 	common/source/ipmi_wire.c common/source/ipmi_wire.h \
 	common/source/sdr.c common/source/sdr.h \

@@ -172,13 +172,30 @@ static bool same_sensor(const struct joule_wire_found *a,
                         const struct joule_wire_found *b)
 {
     return a->kind == b->kind && a->record_id == b->record_id &&
-           a->number == b->number && strcmp(a->name, b->name) == 0 &&
+           a->number == b->number && a->entity == b->entity &&
+           a->instance == b->instance && strcmp(a->name, b->name) == 0 &&
            strcmp(a->unit, b->unit) == 0 && a->step_w == b->step_w &&
            a->max_w == b->max_w;
 }
 
+/* What was chosen where the configuration names nothing is what counts from
+ * now on, as if it had named it: the node's power is not another sensor's after
+ * a connection that was lost. */
+static void adopt_choice(struct joule_ipmi_config *config,
+                         const struct joule_wire_opened *opened)
+{
+    memset(config->sensor, 0, sizeof(config->sensor));
+    config->sensor_count = opened->count;
+    for (uint32_t i = 0; i < opened->count; i++) {
+        config->sensor[i].kind = opened->found[i].kind;
+        config->sensor[i].record_id = opened->found[i].record_id;
+    }
+}
+
 static void take_found(struct reader *r, struct joule_wire_opened *opened)
 {
+    if (r->config.sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
+        adopt_choice(&r->config, opened);
     for (uint32_t i = 0; i < r->config.sensor_count; i++) {
         struct joule_wire_found *found = &opened->found[i];
         struct joule_ipmi_sensor *sensor = &r->config.sensor[i];
@@ -222,13 +239,28 @@ static int ask_with_config(struct reader *r, uint32_t type, size_t size,
     return wait_reply(r, type, size, wait_ns, reply, err);
 }
 
+/* As many as there are in the configuration, or have been chosen. */
+static bool is_found(const struct joule_ipmi_config *config,
+                     const struct joule_wire_opened *opened)
+{
+    if (config->sensor[0].kind != JOULE_IPMI_SENSOR_DEFAULT)
+        return opened->count == config->sensor_count;
+    if (opened->count < 1 || opened->count > JOULE_IPMI_SENSORS_MAX)
+        return false;
+    for (uint32_t i = 0; i < opened->count; i++)
+        if (opened->found[i].kind != JOULE_IPMI_SENSOR_RECORD &&
+            opened->found[i].kind != JOULE_IPMI_SENSOR_DCMI)
+            return false;
+    return true;
+}
+
 static int connect_bmc(struct reader *r, struct joule_error *err)
 {
     union reply reply;
     int rc =
         ask_with_config(r, JOULE_WIRE_OPEN, sizeof(reply.opened), &reply, err);
 
-    if (rc == 0 && reply.opened.count != r->config.sensor_count)
+    if (rc == 0 && !is_found(&r->config, &reply.opened))
         rc = protocol_error(r, "another number of sensors", err);
     if (rc < 0) {
         /* What failed attempts leave behind in it is not gathered; it has no
@@ -582,9 +614,12 @@ struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
 }
 
 const struct joule_wire_found *
-joule_reader_found(const struct joule_source *source)
+joule_reader_found(const struct joule_source *source, uint32_t *ret_count)
 {
     const struct reader *r = (const struct reader *)source;
 
-    return source->ops == &reader_ops && r->has_found ? r->found : NULL;
+    if (source->ops != &reader_ops || !r->has_found)
+        return NULL;
+    *ret_count = r->config.sensor_count;
+    return r->found;
 }

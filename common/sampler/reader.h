@@ -57,10 +57,11 @@ int joule_reader_list(struct joule_source *source,
 struct joule_source *
 joule_reader_labels_create(const struct joule_ipmi_config *config);
 
-/* What the sensors of the last connection turned out to be: config's
- * sensor_count entries; NULL before the first connection.  The thread that
- * reads, or after it has ended. */
+/* What the sensors of the last connection turned out to be, *ret_count of them:
+ * those of the configuration in its order, or for JOULE_IPMI_SENSOR_DEFAULT
+ * those that were chosen, all of label 0.  NULL before the first connection.
+ * The thread that reads, or after it has ended. */
 const struct joule_wire_found *
-joule_reader_found(const struct joule_source *source);
+joule_reader_found(const struct joule_source *source, uint32_t *ret_count);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/source/ipmi_choice.h"
 #include "common/source/ipmi_find.h"
 
 /* How often the sensor records are looked at: each so many periods, but once a
@@ -100,7 +101,7 @@ static int open_link(struct joule_ipmi *ipmi, int64_t deadline_ns, bool lookup,
     return 0;
 }
 
-/* ---- connect ---- */
+/* ---- what the BMC has ---- */
 
 static void describe(const struct joule_ipmi_slot *slot,
                      struct joule_wire_found *found)
@@ -110,7 +111,7 @@ static void describe(const struct joule_ipmi_slot *slot,
     found->changed = slot->changed;
     snprintf(found->unit, sizeof(found->unit), "W");
     if (slot->kind != JOULE_IPMI_SENSOR_RECORD) {
-        snprintf(found->name, sizeof(found->name), "%s", JOULE_IPMI_DCMI_NAME);
+        snprintf(found->name, sizeof(found->name), "DCMI");
         found->step_w = 1.0;
         found->max_w = DCMI_MAX_W;
         return;
@@ -118,8 +119,133 @@ static void describe(const struct joule_ipmi_slot *slot,
     snprintf(found->name, sizeof(found->name), "%s", slot->sdr.name);
     found->record_id = slot->sdr.record_id;
     found->number = slot->sdr.number;
+    found->entity = slot->sdr.entity;
+    found->instance = slot->sdr.instance;
     found->step_w = joule_sdr_step(&slot->sdr);
     joule_sdr_value(&slot->sdr, joule_sdr_highest(&slot->sdr), &found->max_w);
+}
+
+struct list {
+    uint32_t count, more;
+    struct joule_ipmi_slot slots[JOULE_IPMI_SENSORS_MAX];
+    struct joule_ipmi_skipped skipped;
+};
+
+static int visit(void *arg, const struct joule_ipmi_record *record)
+{
+    struct list *list = arg;
+    struct joule_sdr sdr;
+
+    if (joule_sdr_parse(record->bytes, record->size, &sdr, NULL) < 0)
+        return -1;
+    if (joule_ipmi_check_sdr(&sdr, NULL) < 0)
+        return 0;
+    if (list->count == JOULE_IPMI_SENSORS_MAX - 1) { /* DCMI needs the last */
+        list->more++;
+        return 0;
+    }
+    list->slots[list->count].kind = JOULE_IPMI_SENSOR_RECORD;
+    list->slots[list->count++].sdr = sdr;
+    return 0;
+}
+
+/* Every sensor in watts with one reading.  DCMI stands last, if it measures or
+ * only says that it does not. */
+static int make_list(struct joule_ipmi *ipmi, struct list *list,
+                     int64_t deadline_ns, struct joule_wire_found *found,
+                     struct joule_wire_value *value, struct joule_error *err)
+{
+    enum joule_power_status status;
+
+    if (joule_ipmi_repo_walk(&ipmi->repo, deadline_ns, visit, list,
+                             &list->skipped, err) < 0)
+        return -1;
+    list->slots[list->count++].kind = JOULE_IPMI_SENSOR_DCMI;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (joule_ipmi_ask_power(ipmi->link, &list->slots[i], deadline_ns,
+                                 &value[i], err) < 0)
+            return -1;
+        describe(&list->slots[i], &found[i]);
+    }
+    status = value[list->count - 1].status;
+    if (status != JOULE_POWER_OK && status != JOULE_POWER_NOT_ACTIVE)
+        list->count--;
+    return 0;
+}
+
+int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
+                    struct joule_wire_value *value, uint32_t *ret_count,
+                    uint32_t *ret_more, struct joule_error *err)
+{
+    int64_t deadline_ns = now_ns() + ipmi->config->connect_ns;
+    struct list *list = calloc(1, sizeof(*list));
+    int rc, saved;
+
+    if (!list)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    ipmi->current = ipmi->found = false;
+    joule_error_set(&ipmi->stale, 0, "not connected");
+    rc = open_link(ipmi, deadline_ns, true, err);
+    if (rc == 0)
+        rc = make_list(ipmi, list, deadline_ns, found, value, err);
+    saved = errno;
+    *ret_count = rc == 0 ? list->count : 0;
+    *ret_more = list->more;
+    joule_ipmi_link_close(ipmi->link);
+    free(list);
+    errno = saved;
+    return rc;
+}
+
+/* ---- connect ---- */
+
+static int find_named(struct joule_ipmi *ipmi,
+                      const struct joule_ipmi_slot *before, int64_t deadline_ns,
+                      struct joule_error *ret_remark, struct joule_error *err)
+{
+    ipmi->count = ipmi->config->sensor_count;
+    return joule_ipmi_find(&ipmi->repo, ipmi->config, before, deadline_ns,
+                           ipmi->slots, ret_remark, err);
+}
+
+/* No sensor is named: those that cover the node by what the BMC has now. */
+static int find_default(struct joule_ipmi *ipmi, int64_t deadline_ns,
+                        struct joule_error *ret_remark, struct joule_error *err)
+{
+    struct {
+        struct list list;
+        struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+        struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
+        struct joule_ipmi_choice choice;
+    } *d = calloc(1, sizeof(*d));
+    int rc;
+
+    if (!d)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    ret_remark->text[0] = '\0';
+    rc = make_list(ipmi, &d->list, deadline_ns, d->found, d->value, err);
+    if (rc == 0 && d->list.more > 0)
+        rc = joule_error_set(err, ENOTUNIQ,
+                             "the BMC has too many sensors in watts (%u) to "
+                             "choose among them: EnergyIPMIPowerSensors must "
+                             "say which (joule probe)",
+                             d->list.count + d->list.more);
+    if (rc == 0)
+        rc = joule_ipmi_choose(d->found, d->value, d->list.count, &d->choice,
+                               err);
+    if (rc == 0) {
+        ipmi->count = d->choice.count;
+        for (uint32_t n = 0; n < ipmi->count; n++)
+            ipmi->slots[n] = d->list.slots[d->choice.index[n]];
+        joule_ipmi_say_skipped(&d->list.skipped, ret_remark);
+    }
+    free(d);
+    return rc;
+}
+
+uint32_t joule_ipmi_count(const struct joule_ipmi *ipmi)
+{
+    return ipmi->count;
 }
 
 int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
@@ -142,12 +268,13 @@ int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
         /* Before the records: a change in between is then seen. */
         ipmi->have_info = joule_ipmi_repo_info(&ipmi->repo, deadline_ns,
                                                &ipmi->info, NULL) == 0;
-        rc = joule_ipmi_find(&ipmi->repo, config, before, deadline_ns,
-                             ipmi->slots, ret_remark, err);
+        if (config->sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
+            rc = find_default(ipmi, deadline_ns, ret_remark, err);
+        else
+            rc = find_named(ipmi, before, deadline_ns, ret_remark, err);
         ipmi->found = rc == 0;
     }
     if (rc == 0) {
-        ipmi->count = config->sensor_count;
         ipmi->current = true;
         ipmi->checked_ns = ipmi->read_ns = now_ns();
         for (uint32_t i = 0; i < ipmi->count; i++)
@@ -159,76 +286,6 @@ int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
         errno = saved;
     }
     free(before);
-    return rc;
-}
-
-/* ---- list ---- */
-
-struct list {
-    uint32_t count, more;
-    struct joule_ipmi_slot slots[JOULE_IPMI_SENSORS_MAX];
-};
-
-static int visit(void *arg, const struct joule_ipmi_record *record)
-{
-    struct list *list = arg;
-    struct joule_sdr sdr;
-
-    if (joule_sdr_parse(record->bytes, record->size, &sdr, NULL) < 0)
-        return -1;
-    if (joule_ipmi_check_sdr(&sdr, NULL) < 0)
-        return 0;
-    if (list->count == JOULE_IPMI_SENSORS_MAX - 1) { /* DCMI needs the last */
-        list->more++;
-        return 0;
-    }
-    list->slots[list->count].kind = JOULE_IPMI_SENSOR_RECORD;
-    list->slots[list->count++].sdr = sdr;
-    return 0;
-}
-
-/* One reading of each, without those of the BMC's own that say nothing. */
-static int list_power(struct joule_ipmi *ipmi, struct list *list,
-                      int64_t deadline_ns, struct joule_wire_found *found,
-                      struct joule_wire_value *value, struct joule_error *err)
-{
-    list->slots[list->count++].kind = JOULE_IPMI_SENSOR_DCMI;
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (joule_ipmi_ask_power(ipmi->link, &list->slots[i], deadline_ns,
-                                 &value[i], err) < 0)
-            return -1;
-        describe(&list->slots[i], &found[i]);
-    }
-    if (value[list->count - 1].status != JOULE_POWER_OK)
-        list->count--;
-    return 0;
-}
-
-int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
-                    struct joule_wire_value *value, uint32_t *ret_count,
-                    uint32_t *ret_more, struct joule_error *err)
-{
-    int64_t deadline_ns = now_ns() + ipmi->config->connect_ns;
-    struct list *list = calloc(1, sizeof(*list));
-    struct joule_ipmi_skipped skipped;
-    int rc, saved;
-
-    if (!list)
-        return joule_error_set(err, ENOMEM, "out of memory");
-    ipmi->current = ipmi->found = false;
-    joule_error_set(&ipmi->stale, 0, "not connected");
-    rc = open_link(ipmi, deadline_ns, true, err);
-    if (rc == 0)
-        rc = joule_ipmi_repo_walk(&ipmi->repo, deadline_ns, visit, list,
-                                  &skipped, err);
-    if (rc == 0)
-        rc = list_power(ipmi, list, deadline_ns, found, value, err);
-    saved = errno;
-    *ret_count = rc == 0 ? list->count : 0;
-    *ret_more = list->more;
-    joule_ipmi_link_close(ipmi->link);
-    free(list);
-    errno = saved;
     return rc;
 }
 

@@ -24,16 +24,21 @@ void joule_ipmi_destroy(struct joule_ipmi *ipmi);
 
 /*
  * Connect (again) and find the sensors, within config->connect_ns.
- * found[sensor_count] and *ret_remark (which may be empty) are filled on
- * success.  -1 with a sentence and errno of joule_ipmi_link_open or
- * joule_ipmi_find.
+ * found[joule_ipmi_count] and *ret_remark (which may be empty) are filled on
+ * success.  -1 with a sentence and errno of joule_ipmi_link_open,
+ * joule_ipmi_find, or for JOULE_IPMI_SENSOR_DEFAULT joule_ipmi_list and
+ * joule_ipmi_choose.
  */
 int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
                        struct joule_error *ret_remark, struct joule_error *err);
 
+/* How many sensors the last connection has found: config's sensor_count, or as
+ * many as were chosen for JOULE_IPMI_SENSOR_DEFAULT. */
+uint32_t joule_ipmi_count(const struct joule_ipmi *ipmi);
+
 /*
  * Connect (again) and name every sensor whose power can be read, the BMC's own
- * (DCMI) last and only if it measures, each with one reading, within config->
+ * (DCMI) last and only if it measures or could if it were active, each with one reading, within config->
  * connect_ns.  found and value have JOULE_IPMI_SENSORS_MAX entries.  Nothing
  * is connected afterwards.  -1 with a sentence and errno of
  * joule_ipmi_link_open, joule_ipmi_repo_walk or joule_ipmi_link_ask.
@@ -44,7 +49,7 @@ int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
 
 /*
  * Read every sensor, one message each, within config->answer_ns; out has
- * sensor_count entries.  A session that is gone, or that FreeIPMI thinks is
+ * joule_ipmi_count entries.  A session that is gone, or that FreeIPMI thinks is
  * (it counts in wall time), is replaced by a new one once, if time is left and
  * the link is LAN; the records are looked at again then.
  * -1 with a sentence and errno:

@@ -282,7 +282,7 @@ int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
     if (*at == '\0') {
         memcpy(s.label[0], "Node", sizeof("Node"));
         s.label_count = 1;
-        s.sensor_count = 1; /* FIRST, for label 0 */
+        s.sensor_count = 1; /* DEFAULT, for label 0 */
     } else {
         do {
             if (take_label(&s, &at, err) < 0)

@@ -36,7 +36,8 @@ enum joule_ipmi_driver {
 };
 
 enum joule_ipmi_sensor_kind {
-    JOULE_IPMI_SENSOR_FIRST, /* the first sensor in watts, else DCMI */
+    JOULE_IPMI_SENSOR_DEFAULT, /* none is named: what covers the node
+                                  (ipmi_choice.h); the only one then */
     JOULE_IPMI_SENSOR_RECORD,
     JOULE_IPMI_SENSOR_NAME,
     JOULE_IPMI_SENSOR_DCMI,
@@ -48,7 +49,7 @@ struct joule_ipmi_sensor {
     uint32_t label;                  /* index of the label it counts for */
     uint16_t record_id;              /* RECORD */
     char name[JOULE_IPMI_NAME_SIZE]; /* NAME */
-    /* What an earlier connection found for a RECORD, FIRST or NAME sensor;
+    /* What an earlier connection found for a RECORD or NAME sensor;
      * empty: nothing yet.  A connection that finds another name under the
      * same record looks for the name instead. */
     char found_name[JOULE_IPMI_NAME_SIZE];
@@ -92,7 +93,7 @@ struct joule_ipmi_config {
  * not count.  "Node", DCMI and
  * DCMI_ENHANCED may be in any case.
  * "Node" must be among the labels and is put first, the others keep their
- * order; empty [text] is "Node=" + the FIRST sensor.  0, or -1 with EINVAL and
+ * order; empty [text] is "Node=" + the DEFAULT sensor.  0, or -1 with EINVAL and
  * a sentence without the option's key: "label \"X\" stands twice".  On failure
  * nothing changes.
  */

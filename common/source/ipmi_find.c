@@ -30,7 +30,6 @@
 /* What a walk has seen for one sensor of the configuration. */
 struct hunt {
     const char *name;     /* wanted; NULL: not by name */
-    bool first;           /* the first one of that name will do */
     unsigned hits;        /* records of that name in watts */
     unsigned ids[2];      /* of the first two */
     struct joule_sdr sdr; /* the first of them */
@@ -44,9 +43,7 @@ struct search {
     int64_t deadline_ns;
     struct joule_ipmi_slot *slots;
     struct joule_error *err;
-    bool walk;              /* some sensor needs one */
-    struct joule_sdr first; /* the first record in watts, if have_first */
-    bool have_first;
+    bool walk; /* some sensor needs one */
     struct joule_ipmi_skipped skipped;
     struct hunt hunts[JOULE_IPMI_SENSORS_MAX];
 };
@@ -161,7 +158,8 @@ static bool same_sdr(const struct joule_sdr *a, const struct joule_sdr *b)
 {
     return a->record_id == b->record_id && a->owner == b->owner &&
            a->channel == b->channel && a->lun == b->lun &&
-           a->number == b->number && a->watts == b->watts &&
+           a->number == b->number && a->entity == b->entity &&
+           a->instance == b->instance && a->watts == b->watts &&
            strcmp(a->name, b->name) == 0 && a->format == b->format &&
            a->linearization == b->linearization && a->m == b->m &&
            a->b == b->b && a->b_exp == b->b_exp && a->r_exp == b->r_exp;
@@ -222,10 +220,6 @@ int joule_ipmi_verify(struct joule_ipmi_repo *repo,
 
 static void match(struct search *s, const struct joule_sdr *sdr)
 {
-    if (sdr->watts && !s->have_first) {
-        s->first = *sdr;
-        s->have_first = true;
-    }
     for (uint32_t i = 0; i < s->config->sensor_count; i++) {
         struct hunt *h = &s->hunts[i];
 
@@ -298,38 +292,9 @@ static int prepare(struct search *s, uint32_t i, bool *ret_active)
         s->hunts[i].name = sensor->name;
         s->walk = true;
         return 0;
-    case JOULE_IPMI_SENSOR_FIRST:
-        if (strcmp(sensor->found_name, JOULE_IPMI_DCMI_NAME) == 0)
-            return find_dcmi(s, JOULE_IPMI_SENSOR_DCMI, &s->slots[i],
-                             ret_active);
-        if (sensor->found_name[0])
-            s->hunts[i].name = sensor->found_name;
-        s->hunts[i].first = true;
-        s->walk = true;
-        return 0;
     default:
         return find_dcmi(s, sensor->kind, &s->slots[i], ret_active);
     }
-}
-
-/* Nothing was found before: the first record in watts, else DCMI. */
-static int settle_first(struct search *s, uint32_t i)
-{
-    bool active = false;
-
-    if (s->have_first) {
-        take(&s->slots[i], &s->first);
-        return joule_ipmi_check_sdr(&s->first, s->err);
-    }
-    if (find_dcmi(s, JOULE_IPMI_SENSOR_DCMI, &s->slots[i], &active) == 0) {
-        if (active)
-            return 0;
-    } else if (errno != ENOTSUP) {
-        return -1;
-    }
-    return joule_error_set(s->err, ENOENT,
-                           "the BMC has no sensor in watts, and DCMI power "
-                           "readings are not active");
 }
 
 /* What the walk has found for a sensor that needed it. */
@@ -339,8 +304,8 @@ static int settle(struct search *s, uint32_t i)
     const struct hunt *h = &s->hunts[i];
 
     if (!h->name)
-        return h->first ? settle_first(s, i) : 0;
-    if (h->hits == 1 || (h->hits > 1 && h->first)) {
+        return 0;
+    if (h->hits == 1) {
         take(&s->slots[i], &h->sdr);
         return joule_ipmi_check_sdr(&h->sdr, s->err);
     }
@@ -381,6 +346,16 @@ static void compare(struct joule_ipmi_slot *slot,
                         joule_sdr_step(&slot->sdr));
 }
 
+void joule_ipmi_say_skipped(const struct joule_ipmi_skipped *skipped,
+                            struct joule_error *ret_remark)
+{
+    if (skipped->count)
+        joule_error_set(ret_remark, 0,
+                        "%u of the BMC's sensor records cannot be read "
+                        "(record %u)",
+                        skipped->count, skipped->last_id);
+}
+
 int joule_ipmi_find(struct joule_ipmi_repo *repo,
                     const struct joule_ipmi_config *config,
                     const struct joule_ipmi_slot *before, int64_t deadline_ns,
@@ -407,11 +382,8 @@ int joule_ipmi_find(struct joule_ipmi_repo *repo,
             joule_ipmi_repo_walk(repo, deadline_ns, visit, s, &s->skipped, err);
     for (uint32_t i = 0; i < config->sensor_count && rc == 0; i++)
         rc = settle(s, i);
-    if (rc == 0 && s->skipped.count)
-        joule_error_set(ret_remark, 0,
-                        "%u of the BMC's sensor records cannot be read "
-                        "(record %u)",
-                        s->skipped.count, s->skipped.last_id);
+    if (rc == 0)
+        joule_ipmi_say_skipped(&s->skipped, ret_remark);
     if (rc == 0 && !active)
         joule_error_set(ret_remark, 0,
                         "the BMC's DCMI power measurement is not active");

@@ -9,9 +9,6 @@
 #include "common/source/ipmi_repo.h"
 #include "common/source/ipmi_wire.h"
 
-/* found_name of a FIRST sensor that turned out to be DCMI. */
-#define JOULE_IPMI_DCMI_NAME "DCMI"
-
 /* A sensor of the configuration, found. */
 struct joule_ipmi_slot {
     enum joule_ipmi_sensor_kind kind; /* RECORD, DCMI or DCMI_ENHANCED */
@@ -21,12 +18,12 @@ struct joule_ipmi_slot {
 };
 
 /*
- * Find every sensor of the configuration: slots[sensor_count].  [before] are
+ * Find every sensor that the configuration names: slots[sensor_count].  [before] are
  * those of an earlier connection, or NULL.  *ret_remark says what the admin
  * may want to know, or is empty.
  * -1 with a sentence and errno
- *   ENOENT    there is no such record or name, or nothing in watts at all;
- *             the records are others than found_name says
+ *   ENOENT    there is no such record or name; the records are others than
+ *             found_name says
  *   ENOTUNIQ  a name that several records have
  *   EINVAL    a record that is not in watts
  *   ENOTSUP   a conversion that is not supported; no DCMI
@@ -37,6 +34,10 @@ int joule_ipmi_find(struct joule_ipmi_repo *repo,
                     const struct joule_ipmi_slot *before, int64_t deadline_ns,
                     struct joule_ipmi_slot *slots,
                     struct joule_error *ret_remark, struct joule_error *err);
+
+/* Say in *ret_remark that records were skipped, if any were. */
+void joule_ipmi_say_skipped(const struct joule_ipmi_skipped *skipped,
+                            struct joule_error *ret_remark);
 
 /* Whether the slot's record still says what it said.  0, or -1 with a sentence
  * and errno: ESTALE if it does not, else of joule_ipmi_repo_read. */

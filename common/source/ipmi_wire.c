@@ -81,9 +81,14 @@ static int check_config(const struct joule_ipmi_config *c,
         return joule_error_set(err, EPROTO,
                                "a request with %u labels and %u sensors",
                                c->label_count, c->sensor_count);
-    for (uint32_t i = 0; i < c->sensor_count; i++)
+    for (uint32_t i = 0; i < c->sensor_count; i++) {
         if (check_sensor(&c->sensor[i], c->label_count, err) < 0)
             return -1;
+        if (c->sensor[i].kind == JOULE_IPMI_SENSOR_DEFAULT &&
+            c->sensor_count > 1)
+            return joule_error_set(err, EPROTO,
+                                   "a request with sensors beside the default");
+    }
     return 0;
 }
 

@@ -29,7 +29,7 @@
 #include "common/source/ipmi_config.h"
 #include "common/source/source.h"
 
-#define JOULE_WIRE_VERSION 3
+#define JOULE_WIRE_VERSION 4
 
 enum joule_wire_type {
     JOULE_WIRE_OPEN = 1, /* connect (again) with this configuration */
@@ -62,6 +62,7 @@ struct joule_wire_found {
     uint16_t record_id;
     uint8_t number;
     uint8_t changed; /* 1: not what found_name of the request said */
+    uint8_t entity, instance; /* RECORD: as in struct joule_sdr */
     char name[JOULE_IPMI_NAME_SIZE];
     char unit[16]; /* "W" */
     double step_w; /* between two raw values; 0: unknown */
@@ -70,7 +71,7 @@ struct joule_wire_found {
 
 struct joule_wire_opened {
     struct joule_wire_head head;
-    uint32_t count; /* as in the request */
+    uint32_t count; /* as in the request, or what was chosen for DEFAULT */
     struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
 };
 

@@ -14,6 +14,8 @@ enum {
     AT_OWNER = 5,
     AT_LUN = 6,
     AT_NUMBER = 7,
+    AT_ENTITY = 8,
+    AT_INSTANCE = 9,
     AT_UNITS = 20,
     AT_BASE_UNIT = 21,
     AT_LINEARIZATION = 23,
@@ -138,6 +140,8 @@ int joule_sdr_parse(const uint8_t *record, size_t size, struct joule_sdr *ret,
     sdr.channel = record[AT_LUN] >> 4;
     sdr.lun = record[AT_LUN] & 0x3;
     sdr.number = record[AT_NUMBER];
+    sdr.entity = record[AT_ENTITY];
+    sdr.instance = record[AT_INSTANCE];
     sdr.format = record[AT_UNITS] >> 6;
     sdr.linearization = record[AT_LINEARIZATION] & 0x7F;
     sdr.m = ten_bits(record + AT_M);

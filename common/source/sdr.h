@@ -34,6 +34,7 @@ struct joule_sdr {
     uint8_t channel; /* of the owner */
     uint8_t lun;
     uint8_t number;
+    uint8_t entity, instance; /* what it measures (table 43-13), which of them */
     bool watts; /* nothing but watts: no rate, no modifier, no percentage */
     char unit[JOULE_SDR_UNIT_SIZE]; /* for people: "W", "degrees C" */
     char name[JOULE_SDR_NAME_SIZE]; /* ID string, printable ASCII, no blanks at

@@ -143,7 +143,7 @@ check "column node_uJ: the joules of a second" \
     within "$(joules_a_second "$SCRATCH/series.csv")" 240 2
 cluster down sensors
 up_bmc first '' '' --sim '--load const:240' || exit 1
-check "the first sensor in watts" \
+check "no sensor named: the whole node" \
     within "$(node_field first node1 CurrentWatts)" 240 2
 check "joule probe, by the cluster's configuration" cluster run first \
     "$JOULE_BUILD/tools/joule/joule" probe --seconds 1 --node node1 \

@@ -131,7 +131,7 @@ static void write_record(FILE *file, unsigned id, const struct bmc_sensor *s)
     r[4] = (uint8_t)(43 + len);
     r[5] = 0x20;
     r[7] = s->number;
-    r[8] = 7;
+    r[8] = s->entity ? s->entity : 7;
     r[9] = 1;
     r[10] = s->no_scan ? 0 : 0x45;
     r[12] = 0x0B;

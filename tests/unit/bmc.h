@@ -26,6 +26,7 @@ struct bmc_sensor {
     uint8_t m;
     int8_t r_exp;
     uint8_t unit;
+    uint8_t entity; /* 0: the system board, 7 */
     uint8_t format; /* 0 unsigned, 2 two's complement */
     int raw;        /* fixed; -1: div = m from the file */
     bool no_scan;   /* scanning is disabled */

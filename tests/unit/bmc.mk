@@ -3,6 +3,7 @@
 if HAVE_CHECK
 BMC_TESTS = \
 	tests/unit/test_ipmi_answer \
+	tests/unit/test_ipmi_choice \
 	tests/unit/test_ipmi_find \
 	tests/unit/test_ipmi_wire \
 	tests/unit/test_sdr
@@ -10,6 +11,8 @@ check_PROGRAMS += $(BMC_TESTS)
 TESTS += $(BMC_TESTS)
 
 tests_unit_test_ipmi_answer_SOURCES = tests/unit/test_ipmi_answer.c
+
+tests_unit_test_ipmi_choice_SOURCES = tests/unit/test_ipmi_choice.c
 
 # Without ipmi_link.c, whose part it plays: needs no FreeIPMI.
 tests_unit_test_ipmi_find_SOURCES = tests/unit/test_ipmi_find.c \

@@ -220,7 +220,7 @@ START_TEST(make_defaults)
     ck_assert_int_eq(ipmi.answer_ns, 5 * JOULE_NS_PER_S);
     ck_assert_int_eq(ipmi.connect_ns, 180 * JOULE_NS_PER_S);
     ck_assert_uint_eq(ipmi.label_count, 1);
-    ck_assert_int_eq(ipmi.sensor[0].kind, JOULE_IPMI_SENSOR_FIRST);
+    ck_assert_int_eq(ipmi.sensor[0].kind, JOULE_IPMI_SENSOR_DEFAULT);
     ck_assert(config.ipmi_adjust);
 }
 END_TEST

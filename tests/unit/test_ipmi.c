@@ -363,7 +363,7 @@ START_TEST(refuses_sensors)
     open_fails(ENOTUNIQ, "records 2 and 3", NULL);
     bmc_kill(&bmc);
     bmc_start(&bmc, usual, 1); /* nothing in watts, no DCMI */
-    a.config.sensor[0].kind = JOULE_IPMI_SENSOR_FIRST;
+    a.config.sensor[0].kind = JOULE_IPMI_SENSOR_DEFAULT;
     open_fails(ENOENT, "no sensor in watts", NULL);
 }
 END_TEST
@@ -371,7 +371,7 @@ END_TEST
 START_TEST(finds_sensors)
 {
     start_usual();
-    asker_sensor(&a.config, JOULE_IPMI_SENSOR_FIRST);
+    want_name("Node");
     want_name("PSU1 PIN");
     want_record(3);
     open_works();
@@ -785,22 +785,47 @@ START_TEST(reordered)
 }
 END_TEST
 
-/* FIRST is what it was, not what is first now. */
-START_TEST(first_stays)
+/* As many as make the node's power, whatever stands beside them. */
+START_TEST(chooses)
 {
-    static const struct bmc_sensor now[] = {
-        {.name = "CPU", .number = 2, .m = 1, .unit = BMC_WATTS, .raw = 60},
-        {.name = "Node", .number = 1, .m = 2, .unit = BMC_WATTS, .raw = -1},
+    static const struct bmc_sensor supplies[] = {
+        {.name = "CPU1 Pwr",
+         .number = 2,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .entity = 3,
+         .raw = 136},
+        {.name = "PSU1 Pin",
+         .number = 3,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .entity = 10,
+         .raw = 180},
+        {.name = "PSU1 Pout",
+         .number = 4,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .entity = 10,
+         .raw = 160},
+        {.name = "PSU2 Pin",
+         .number = 5,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .entity = 10,
+         .raw = 142},
     };
 
-    start_usual();
-    asker_sensor(&a.config, JOULE_IPMI_SENSOR_FIRST);
-    open_works();
-    strcpy(a.config.sensor[0].found_name, a.opened.found[0].name);
-    restart_with(now, COUNT(now));
-    open_works();
-    ck_assert_str_eq(a.opened.found[0].name, "Node");
-    read_works(300.0);
+    bmc_start(&bmc, supplies, COUNT(supplies));
+    asker_sensor(&a.config, JOULE_IPMI_SENSOR_DEFAULT);
+    ck_assert_msg(asker_open(&a) == 0, "%s", a.opened.head.text);
+    ck_assert_uint_eq(a.opened.count, 2);
+    ck_assert_uint_eq(a.opened.found[0].record_id, 3);
+    ck_assert_uint_eq(a.opened.found[0].entity, 10);
+    ck_assert_uint_eq(a.opened.found[1].record_id, 5);
+    ck_assert_int_eq(asker_read(&a), 0);
+    ck_assert_uint_eq(a.values.count, 2);
+    expect(0, JOULE_POWER_OK, 180.0);
+    expect(1, JOULE_POWER_OK, 142.0);
 }
 END_TEST
 
@@ -864,7 +889,7 @@ int main(void)
     tcase_add_test(t, clock_back);
     tcase_add_test(t, rescaled);
     tcase_add_test(t, reordered);
-    tcase_add_test(t, first_stays);
+    tcase_add_test(t, chooses);
     slow_t = tcase_create("slow");
     tcase_add_checked_fixture(slow_t, setup, teardown);
     tcase_set_timeout(slow_t, 90);

@@ -172,7 +172,7 @@ static void describe(char *text, size_t size)
                 continue;
             ck_assert_str_eq(s->found_name, "");
             switch (s->kind) {
-            case JOULE_IPMI_SENSOR_FIRST:
+            case JOULE_IPMI_SENSOR_DEFAULT:
                 snprintf(end, left, "first");
                 break;
             case JOULE_IPMI_SENSOR_RECORD:

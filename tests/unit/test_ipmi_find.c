@@ -202,6 +202,7 @@ static void add_record(uint16_t id, const char *name, uint8_t m, uint8_t unit)
     r[4] = (uint8_t)(43 + strlen(name));
     r[5] = 0x20;
     r[7] = (uint8_t)id;
+    r[8] = 7; /* the system board */
     r[21] = unit;
     r[24] = m;
     r[47] = (uint8_t)(0xC0 | strlen(name));
@@ -286,7 +287,7 @@ START_TEST(empty_repository)
     bmc.count = 0;
     want(JOULE_IPMI_SENSOR_NAME, "Node");
     refuses(ENOENT, "\"Node\"");
-    config.sensor[0].kind = JOULE_IPMI_SENSOR_FIRST;
+    config.sensor[0].kind = JOULE_IPMI_SENSOR_DEFAULT;
     refuses(ENOENT, "watts");
 }
 END_TEST
@@ -351,8 +352,12 @@ END_TEST
 START_TEST(non_linear)
 {
     bmc.record[1].bytes[23] = 0x70;
-    want(JOULE_IPMI_SENSOR_FIRST, "");
+    want(JOULE_IPMI_SENSOR_NAME, "Node");
     refuses(ENOTSUP, "not supported");
+    /* Nor does it come into question for the default. */
+    config.sensor[0].kind = JOULE_IPMI_SENSOR_DEFAULT;
+    connects();
+    ck_assert_str_eq(found[0].name, "PSU1");
 }
 END_TEST
 

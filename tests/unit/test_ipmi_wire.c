@@ -24,7 +24,7 @@ static void good(void)
     c->period_ns = c->answer_ns = c->connect_ns = JOULE_NS_PER_S;
     c->label_count = 1;
     c->sensor_count = 1;
-    c->sensor[0].kind = JOULE_IPMI_SENSOR_FIRST;
+    c->sensor[0].kind = JOULE_IPMI_SENSOR_DEFAULT;
 }
 
 static int check(size_t size)

@@ -320,8 +320,34 @@ START_TEST(good)
 }
 END_TEST
 
-/* slurm.conf says who measures; without EnergyIPMIPowerSensors it is the first
- * sensor in watts. */
+/* Without EnergyIPMIPowerSensors: not the first sensor (the second supply, 0
+ * W), but what covers the node; and none where that is not certain. */
+START_TEST(nothing_configured)
+{
+    start_bmc(136, "--sdr reordered");
+    credentials("username admin\npassword secret\n");
+    bmcsim("ask", "'faults dcmi_cc=0xC1'");
+    collect(true, 100 * MS, CREDENTIALS, NULL, NULL);
+    ck_assert_msg(joule_probe_good(probe), "%s", text);
+    ck_assert_uint_eq(probe->bmc.sensor_count, 1);
+    ck_assert_str_eq(probe->bmc.sensors[0].found.name, "Node");
+    bmcsim("ask", "'faults dcmi_w=322'");
+    collect(true, 100 * MS, CREDENTIALS, NULL, NULL);
+    ck_assert(!joule_probe_good(probe));
+    ck_assert_ptr_nonnull(
+        strstr(must_find("bmc-sensors", JOULE_FAULT)->text.text,
+               "(DCMI 322 W, Node 136 W, PSU2 + PSU1 136 W)"));
+    /* Two agree. */
+    ck_assert_str_eq(finding("bmc-sensors")->advice.text,
+                     "EnergyIPMIPowerSensors=Node=Node");
+    collect(true, 100 * MS, CREDENTIALS, "EnergyIPMIPowerSensors=Node=DCMI",
+            NULL);
+    ck_assert_msg(joule_probe_good(probe), "%s", text);
+    ck_assert_double_eq(probe->bmc.labels[0].last_w, 322);
+}
+END_TEST
+
+/* slurm.conf says who measures. */
 START_TEST(configured)
 {
     start_bmc(202, "");
@@ -334,7 +360,7 @@ START_TEST(configured)
     ck_assert_msg(joule_probe_good(probe), "%s", text);
     ck_assert(probe->ipmi);
     ck_assert(probe->conf.ipmi);
-    ck_assert_str_eq(probe->bmc.sensors[0].found.name, "Node");
+    ck_assert_str_eq(probe->bmc.sensors[0].found.name, "DCMI");
     ck_assert_double_eq(probe->bmc.labels[0].last_w, 202);
     ck_assert_uint_eq(probe->findings.total[JOULE_WARNING], 0);
     tree_write(&tree, "etc/slurm/slurm.conf",
@@ -395,6 +421,7 @@ static Suite *suite(void)
     tcase_add_test(t, no_such_sensor);
     tcase_add_test(t, not_active);
     tcase_add_test(t, good);
+    tcase_add_test(t, nothing_configured);
     tcase_add_test(t, configured);
     tcase_add_test(t, configured_fused);
     tcase_add_test(t, refresh);

@@ -32,6 +32,7 @@ static struct joule_error err;
 static unsigned fds_before;
 static bool unkillable;
 static unsigned kills;
+static uint32_t count; /* of joule_reader_found */
 
 int __real_kill(pid_t pid, int sig);
 int __wrap_kill(pid_t pid, int sig);
@@ -200,7 +201,7 @@ START_TEST(labels_only)
         ck_assert(d[i].in_total == (i == 0));
     }
     must_fail(source, ENOSYS, "slurmd");
-    ck_assert_ptr_null(joule_reader_found(source));
+    ck_assert_ptr_null(joule_reader_found(source, &count));
     source->ops->interrupt(source);
     joule_source_destroy(source);
 }
@@ -336,10 +337,10 @@ START_TEST(good)
 {
     struct joule_source *source = create_plain(good_modes[_i]);
 
-    ck_assert_ptr_null(joule_reader_found(source));
+    ck_assert_ptr_null(joule_reader_found(source, &count));
     for (int i = 0; i < 20; i++)
         must_read(source, 100);
-    ck_assert_uint_eq(joule_reader_found(source)[0].record_id, 2);
+    ck_assert_uint_eq(joule_reader_found(source, &count)[0].record_id, 2);
     ck_assert_uint_eq(kills, 0);
     joule_source_destroy(source);
     /* It ended by itself. */

@@ -191,11 +191,119 @@ START_TEST(watts)
 }
 END_TEST
 
-START_TEST(first_sensor)
+/* Without a configuration it is not the first sensor, but the one that covers
+ * the node; and it stays that one. */
+START_TEST(default_sensor)
 {
+    static const struct bmc_sensor before[] = {
+        {.name = "CPU1 Pwr",
+         .number = 2,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .entity = 3,
+         .raw = 136},
+        {.name = "Pwr Consumption",
+         .number = 1,
+         .m = 2,
+         .unit = BMC_WATTS,
+         .raw = -1},
+    };
+    static const struct bmc_sensor after[] = {
+        {.name = "Pwr Board",
+         .number = 2,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .raw = 136},
+        {.name = "Pwr Consumption",
+         .number = 1,
+         .m = 2,
+         .unit = BMC_WATTS,
+         .raw = -1},
+    };
+    const struct joule_wire_found *found;
+    uint32_t count;
+
+    bmc_kill(&bmc);
+    bmc_start(&bmc, before, COUNT(before));
+    bmc_watts(&bmc, 1, 322);
     create("", BMC_PASSWORD);
-    must_read(300);
-    ck_assert_str_eq(joule_reader_found(source)[0].name, "Node");
+    must_read(322);
+    found = joule_reader_found(source, &count);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(found[0].name, "Pwr Consumption");
+    bmc_kill(&bmc);
+    ck_assert_int_eq(read_power(), -1);
+    bmc_start(&bmc, after, COUNT(after));
+    bmc_watts(&bmc, 1, 200);
+    must_recover(200);
+}
+END_TEST
+
+/* Several power supplies are one choice. */
+START_TEST(default_supplies)
+{
+    static const struct bmc_sensor supplies[] = {
+        {.name = "PS1 Input Power",
+         .number = 5,
+         .m = 4,
+         .unit = BMC_WATTS,
+         .entity = 10,
+         .raw = 60},
+        {.name = "PS2 Input Power",
+         .number = 6,
+         .m = 4,
+         .unit = BMC_WATTS,
+         .entity = 10,
+         .raw = 20},
+        {.name = "CPU1 Pwr",
+         .number = 2,
+         .m = 1,
+         .unit = BMC_WATTS,
+         .entity = 3,
+         .raw = 136},
+    };
+    struct joule_error remark = {""};
+    uint32_t count;
+
+    bmc_kill(&bmc);
+    bmc_start(&bmc, supplies, COUNT(supplies));
+    create("", BMC_PASSWORD);
+    must_read(320);
+    ck_assert_ptr_nonnull(joule_reader_found(source, &count));
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(source->ops->remark(source, &remark), 1);
+    ck_assert_msg(
+        strstr(remark.text, "reads sensors PS1 Input Power (record 2"), "%s",
+        remark.text);
+    kill(reader_pid(), SIGKILL);
+    ck_assert_int_eq(read_power(), -1);
+    must_recover(320);
+}
+END_TEST
+
+/* Sensors of the whole node that contradict each other: none is taken. */
+START_TEST(default_refused)
+{
+    static const struct bmc_sensor two[] = {
+        {.name = "Pwr 12V", .number = 2, .m = 1, .unit = BMC_WATTS, .raw = 136},
+        {.name = "Sys Power",
+         .number = 1,
+         .m = 2,
+         .unit = BMC_WATTS,
+         .raw = -1},
+    };
+
+    bmc_kill(&bmc);
+    bmc_start(&bmc, two, COUNT(two));
+    bmc_watts(&bmc, 1, 322);
+    create("", BMC_PASSWORD);
+    ck_assert_int_eq(read_power(), -1);
+    ck_assert_msg(strstr(err.text, "Pwr 12V 136 W, Sys Power 322 W") &&
+                      strstr(err.text, "EnergyIPMIPowerSensors="),
+                  "%s", err.text);
+    joule_source_destroy(source);
+    create("Node=Pwr 12V", BMC_PASSWORD); /* whatever is configured counts */
+    must_read(136);
 }
 END_TEST
 
@@ -282,7 +390,9 @@ int main(void)
     tcase_add_test(t, wrong_password);
     tcase_add_test(t, no_such_sensor);
     tcase_add_test(t, watts);
-    tcase_add_test(t, first_sensor);
+    tcase_add_test(t, default_sensor);
+    tcase_add_test(t, default_supplies);
+    tcase_add_test(t, default_refused);
     tcase_add_test(t, reader_is_killed);
     tcase_add_test(t, reader_is_stopped);
     tcase_add_test(t, bmc_is_restarted);

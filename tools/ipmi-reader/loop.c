@@ -119,7 +119,7 @@ static void do_open(struct loop *l)
         return;
     }
     l->reply.head.size = sizeof(l->reply.opened);
-    l->reply.opened.count = l->request.config.sensor_count;
+    l->reply.opened.count = joule_ipmi_count(l->ipmi);
     memcpy(l->reply.head.text, remark.text, sizeof(remark.text));
 }
 
@@ -136,7 +136,7 @@ static void do_read(struct loop *l)
         return;
     }
     l->reply.head.size = sizeof(l->reply.values);
-    l->reply.values.count = l->request.config.sensor_count;
+    l->reply.values.count = joule_ipmi_count(l->ipmi);
 }
 
 /* 1: a request was done, 0: the other side is gone, -1: nothing more can be

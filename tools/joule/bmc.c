@@ -140,15 +140,18 @@ static void sleep_ns(int64_t ns)
 /* What was connected to; a remark that only repeats it is left out. */
 static void take_found(struct probing *p, const struct joule_ipmi_config *ipmi)
 {
-    const struct joule_wire_found *found = joule_reader_found(p->source);
+    uint32_t count;
+    const struct joule_wire_found *found =
+        joule_reader_found(p->source, &count);
     struct joule_error remark;
     bool first = true;
 
     if (!found)
         return;
     p->bmc->connected = true;
-    for (uint32_t i = 0; i < ipmi->sensor_count; i++) {
-        p->bmc->sensors[i].label = ipmi->sensor[i].label;
+    p->bmc->sensor_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        p->bmc->sensors[i].label = ipmi->sensor[i].label; /* chosen: 0 */
         p->bmc->sensors[i].found = found[i];
     }
     while (p->source->ops->remark(p->source, &remark)) {
@@ -198,6 +201,7 @@ static int ask(struct probing *p, bool quick)
     struct joule_power power[JOULE_IPMI_LABELS_MAX];
     struct joule_bmc *bmc = p->bmc;
     struct joule_error err = {""};
+    uint32_t count;
     int64_t begin_ns = joule_clock_mono_ns(p->clock);
 
     if (p->source->ops->read_power(p->source, power, &err) < 0) {
@@ -207,7 +211,7 @@ static int ask(struct probing *p, bool quick)
         bmc->error = err;
         bmc->failures++;
         p->have_before = false;
-        return joule_reader_found(p->source) ? 0 : -1;
+        return joule_reader_found(p->source, &count) ? 0 : -1;
     }
     /* The first one connects. */
     if (bmc->readings + bmc->failures == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/source/ipmi_choice.h"
 #include "tools/joule/bmc.h"
 
 #define KEY "EnergyIPMIPowerSensors"
@@ -16,38 +17,6 @@
 #define CHANGES_MIN 3
 
 /* ---- lines for the configuration ---- */
-
-static bool is_number(const char *name)
-{
-    return name[strspn(name, "0123456789")] == '\0';
-}
-
-static bool is_unique(const struct joule_bmc *bmc, const char *name)
-{
-    unsigned hits = 0;
-
-    for (uint32_t i = 0; i < bmc->list.count; i++)
-        hits += strcmp(bmc->list.found[i].name, name) == 0;
-    return hits == 1;
-}
-
-/* As EnergyIPMIPowerSensors takes it: by name where that is one. */
-static void sensor_word(const struct joule_bmc *bmc,
-                        const struct joule_wire_found *f, char buf[80])
-{
-    bool quotes = strpbrk(f->name, ",;=") || is_number(f->name) ||
-                  strncasecmp(f->name, "DCMI", 4) == 0;
-
-    if (f->kind != JOULE_IPMI_SENSOR_RECORD)
-        snprintf(buf, 80, "%s",
-                 f->kind == JOULE_IPMI_SENSOR_DCMI ? "DCMI" : "DCMI_ENHANCED");
-    else if (!f->name[0] || strpbrk(f->name, "'\"#\\") ||
-             !is_unique(bmc, f->name))
-        snprintf(buf, 80, "%u", f->record_id);
-    else
-        snprintf(buf, 80, "%s%s%s", quotes ? "'" : "", f->name,
-                 quotes ? "'" : "");
-}
 
 /* Whether the line has this label already. */
 static bool has_label(const char *line, const char *label)
@@ -83,24 +52,11 @@ static void append(char line[LINE_MAX_SIZE], const char *text)
     strncat(line, text, LINE_MAX_SIZE - strlen(line) - 1);
 }
 
-/* In double quotes, where Slurm's parser needs them. */
-static void finish_line(char line[LINE_MAX_SIZE])
-{
-    char value[LINE_MAX_SIZE];
-    const char *text = strchr(line, '=') + 1;
-
-    if (!strpbrk(text, " '"))
-        return;
-    snprintf(value, sizeof(value), "%s", text);
-    snprintf(line, LINE_MAX_SIZE, KEY "=\"%.*s\"",
-             LINE_MAX_SIZE - (int)sizeof(KEY) - 3, value);
-}
-
 /* What is read now, label by label. */
 static void present_labels(const struct joule_bmc *bmc,
                            char line[LINE_MAX_SIZE])
 {
-    char word[80];
+    char word[JOULE_IPMI_WORD_SIZE];
 
     for (uint32_t i = 0; i < bmc->label_count; i++) {
         bool first = true;
@@ -110,7 +66,8 @@ static void present_labels(const struct joule_bmc *bmc,
         for (uint32_t n = 0; n < bmc->sensor_count; n++) {
             if (bmc->sensors[n].label != i)
                 continue;
-            sensor_word(bmc, &bmc->sensors[n].found, word);
+            joule_ipmi_sensor_word(bmc->list.found, bmc->list.count,
+                                   &bmc->sensors[n].found, word);
             append(line, first ? "=" : ",");
             append(line, word);
             first = false;
@@ -118,26 +75,18 @@ static void present_labels(const struct joule_bmc *bmc,
     }
 }
 
-/* The node's power from something that measures: DCMI, which stands last and
- * is meant to be the whole node, else the first sensor.  Empty: nothing. */
+/* The line that makes the node's power of what covers it; empty: nothing that
+ * does measures. */
 static void node_line(const struct joule_bmc *bmc, char line[LINE_MAX_SIZE])
 {
     const struct joule_wire_listed *list = &bmc->list;
-    uint32_t best = list->count;
-    char word[80];
+    struct joule_ipmi_choice choice;
 
     line[0] = '\0';
-    for (uint32_t i = list->count; i-- > 0;)
-        if (list->value[i].status == JOULE_POWER_OK &&
-            !joule_bmc_is_used(bmc, i) &&
-            (best == list->count ||
-             list->found[best].kind == JOULE_IPMI_SENSOR_RECORD))
-            best = i;
-    if (best == list->count)
-        return;
-    sensor_word(bmc, &list->found[best], word);
-    snprintf(line, LINE_MAX_SIZE, KEY "=Node=%s", word);
-    finish_line(line);
+    joule_ipmi_choose(list->found, list->value, list->count, &choice, NULL);
+    if (choice.count > 0)
+        joule_ipmi_choice_line(list->found, list->count, &choice, line,
+                               LINE_MAX_SIZE);
 }
 
 /* ---- findings ---- */
@@ -310,7 +259,7 @@ static void judge_candidates(const struct joule_bmc *bmc,
 {
     const struct joule_wire_listed *list = &bmc->list;
     char line[LINE_MAX_SIZE] = KEY "=", names[JOULE_ERROR_MAX] = "";
-    char word[80], label[JOULE_IPMI_LABEL_SIZE], more[128];
+    char word[JOULE_IPMI_WORD_SIZE], label[JOULE_IPMI_LABEL_SIZE], more[128];
     size_t len = 0, labels = bmc->label_count;
 
     if (!bmc->listed) {
@@ -323,7 +272,7 @@ static void judge_candidates(const struct joule_bmc *bmc,
     for (uint32_t i = 0; i < list->count; i++) {
         if (joule_bmc_is_used(bmc, i))
             continue;
-        sensor_word(bmc, &list->found[i], word);
+        joule_ipmi_sensor_word(list->found, list->count, &list->found[i], word);
         label_word(line, &list->found[i], label);
         if (len < sizeof(names))
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
@@ -336,7 +285,7 @@ static void judge_candidates(const struct joule_bmc *bmc,
     }
     if (!names[0])
         return;
-    finish_line(line);
+    joule_ipmi_line_quote(line, sizeof(line));
     joule_finding_add(findings, JOULE_NOTE, "bmc-candidates", NULL, line,
                       "the BMC has sensors in watts that are not used: %s",
                       names);
