@@ -52,6 +52,8 @@ struct joule_config {
     uint64_t ipmi_driver_address;
     uint64_t ipmi_register_spacing;
     bool ipmi_no_probe;
+    bool ipmi_ignore_inactive; /* JouleIPMIIgnoreInactive */
+    bool ipmi_ignore_scanning; /* EnergyIPMIIgnoreScanningDisabled */
     bool ipmi_adjust;        /* EnergyIPMICalcAdjustment */
     int64_t ipmi_connect_ns; /* EnergyIPMITimeout */
     int64_t ipmi_answer_ns;  /* JouleIPMIAnswerTimeout */

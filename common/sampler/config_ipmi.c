@@ -102,6 +102,8 @@ int joule_ipmi_config_make(const struct joule_config *config, int root_fd,
     ret->retransmission_timeout_ms =
         (uint32_t)config->ipmi_retransmission_timeout_ms;
     ret->no_probe = config->ipmi_no_probe;
+    ret->ignore_inactive = config->ipmi_ignore_inactive;
+    ret->ignore_scanning = config->ipmi_ignore_scanning;
     ret->driver_address = (uint32_t)config->ipmi_driver_address;
     ret->register_spacing = (uint32_t)config->ipmi_register_spacing;
     ret->period_ns = config->sample_period_ns;

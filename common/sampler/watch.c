@@ -12,9 +12,11 @@
 static const char *const fault_words[JOULE_POWER_STATUS_COUNT] = {
     [JOULE_POWER_UNAVAILABLE] = "the BMC says that the reading is unavailable",
     [JOULE_POWER_NOT_SCANNED] =
-        "the BMC does not scan the sensor (scanning disabled)",
+        "the BMC does not scan the sensor (scanning disabled); "
+        "EnergyIPMIIgnoreScanningDisabled=yes believes it nevertheless",
     [JOULE_POWER_NOT_ACTIVE] =
-        "DCMI power measurement is not active: activate it in the BMC",
+        "DCMI power measurement is not active: activate it in the BMC; "
+        "JouleIPMIIgnoreInactive=yes believes it nevertheless",
     [JOULE_POWER_ZERO] = "0 W, which no node that runs uses",
     [JOULE_POWER_NEGATIVE] = "less than 0 W",
     [JOULE_POWER_SATURATED] =

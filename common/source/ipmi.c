@@ -162,8 +162,8 @@ static int make_list(struct joule_ipmi *ipmi, struct list *list,
         return -1;
     list->slots[list->count++].kind = JOULE_IPMI_SENSOR_DCMI;
     for (uint32_t i = 0; i < list->count; i++) {
-        if (joule_ipmi_ask_power(ipmi->link, &list->slots[i], deadline_ns,
-                                 &value[i], err) < 0)
+        if (joule_ipmi_ask_power(ipmi->link, ipmi->config, &list->slots[i],
+                                 deadline_ns, &value[i], err) < 0)
             return -1;
         describe(&list->slots[i], &found[i]);
     }
@@ -444,8 +444,8 @@ static int read_all(struct joule_ipmi *ipmi, int64_t deadline_ns, bool fresh,
 
         if (!fresh && lan)
             limit_ns = sooner(deadline_ns, now_ns() + patience_ns(ipmi));
-        if (joule_ipmi_ask_power(ipmi->link, &ipmi->slots[i], limit_ns, &out[i],
-                                 err) == 0) {
+        if (joule_ipmi_ask_power(ipmi->link, ipmi->config, &ipmi->slots[i],
+                                 limit_ns, &out[i], err) == 0) {
             i++;
             continue;
         }

@@ -48,8 +48,9 @@ static void settle(struct joule_wire_value *out, double watts)
         out->watts = watts;
 }
 
-void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, const uint8_t *rs,
-                              size_t size, struct joule_wire_value *out)
+void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, bool believe,
+                              const uint8_t *rs, size_t size,
+                              struct joule_wire_value *out)
 {
     double watts;
 
@@ -57,7 +58,7 @@ void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, const uint8_t *rs,
         return;
     if (rs[2] & SENSOR_UNAVAILABLE)
         out->status = JOULE_POWER_UNAVAILABLE;
-    else if (!(rs[2] & SENSOR_SCANNED))
+    else if (!(rs[2] & SENSOR_SCANNED) && !believe)
         out->status = JOULE_POWER_NOT_SCANNED;
     else if (joule_sdr_saturated(sdr, rs[1]))
         out->status = JOULE_POWER_SATURATED;
@@ -70,15 +71,15 @@ static unsigned word(const uint8_t *p)
     return p[0] | (unsigned)p[1] << 8;
 }
 
-void joule_ipmi_dcmi_answer(bool average, const uint8_t *rs, size_t size,
-                            struct joule_wire_value *out)
+void joule_ipmi_dcmi_answer(bool average, bool believe, const uint8_t *rs,
+                            size_t size, struct joule_wire_value *out)
 {
     unsigned watts;
 
     if (!answered(rs, size, DCMI_SIZE, out) || rs[1] != DCMI_GROUP)
         return;
     watts = word(rs + (average ? 8 : 2));
-    if (!(rs[18] & DCMI_ACTIVE))
+    if (!(rs[18] & DCMI_ACTIVE) && !believe)
         out->status = JOULE_POWER_NOT_ACTIVE;
     else if (watts == 0xFFFF)
         out->status = JOULE_POWER_SATURATED;

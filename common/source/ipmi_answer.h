@@ -9,20 +9,24 @@
 #ifndef JOULE_SOURCE_IPMI_ANSWER_H
 #define JOULE_SOURCE_IPMI_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/source/ipmi_wire.h"
 #include "common/source/sdr.h"
 
-/* Get Sensor Reading (IPMI 2.0, 35.14).  Fills watts, status and code. */
-void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, const uint8_t *rs,
-                              size_t size, struct joule_wire_value *out);
+/* Get Sensor Reading (IPMI 2.0, 35.14).  [believe]: also what the BMC says that
+ * it does not scan.  Fills watts, status and code. */
+void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, bool believe,
+                              const uint8_t *rs, size_t size,
+                              struct joule_wire_value *out);
 
 /* Get Power Reading (DCMI 1.5, 6.6.1); [average] takes the mean of the BMC's
- * period instead of the present power.  Fills watts, status and code. */
-void joule_ipmi_dcmi_answer(bool average, const uint8_t *rs, size_t size,
-                            struct joule_wire_value *out);
+ * period instead of the present power, [believe] takes it also where the BMC
+ * says that it is not active.  Fills watts, status and code. */
+void joule_ipmi_dcmi_answer(bool average, bool believe, const uint8_t *rs,
+                            size_t size, struct joule_wire_value *out);
 
 /*
  * Get DCMI Capabilities Info, parameter 5 (DCMI 1.5, table 6-3): the attribute

@@ -221,7 +221,7 @@ static int none(const struct candidates *c, struct joule_ipmi_choice *ret,
     if (covers)
         return joule_error_set(err, ENOENT,
                                "what the BMC has for the whole node gives no "
-                               "reading: see joule probe");
+                               "reading: see what joule probe says of it");
     if (!text[0])
         return joule_error_set(err, ENOENT,
                                "the BMC has no sensor in watts that reads, and "

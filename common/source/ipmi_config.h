@@ -66,6 +66,9 @@ struct joule_ipmi_config {
     uint32_t cipher_suite;       /* LAN_2_0: 3 by default */
     uint32_t session_timeout_ms; /* 0: derived from the period */
     uint32_t retransmission_timeout_ms; /* 0: derived, adapts */
+    /* what is believed although the BMC says that it does not measure it */
+    bool ignore_inactive; /* DCMI: power measurement not active */
+    bool ignore_scanning; /* a sensor: scanning disabled */
     /* in-band */
     bool no_probe;             /* do not look for the address oneself */
     uint32_t driver_address;   /* 0: as probed */

@@ -75,6 +75,7 @@ power_question(const struct joule_ipmi_slot *slot)
 }
 
 int joule_ipmi_ask_power(struct joule_ipmi_link *link,
+                         const struct joule_ipmi_config *config,
                          const struct joule_ipmi_slot *slot,
                          int64_t deadline_ns, struct joule_wire_value *out,
                          struct joule_error *err)
@@ -89,10 +90,11 @@ int joule_ipmi_ask_power(struct joule_ipmi_link *link,
     if (n < 0)
         return -1;
     if (slot->kind == JOULE_IPMI_SENSOR_RECORD)
-        joule_ipmi_sensor_answer(&slot->sdr, rs, (size_t)n, out);
+        joule_ipmi_sensor_answer(&slot->sdr, config->ignore_scanning, rs,
+                                 (size_t)n, out);
     else
         joule_ipmi_dcmi_answer(slot->kind == JOULE_IPMI_SENSOR_DCMI_ENHANCED,
-                               rs, (size_t)n, out);
+                               config->ignore_inactive, rs, (size_t)n, out);
     return 0;
 }
 
@@ -128,8 +130,8 @@ static int find_dcmi(struct search *s, enum joule_ipmi_sensor_kind kind,
     slot->kind = kind;
     if (kind == JOULE_IPMI_SENSOR_DCMI_ENHANCED && find_window(s, slot) < 0)
         return -1;
-    if (joule_ipmi_ask_power(s->repo->link, slot, s->deadline_ns, &value,
-                             s->err) < 0)
+    if (joule_ipmi_ask_power(s->repo->link, s->config, slot, s->deadline_ns,
+                             &value, s->err) < 0)
         return -1;
     *ret_active = value.status != JOULE_POWER_NOT_ACTIVE &&
                   value.status != JOULE_POWER_REFUSED &&
@@ -386,7 +388,9 @@ int joule_ipmi_find(struct joule_ipmi_repo *repo,
         joule_ipmi_say_skipped(&s->skipped, ret_remark);
     if (rc == 0 && !active)
         joule_error_set(ret_remark, 0,
-                        "the BMC's DCMI power measurement is not active");
+                        "the BMC says that its DCMI power measurement is not "
+                        "active (JouleIPMIIgnoreInactive=yes believes it "
+                        "nevertheless)");
     for (uint32_t i = 0; i < config->sensor_count && rc == 0; i++)
         compare(&slots[i], before ? &before[i] : NULL, ret_remark);
     free(s);

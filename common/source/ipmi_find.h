@@ -49,8 +49,10 @@ int joule_ipmi_verify(struct joule_ipmi_repo *repo,
  * sentence and EINVAL or ENOTSUP, as above. */
 int joule_ipmi_check_sdr(const struct joule_sdr *sdr, struct joule_error *err);
 
-/* Ask for the slot's power, one message.  -1: of joule_ipmi_link_ask. */
+/* Ask for the slot's power, one message; the configuration says what is
+ * believed.  -1: of joule_ipmi_link_ask. */
 int joule_ipmi_ask_power(struct joule_ipmi_link *link,
+                         const struct joule_ipmi_config *config,
                          const struct joule_ipmi_slot *slot,
                          int64_t deadline_ns, struct joule_wire_value *out,
                          struct joule_error *err);

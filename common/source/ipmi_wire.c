@@ -133,7 +133,9 @@ int joule_wire_request_check(const void *packet, size_t size,
                                size, head->size, need);
     if (head->type == JOULE_WIRE_READ)
         return 0;
-    if (!is_bool(&request->config.no_probe))
+    if (!is_bool(&request->config.no_probe) ||
+        !is_bool(&request->config.ignore_inactive) ||
+        !is_bool(&request->config.ignore_scanning))
         return joule_error_set(err, EPROTO,
                                "a request with a number out of range");
     return check_config(&request->config, err);

@@ -56,11 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (len > size)
         len = size;
     check_record(data, len, &sdr);
-    joule_ipmi_sensor_answer(&sdr, data + len, size - len, &v);
+    joule_ipmi_sensor_answer(&sdr, true, data + len, size - len, &v);
     check_value(&v);
-    joule_ipmi_dcmi_answer(false, data + len, size - len, &v);
+    joule_ipmi_dcmi_answer(false, false, data + len, size - len, &v);
     check_value(&v);
-    joule_ipmi_dcmi_answer(true, data + len, size - len, &v);
+    joule_ipmi_dcmi_answer(true, true, data + len, size - len, &v);
     check_value(&v);
     if (joule_ipmi_dcmi_window(data + len, size - len, &attribute) == 0)
         FUZZ_MUST((attribute & 0x3F) != 0);

@@ -126,7 +126,7 @@ static const struct {
     {"EnergyIPMIInterpretOemData", "no"},
     {"EnergyIPMISharedSensors", "no"},
     {"EnergyIPMIDiscreteReading", "no"},
-    {"EnergyIPMIIgnoreScanningDisabled", "no"},
+    {"EnergyIPMIIgnoreScanningDisabled", "yes"},
     {"EnergyIPMIAssumeBmcOwner", "no"},
     {"EnergyIPMIEntitySensorNames", "no"},
     {"EnergyIPMIFrequency", "10"},
@@ -156,7 +156,7 @@ START_TEST(keys_of_slurm)
                 break;
         }
     }
-    ck_assert_uint_eq(ours, 10);
+    ck_assert_uint_eq(ours, 11);
     ck_assert_int_eq(config.sample_period_ns, 10 * JOULE_NS_PER_S);
     ck_assert_int_eq(make(), 0);
     ck_assert_int_eq(ipmi.driver, JOULE_IPMI_DRIVER_OPENIPMI);
@@ -167,6 +167,7 @@ START_TEST(keys_of_slurm)
     ck_assert_uint_eq(ipmi.label_count, 2);
     ck_assert_uint_eq(ipmi.sensor_count, 6);
     ck_assert_int_eq(ipmi.period_ns, 10 * JOULE_NS_PER_S);
+    ck_assert(ipmi.ignore_scanning && !ipmi.ignore_inactive);
     /* In-band nobody asks for them. */
     ck_assert_str_eq(ipmi.password, "");
 }
@@ -221,6 +222,7 @@ START_TEST(make_defaults)
     ck_assert_int_eq(ipmi.connect_ns, 180 * JOULE_NS_PER_S);
     ck_assert_uint_eq(ipmi.label_count, 1);
     ck_assert_int_eq(ipmi.sensor[0].kind, JOULE_IPMI_SENSOR_DEFAULT);
+    ck_assert(!ipmi.ignore_scanning && !ipmi.ignore_inactive);
     ck_assert(config.ipmi_adjust);
 }
 END_TEST

@@ -12,6 +12,8 @@
 
 static const struct joule_sdr two_watts = {.m = 2};
 
+static bool believe;
+
 static struct joule_wire_value sensor(const struct joule_sdr *sdr,
                                       const void *bytes, size_t size)
 {
@@ -19,7 +21,7 @@ static struct joule_wire_value sensor(const struct joule_sdr *sdr,
     uint8_t *exact = malloc(size ? size : 1);
 
     memcpy(exact, bytes, size);
-    joule_ipmi_sensor_answer(sdr, exact, size, &v);
+    joule_ipmi_sensor_answer(sdr, believe, exact, size, &v);
     free(exact);
     if (v.status != JOULE_POWER_OK)
         ck_assert(v.watts == 0.0);
@@ -97,7 +99,7 @@ static void expect_dcmi(bool average, const uint8_t *bytes, size_t size,
     uint8_t *exact = malloc(size ? size : 1);
 
     memcpy(exact, bytes, size);
-    joule_ipmi_dcmi_answer(average, exact, size, &v);
+    joule_ipmi_dcmi_answer(average, believe, exact, size, &v);
     free(exact);
     ck_assert_int_eq(v.status, status);
     ck_assert(v.watts == watts);
@@ -158,6 +160,27 @@ START_TEST(window)
 }
 END_TEST
 
+/* The bits alone are ignored: what is no power stays none. */
+START_TEST(believed)
+{
+    uint8_t rs[sizeof(dcmi)];
+
+    memcpy(rs, dcmi, sizeof(rs));
+    rs[18] = 0;
+    expect_dcmi(false, rs, sizeof(rs), JOULE_POWER_NOT_ACTIVE, 0.0);
+    expect(&two_watts, 100, 0x80, JOULE_POWER_NOT_SCANNED, 0.0);
+    believe = true;
+    expect_dcmi(false, rs, sizeof(rs), JOULE_POWER_OK, 300.0);
+    expect_dcmi(true, rs, sizeof(rs), JOULE_POWER_OK, 250.0);
+    expect(&two_watts, 100, 0x80, JOULE_POWER_OK, 200.0);
+    expect(&two_watts, 100, 0xA0, JOULE_POWER_UNAVAILABLE, 0.0);
+    expect(&two_watts, 0, 0x80, JOULE_POWER_ZERO, 0.0);
+    expect(&two_watts, 255, 0x80, JOULE_POWER_SATURATED, 0.0);
+    rs[2] = rs[3] = 0;
+    expect_dcmi(false, rs, sizeof(rs), JOULE_POWER_ZERO, 0.0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("ipmi_answer");
@@ -170,6 +193,7 @@ int main(void)
     tcase_add_test(t, dcmi_bad);
     tcase_add_test(t, dcmi_kinds);
     tcase_add_test(t, window);
+    tcase_add_test(t, believed);
     suite_add_tcase(s, t);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -150,6 +150,12 @@ START_TEST(dcmi_not_there)
     faults("dcmi_active=0");
     open_works();
     ck_assert_ptr_nonnull(strstr(a.opened.head.text, "not active"));
+    ck_assert_ptr_nonnull(
+        strstr(a.opened.head.text, "JouleIPMIIgnoreInactive=yes"));
+    a.config.ignore_inactive = true;
+    open_works();
+    ck_assert_str_eq(a.opened.head.text, "");
+    reads(0, JOULE_POWER_OK, 300.0, 0);
 }
 END_TEST
 
@@ -175,6 +181,11 @@ START_TEST(sensor)
     ck_assert_int_eq(a.values.value[1].status, JOULE_POWER_OK);
     faults("sens_noscan=1");
     reads(0, JOULE_POWER_NOT_SCANNED, 0.0, 0);
+    a.config.ignore_scanning = true;
+    open_works();
+    reads(0, JOULE_POWER_OK, 300.0, 0);
+    a.config.ignore_scanning = false;
+    open_works();
     faults("sens_cc=0xC3");
     reads(0, JOULE_POWER_REFUSED, 0.0, 0xC3);
     faults("sens_raw=255");

@@ -103,6 +103,9 @@ START_TEST(config)
     BAD(c->driver_address = 65536);
     BAD(c->register_spacing = 256);
     BAD(memcpy(&c->no_probe, &two, 1));
+    BAD(memcpy(&c->ignore_inactive, &two, 1));
+    BAD(memcpy(&c->ignore_scanning, &two, 1));
+    BAD(c->sensor_count = 2); /* beside the default */
     BAD(c->period_ns = 0);
     BAD(c->answer_ns = -1);
     BAD(c->connect_ns = INT64_MAX);

@@ -278,6 +278,22 @@ START_TEST(not_active)
                      "EnergyIPMIPowerSensors=Node=Node");
     must_say(" not active");
     ck_assert(!joule_probe_good(probe));
+    /* Nothing else measures: the option that believes it is the line. */
+    bmcsim("ask", "'faults dcmi_active=0 sens_cc=0xC0'");
+    collect(true, 100 * MS, CREDENTIALS, NULL, NULL);
+    ck_assert_str_eq(must_find("bmc-sensors", JOULE_FAULT)->advice.text,
+                     "JouleIPMIIgnoreInactive=yes");
+    collect(true, 100 * MS, CREDENTIALS, "JouleIPMIIgnoreInactive=yes", NULL);
+    ck_assert_msg(joule_probe_good(probe), "%s", text);
+    ck_assert_double_eq(probe->bmc.labels[0].last_w, 200);
+    bmcsim("ask", "'faults sens_noscan=1 dcmi_cc=0xC1'");
+    collect(true, 100 * MS, CREDENTIALS, NULL, NULL);
+    ck_assert_str_eq(must_find("bmc-sensors", JOULE_FAULT)->advice.text,
+                     "EnergyIPMIIgnoreScanningDisabled=yes");
+    collect(true, 100 * MS, CREDENTIALS, "EnergyIPMIIgnoreScanningDisabled=yes",
+            NULL);
+    ck_assert_msg(joule_probe_good(probe), "%s", text);
+    ck_assert_str_eq(probe->bmc.sensors[0].found.name, "Node");
 }
 END_TEST
 

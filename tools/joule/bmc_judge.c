@@ -75,18 +75,39 @@ static void present_labels(const struct joule_bmc *bmc,
     }
 }
 
-/* The line that makes the node's power of what covers it; empty: nothing that
- * does measures. */
+/* The option to believe what covers the node and says that it does not measure,
+ * or NULL. */
+static const char *believe_line(const struct joule_wire_listed *list)
+{
+    const char *line = NULL;
+
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (joule_ipmi_coverage(&list->found[i]) == JOULE_IPMI_PART)
+            continue;
+        if (list->value[i].status == JOULE_POWER_NOT_ACTIVE)
+            return "JouleIPMIIgnoreInactive=yes";
+        if (list->value[i].status == JOULE_POWER_NOT_SCANNED)
+            line = "EnergyIPMIIgnoreScanningDisabled=yes";
+    }
+    return line;
+}
+
+/* The line that makes the node's power of what covers it, or lets it be
+ * believed; empty: there is none. */
 static void node_line(const struct joule_bmc *bmc, char line[LINE_MAX_SIZE])
 {
     const struct joule_wire_listed *list = &bmc->list;
     struct joule_ipmi_choice choice;
+
+    const char *believe = believe_line(list);
 
     line[0] = '\0';
     joule_ipmi_choose(list->found, list->value, list->count, &choice, NULL);
     if (choice.count > 0)
         joule_ipmi_choice_line(list->found, list->count, &choice, line,
                                LINE_MAX_SIZE);
+    else if (believe)
+        snprintf(line, LINE_MAX_SIZE, "%s", believe);
 }
 
 /* ---- findings ---- */
