@@ -5,6 +5,7 @@ noinst_LIBRARIES += libjoule.a
 LIBJOULE = libjoule.a -lm
 
 libjoule_a_SOURCES = \
+	common/base/callfilter.c common/base/callfilter.h \
 	common/base/clock.c common/base/clock.h \
 	common/base/conffile.c common/base/conffile.h \
 	common/base/error.c common/base/error.h \

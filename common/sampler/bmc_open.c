@@ -36,6 +36,11 @@ struct joule_source *joule_bmc_open(int root_fd,
         .clock = &joule_clock_system,
         .program = config->ipmi_reader[0] ? config->ipmi_reader : READER,
         .config = &ipmi,
+        .credentials_file =
+            config->ipmi_host[0] && config->ipmi_credentials_file[0]
+                ? config->ipmi_credentials_file
+                : NULL,
+        .root_fd = root_fd,
     };
     struct joule_source *source = NULL;
     char hostname[256];
@@ -47,12 +52,14 @@ struct joule_source *joule_bmc_open(int root_fd,
     if (config->ipmi_reader[0] &&
         check_reader(root_fd, config->ipmi_reader, err) < 0)
         return NULL;
-    if (joule_ipmi_config_make(config, root_fd, hostname, node, &ipmi, err) < 0)
-        return NULL;
-    ipmi.period_ns = period_ns;
-    source = joule_reader_create(&opt, err);
+    if (joule_ipmi_config_make(config, root_fd, hostname, node, &ipmi, err) ==
+        0) {
+        ipmi.period_ns = period_ns;
+        source = joule_reader_create(&opt, err);
+    }
     errnum = errno;
     explicit_bzero(&ipmi, sizeof(ipmi));
+    joule_ipmi_wipe_stack();
     errno = errnum;
     return source;
 }

@@ -240,6 +240,12 @@ int joule_child_explain(struct joule_child *child, struct joule_error *err)
     close_socket(child);
     if (ending == NOT_OURS)
         return joule_error_set(err, EPIPE, "the reader process ended");
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+        return joule_error_set(err, EPIPE,
+                               "the reader process was ended because it made a "
+                               "system call that it may not make (seccomp, "
+                               "SIGSYS; the kernel's log names the call: "
+                               "type=1326)");
     if (WIFSIGNALED(status))
         return joule_error_set(err, EPIPE,
                                "the reader process died of signal %d",

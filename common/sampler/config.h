@@ -73,4 +73,17 @@ int joule_ipmi_config_make(const struct joule_config *config, int root_fd,
                            struct joule_ipmi_config *ret,
                            struct joule_error *err);
 
+/*
+ * Read the user name and the password of JouleIPMICredentialsFile [path] into
+ * *ret, whose driver says how long they may be; whoever has it wipes it.  -1 with
+ * errno and a sentence.
+ */
+int joule_ipmi_config_credentials(const char *path, int root_fd,
+                                  struct joule_ipmi_config *ret,
+                                  struct joule_error *err);
+
+/* Overwrite what functions that had the password in hand, and have returned, left
+ * on this thread's stack below the caller's frame. */
+void joule_ipmi_wipe_stack(void);
+
 #endif

@@ -29,28 +29,49 @@ static int choose_driver(const struct joule_config *config,
     return 0;
 }
 
-static int load_credentials(const struct joule_config *config, int root_fd,
-                            struct joule_ipmi_config *ret,
-                            struct joule_error *err)
+static int check_password(const struct joule_ipmi_config *ipmi,
+                          struct joule_error *err)
 {
-    struct joule_error reason;
-
-    if (config->ipmi_credentials_file[0]) {
-        if (joule_ipmi_credentials_load(root_fd, config->ipmi_credentials_file,
-                                        ret, &reason) < 0)
-            return joule_error_set(err, errno, "JouleIPMICredentialsFile: %s",
-                                   reason.text);
-    } else {
-        memcpy(ret->username, config->ipmi_username, sizeof(ret->username));
-        memcpy(ret->password, config->ipmi_password, sizeof(ret->password));
-    }
-    if (ret->driver == JOULE_IPMI_DRIVER_LAN &&
-        strlen(ret->password) > LAN_PASSWORD_MAX)
+    if (ipmi->driver == JOULE_IPMI_DRIVER_LAN &&
+        strlen(ipmi->password) > LAN_PASSWORD_MAX)
         return joule_error_set(err, EINVAL,
                                "the BMC's password has more than %d bytes, "
                                "which IPMI 1.5 (LAN) does not allow",
                                LAN_PASSWORD_MAX);
     return 0;
+}
+
+/* When a function is first called, the dynamic linker stores vector registers on
+ * the stack, and in them may be what was copied before: the password. */
+__attribute__((noinline)) void joule_ipmi_wipe_stack(void)
+{
+    char below[32768];
+
+    explicit_bzero(below, sizeof(below));
+}
+
+int joule_ipmi_config_credentials(const char *path, int root_fd,
+                                  struct joule_ipmi_config *ret,
+                                  struct joule_error *err)
+{
+    struct joule_error reason;
+
+    if (joule_ipmi_credentials_load(root_fd, path, ret, &reason) < 0)
+        return joule_error_set(err, errno, "JouleIPMICredentialsFile: %s",
+                               reason.text);
+    return check_password(ret, err);
+}
+
+static int load_credentials(const struct joule_config *config, int root_fd,
+                            struct joule_ipmi_config *ret,
+                            struct joule_error *err)
+{
+    if (config->ipmi_credentials_file[0])
+        return joule_ipmi_config_credentials(config->ipmi_credentials_file,
+                                             root_fd, ret, err);
+    memcpy(ret->username, config->ipmi_username, sizeof(ret->username));
+    memcpy(ret->password, config->ipmi_password, sizeof(ret->password));
+    return check_password(ret, err);
 }
 
 /* The texts. */

@@ -2,6 +2,7 @@
 #include "common/sampler/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/sampler/child.h"
+#include "common/sampler/config.h"
 
 #define GRACE_NS      JOULE_NS_PER_S /* beyond what the BMC is given */
 #define BACKOFF_MAX_S 60
@@ -26,7 +28,9 @@ struct reader {
     struct labels labels; /* first */
     const struct joule_clock *clock;
     char *program;
-    struct joule_ipmi_config config;
+    struct joule_ipmi_config config; /* no password, if there is a file */
+    char *credentials_file;
+    int root_fd;
     struct joule_child child;
     bool open; /* the process has answered JOULE_WIRE_OPEN */
     uint64_t seq;
@@ -214,12 +218,33 @@ static void take_found(struct reader *r, struct joule_wire_opened *opened)
         joule_error_set(&r->remark, 0, "%s", opened->head.text);
 }
 
+/* The configuration with the password, which is here for no longer than it
+ * takes to send it. */
+static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
+                       struct joule_error *err)
+{
+    struct joule_wire_open request;
+    int rc = 0, errnum;
+
+    memset(&request, 0, sizeof(request));
+    request.config = r->config;
+    if (r->credentials_file)
+        rc = joule_ipmi_config_credentials(r->credentials_file, r->root_fd,
+                                           &request.config, err);
+    if (rc == 0)
+        rc =
+            send_request(r, &request.head, type, sizeof(request), wait_ns, err);
+    errnum = errno;
+    explicit_bzero(&request, sizeof(request));
+    errno = errnum;
+    return rc;
+}
+
 /* Start a process where there is none, and send it the configuration with a
  * request of [type], whose answer has [size]. */
 static int ask_with_config(struct reader *r, uint32_t type, size_t size,
                            union reply *reply, struct joule_error *err)
 {
-    struct joule_wire_open request;
     int64_t wait_ns = r->config.connect_ns + GRACE_NS;
     int rc, errnum;
 
@@ -228,15 +253,13 @@ static int ask_with_config(struct reader *r, uint32_t type, size_t size,
         joule_child_kill(&r->child);
     if (r->child.pid == 0 && joule_child_start(&r->child, r->program, err) < 0)
         return -1;
-    memset(&request, 0, sizeof(request));
-    request.config = r->config;
-    rc = send_request(r, &request.head, type, sizeof(request), wait_ns, err);
+    rc = send_config(r, type, wait_ns, err);
+    if (rc == 0)
+        rc = wait_reply(r, type, size, wait_ns, reply, err);
     errnum = errno;
-    explicit_bzero(&request, sizeof(request)); /* the password */
+    joule_ipmi_wipe_stack();
     errno = errnum;
-    if (rc < 0)
-        return -1;
-    return wait_reply(r, type, size, wait_ns, reply, err);
+    return rc;
 }
 
 /* As many as there are in the configuration, or have been chosen. */
@@ -461,7 +484,10 @@ static void reader_destroy(struct joule_source *source)
     joule_child_destroy(&r->child);
     if (r->interrupt_fd >= 0)
         close(r->interrupt_fd);
+    if (r->root_fd >= 0)
+        close(r->root_fd);
     free(r->program);
+    free(r->credentials_file);
     explicit_bzero(&r->config, sizeof(r->config));
     free(r);
 }
@@ -581,6 +607,19 @@ static bool is_usable(const struct joule_ipmi_config *config)
     return true;
 }
 
+/* Where the password is, and not the password. */
+static int keep_credentials(struct reader *r,
+                            const struct joule_reader_options *opt)
+{
+    if (!opt->credentials_file)
+        return 0;
+    explicit_bzero(r->config.username, sizeof(r->config.username));
+    explicit_bzero(r->config.password, sizeof(r->config.password));
+    r->root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
+    r->credentials_file = strdup(opt->credentials_file);
+    return r->root_fd >= 0 && r->credentials_file ? 0 : -1;
+}
+
 struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
                                          struct joule_error *err)
 {
@@ -604,7 +643,9 @@ struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
     fill_labels(&r->labels, &reader_ops, &r->config);
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);
-    if (r->interrupt_fd >= 0 && r->program)
+    r->root_fd = -1;
+    if (r->interrupt_fd >= 0 && r->program &&
+        keep_credentials(r, opt) == 0)
         return &r->labels.source;
     errnum = errno;
     reader_destroy(&r->labels.source);

@@ -4,12 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -18,24 +15,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/base/callfilter.h"
 #include "common/base/parse.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_SANITIZER
-#define HAS_SANITIZER 0
-#endif
-
-#if defined(__x86_64__)
-#define AUDIT_ARCH_HERE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define AUDIT_ARCH_HERE AUDIT_ARCH_AARCH64
-#endif
 
 /* A chunk of 4 MB in three shapes, libhdf5's caches, four windows of 256 KB:
  * what a whole file needs is below 20 MB, on top of what the process has by
@@ -71,8 +52,8 @@ static int close_others(const int *keep, size_t count)
 }
 
 /* What this process has of data, which the limit counts as well: that of its
- * parent, whose list of files may be long.  proc(5): the sixth number, in pages,
- * has the stack in it. */
+ * parent, whose list of files may be long.  proc(5): the sixth number, in
+ * pages, has the stack in it. */
 static int data_bytes(rlim_t *ret_bytes)
 {
     FILE *f = fopen("/proc/self/statm", "re");
@@ -96,7 +77,7 @@ static int bound_resources(void)
 
     if (setrlimit(RLIMIT_CORE, &none) < 0)
         return -1;
-    if (HAS_SANITIZER)
+    if (JOULE_HAS_SANITIZER)
         return 0;
     if (data_bytes(&data.rlim_cur) < 0)
         return -1;
@@ -104,7 +85,6 @@ static int bound_resources(void)
     return setrlimit(RLIMIT_DATA, &data);
 }
 
-#ifdef AUDIT_ARCH_HERE
 /* All that read their arguments from registers or write to our own memory.
  * What others there are fails with EPERM. */
 static const int calls[] = {
@@ -119,42 +99,6 @@ static const int calls[] = {
     SYS_newfstatat,
 };
 
-#define CALLS (sizeof(calls) / sizeof(calls[0]))
-
-static int filter_calls(void)
-{
-    struct sock_filter code[CALLS + 6];
-    struct sock_fprog program = {.len = CALLS + 6, .filter = code};
-    size_t n = 0;
-
-    code[n++] = (struct sock_filter)BPF_STMT(
-        BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-                                             AUDIT_ARCH_HERE, 0, CALLS + 2);
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                             offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; i < CALLS; i++)
-        code[n++] = (struct sock_filter)BPF_JUMP(
-            BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i],
-            (unsigned char)(CALLS + 1 - i), 0);
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-                                             SECCOMP_RET_ERRNO | EPERM);
-    code[n++] =
-        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    code[n++] =
-        (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
-        return 0;
-    /* A kernel without it. */
-    return errno == EINVAL || errno == ENOSYS ? 0 : -1;
-}
-#else
-static int filter_calls(void)
-{
-    return 0;
-}
-#endif
-
 int joule_sandbox_enter(pid_t parent, const int *keep, size_t count,
                         struct joule_error *err)
 {
@@ -166,7 +110,8 @@ int joule_sandbox_enter(pid_t parent, const int *keep, size_t count,
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
         prctl(PR_SET_DUMPABLE, 0) < 0 || bound_resources() < 0)
         return joule_error_set(err, errno, "cannot bound this process: %m");
-    if (!HAS_SANITIZER && filter_calls() < 0)
+    if (joule_callfilter_enter(calls, sizeof(calls) / sizeof(calls[0]),
+                               SECCOMP_RET_ERRNO | EPERM) < 0)
         return joule_error_set(err, errno, "cannot bound its calls: %m");
     return 0;
 }

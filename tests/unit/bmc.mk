@@ -35,7 +35,7 @@ tests_unit_test_ipmi_SOURCES = tests/unit/test_ipmi.c
 tests_unit_test_ipmi_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_BUILD_DIR=\"$(abs_top_builddir)\"
 EXTRA_tests_unit_test_ipmi_DEPENDENCIES = joule-ipmi-reader \
-	tests/unit/shim_clock.so
+	tests/unit/shim_breakout.so tests/unit/shim_clock.so
 
 # From the command's options to its reports; the simulator's module is needed.
 check_PROGRAMS += tests/unit/test_probe_bmc
@@ -57,7 +57,10 @@ tests_unit_test_ipmi_faults_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 EXTRA_tests_unit_test_ipmi_faults_DEPENDENCIES = joule-ipmi-reader
 
-check_PROGRAMS += tests/unit/shim_clock.so
+check_PROGRAMS += tests/unit/shim_breakout.so tests/unit/shim_clock.so
+tests_unit_shim_breakout_so_SOURCES = tests/unit/shim_breakout.c
+tests_unit_shim_breakout_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_unit_shim_breakout_so_LDADD =
 tests_unit_shim_clock_so_SOURCES = tests/unit/shim_clock.c
 tests_unit_shim_clock_so_LDFLAGS = $(LDFLAGS_MODULE)
 tests_unit_shim_clock_so_LDADD =

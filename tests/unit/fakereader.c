@@ -177,6 +177,8 @@ static bool fault(const struct joule_wire_read *request,
         raise(SIGSTOP);
     else if (is("crashes"))
         raise(SIGKILL); /* no core file, no handler of a sanitizer */
+    else if (is("forbidden"))
+        raise(SIGSYS);
     else if (is("remembers"))
         _exit(0);
     else if (is("exits"))

@@ -18,13 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/callfilter.h"
 #include "common/base/clock.h"
 #include "tests/unit/asker.h"
 #include "tests/unit/bmc.h"
 #include "tests/unit/relay.h"
 
-#define READER JOULE_BUILD_DIR "/joule-ipmi-reader"
-#define SHIM   JOULE_BUILD_DIR "/tests/unit/shim_clock.so"
+#define READER   JOULE_BUILD_DIR "/joule-ipmi-reader"
+#define BREAKOUT JOULE_BUILD_DIR "/tests/unit/shim_breakout.so"
+#define SHIM     JOULE_BUILD_DIR "/tests/unit/shim_clock.so"
 
 #define SKIP_CODE 77
 
@@ -232,13 +234,33 @@ START_TEST(gives_up_what_it_does_not_need)
     /* All but SIGALRM, and what cannot be blocked. */
     ck_assert(proc_has(a.pid, "status", "SigBlk:\tfffffffe") ||
               proc_has(a.pid, "status", "SigBlk:\tffffffff"));
+    if (!JOULE_HAS_SANITIZER)
+        ck_assert(proc_has(a.pid, "status", "Seccomp:\t2"));
     if (geteuid() != 0)
         return;
+    ck_assert(proc_has(a.pid, "status", "CapBnd:\t0000000000000000"));
     ck_assert(proc_has(a.pid, "status", "Uid:\t65534\t65534\t65534\t65534"));
     ck_assert(proc_has(a.pid, "status", "Gid:\t65534\t65534\t65534\t65534"));
     ck_assert(proc_has(a.pid, "status", "CapPrm:\t0000000000000000"));
     ck_assert(proc_has(a.pid, "status", "CapEff:\t0000000000000000"));
     ck_assert_int_eq(count_fds(), 4); /* and the session's socket */
+}
+END_TEST
+
+/* Broken into, it can start no program. */
+START_TEST(makes_no_other_call)
+{
+    struct asker b;
+    int status;
+
+    start_usual();
+    asker_start(&b, READER, BREAKOUT);
+    asker_config(&b.config, bmc.port);
+    asker_sensor(&b.config, JOULE_IPMI_SENSOR_DEFAULT);
+    ck_assert_int_eq(asker_open(&b), -1);
+    status = asker_stop(&b);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGSYS);
 }
 END_TEST
 
@@ -866,6 +888,8 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, by_hand);
     tcase_add_test(t, gives_up_what_it_does_not_need);
+    if (!JOULE_HAS_SANITIZER)
+        tcase_add_test(t, makes_no_other_call);
     tcase_add_test(t, ends_with_its_parent);
     tcase_add_test(t, malformed);
     tcase_add_test(t, too_short_ends_it);

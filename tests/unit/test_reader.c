@@ -32,7 +32,8 @@ static struct joule_error err;
 static unsigned fds_before;
 static bool unkillable;
 static unsigned kills;
-static uint32_t count; /* of joule_reader_found */
+static const char *credentials_file; /* of the readers that are made */
+static uint32_t count;               /* of joule_reader_found */
 
 int __real_kill(pid_t pid, int sig);
 int __wrap_kill(pid_t pid, int sig);
@@ -57,6 +58,7 @@ static void setup(void)
     memset(&err, 0, sizeof(err));
     unkillable = false;
     kills = 0;
+    credentials_file = NULL;
     fds_before = tree_open_fds();
 }
 
@@ -96,6 +98,8 @@ static struct joule_source *create(const char *mode,
         .clock = &fake.clock,
         .program = path,
         .config = config,
+        .credentials_file = credentials_file,
+        .root_fd = tree.fd,
     };
     struct joule_source *source;
 
@@ -217,6 +221,7 @@ static const struct {
     {"gone", EPIPE, "ended with exit code 0", 0, S},
     {"exits", EPIPE, "ended with exit code 7", 0, S},
     {"crashes", EPIPE, "died of signal 9", 0, S},
+    {"forbidden", EPIPE, "system call that it may not make", 0, S},
     {"closes", EPIPE, "closed its socket", 0, S},
     {"refuses", EACCES, "the BMC refuses the password", 0, S},
     {"refuses-again", EIO, "the BMC cannot be read", 0, S},
@@ -791,6 +796,42 @@ START_TEST(password_is_wiped)
 }
 END_TEST
 
+/* With a file, it is in memory while it is sent and at no other time; and each
+ * process has what the file says then. */
+START_TEST(password_is_not_kept)
+{
+    static const unsigned char hidden[] = {0x27, 0x64, 0x36, 0x62, 0x30, 0x6d,
+                                           0x1a, 0x21, 0x04, 0x3d, 0x66, 0x0c};
+    static char text[] = "username u\npassword ............\n";
+    struct joule_ipmi_config config = config_of("");
+    struct joule_source *source;
+    int fd = openat(tree.fd, "bmc", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    config.driver = JOULE_IPMI_DRIVER_LAN_2_0;
+    for (size_t i = 0; i < sizeof(hidden); i++)
+        text[20 + i] = (char)(hidden[i] ^ 0x55);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (int)strlen(text));
+    memcpy(config.password, text + 20, sizeof(hidden));
+    explicit_bzero(text + 20, sizeof(hidden));
+    credentials_file = "/bmc";
+    source = create("exits1", &config);
+    explicit_bzero(&config, sizeof(config));
+    ck_assert_uint_eq(find_in_memory(hidden, sizeof(hidden)), 0);
+    must_read(source, 100);
+    ck_assert_uint_eq(find_in_memory(hidden, sizeof(hidden)), 0);
+    must_fail(source, EPIPE, "7");
+    fake.now_ns += S;
+    must_read(source, 100);
+    must_fail(source, EPIPE, "7");
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    close(fd);
+    fake.now_ns += S;
+    must_fail(source, EINVAL, "JouleIPMICredentialsFile: ");
+    joule_source_destroy(source);
+    ck_assert_uint_eq(find_in_memory(hidden, sizeof(hidden)), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("reader");
@@ -826,6 +867,7 @@ static Suite *suite(void)
     tcase_add_test(t, interrupt);
     tcase_add_test(t, side_by_side);
     tcase_add_test(t, password_is_wiped);
+    tcase_add_test(t, password_is_not_kept);
     suite_add_tcase(s, t);
     return s;
 }

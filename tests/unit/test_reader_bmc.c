@@ -72,7 +72,12 @@ static void teardown(void)
 
 static void create(const char *sensors, const char *password)
 {
-    struct joule_reader_options opt = {.clock = &test_clock, .program = READER};
+    struct joule_reader_options opt = {
+        .clock = &test_clock,
+        .program = READER,
+        .credentials_file = "/" FILE_NAME,
+        .root_fd = tree.fd,
+    };
     struct joule_config config;
     struct joule_ipmi_config ipmi;
     char host[32], credentials[128];

@@ -19,10 +19,12 @@
 int joule_harden_start(pid_t parent, struct joule_error *err);
 
 /*
- * Before packets of the LAN are parsed, and once a device is open: be nobody,
- * without capabilities; [keep_ipc] keeps CAP_IPC_OWNER.  Nothing is done for
- * who is not root.  Cannot be undone; -1 with errno and a sentence: go on in
- * no case.
+ * Before packets of the LAN are parsed, and once a device is open: be the user
+ * "slurm-joule" of /etc/passwd, or nobody if there is none, without
+ * capabilities and with an empty bounding set; [keep_ipc] keeps CAP_IPC_OWNER.
+ * A process that is not root stays who it is.  From then on a system call that
+ * reading a BMC does not need ends the process (SIGSYS).  Once only; cannot be
+ * undone; -1 with errno and a sentence: go on in no case.
  */
 int joule_harden_drop(pid_t parent, bool keep_ipc, struct joule_error *err);
 

@@ -97,7 +97,7 @@ static int connect_with_rights(struct loop *l, struct joule_error *remark,
         return joule_error_set(err, ESTALE,
                                "the reader may not open a device any more");
     }
-    if (lan && drop(l, false, err) < 0)
+    if (lan && !l->dropped && drop(l, false, err) < 0)
         return -1;
     if (!l->ipmi)
         l->ipmi = joule_ipmi_create(&l->request.config, err);
