@@ -18,6 +18,13 @@ struct slot {
     uint64_t power_uj, power_job_uj; /* as power is the mean since then */
 };
 
+/* What is known of a job's counter, at its place in the sample. */
+struct job_base {
+    uint32_t job;
+    bool seen;       /* its counters have a baseline in each part */
+    uint64_t cpu_ns; /* JOULE_CPU_UNKNOWN: not read yet */
+};
+
 struct joule_charge {
     struct joule_ledger *ledger;
     enum joule_attribution attribution;
@@ -35,6 +42,8 @@ struct joule_charge {
     uint64_t *cpus;    /* of each slot's job, [words] */
     uint64_t *part_ns; /* of each slot: baseline, [part_count] */
     uint64_t *used_ns; /* of each slot: in this interval */
+    struct job_base job[JOULE_LEDGER_SLOTS_MAX];
+    uint64_t *job_part_ns, *job_used_ns; /* the same of each job */
 };
 
 static uint64_t *of_slot(uint64_t *array, size_t slot, size_t each)
@@ -99,7 +108,12 @@ struct joule_charge *joule_charge_create(const struct joule_charge_options *o,
         calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->part_ns));
     c->used_ns =
         calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->used_ns));
-    if (!c->jobs || !c->cpus || !c->part_ns || !c->used_ns) {
+    c->job_part_ns =
+        calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->part_ns));
+    c->job_used_ns =
+        calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->used_ns));
+    if (!c->jobs || !c->cpus || !c->part_ns || !c->used_ns ||
+        !c->job_part_ns || !c->job_used_ns) {
         errno = ENOMEM;
         goto fail;
     }
@@ -122,6 +136,8 @@ void joule_charge_destroy(struct joule_charge *c)
     free(c->cpus);
     free(c->part_ns);
     free(c->used_ns);
+    free(c->job_part_ns);
+    free(c->job_used_ns);
     free(c);
 }
 
@@ -155,6 +171,7 @@ static void new_row(struct joule_charge *c, size_t i,
         .cpu_count = r->cpu_count,
         .job_cpu_count = r->job_cpu_count,
         .began_ns = r->began_ns < now_ns ? r->began_ns : now_ns,
+        .job_cpu_ns = JOULE_CPU_UNKNOWN,
     };
     memcpy(of_slot(c->cpus, i, c->words), cpus, c->words * sizeof(*cpus));
     c->slot[i] = (struct slot){.changed = true, .is_new = true};
@@ -193,7 +210,19 @@ static void follow_slot(struct joule_charge *c, size_t i, int64_t now_ns)
         row->ended_ns = ended_ns < now_ns ? ended_ns : now_ns;
 }
 
-/* What a slot's counters have grown by; the baseline moves on. */
+/* What counters have grown by in each part; the baseline moves on. */
+static void use_parts(const struct joule_charge *c, bool seen, uint64_t *base,
+                      uint64_t *used, const uint64_t *now)
+{
+    if (!seen)
+        memset(base, 0, c->part_count * sizeof(*base));
+    for (size_t p = 0; p < c->part_count; p++) {
+        used[p] = now[p] > base[p] ? now[p] - base[p] : 0;
+        base[p] = now[p];
+    }
+}
+
+/* What a slot's counters have grown by. */
 static void use(struct joule_charge *c, size_t i,
                 const struct joule_charge_usage *u,
                 struct joule_jobs_step *step)
@@ -226,14 +255,13 @@ static void use(struct joule_charge *c, size_t i,
     }
     row->unknown += step->cpu_unknown;
     c->totals.unknown += step->cpu_unknown;
+    if (u && u->state == JOULE_USAGE_KNOWN && u->stepd_ns > row->stepd_ns) {
+        step->stepd_ns = u->stepd_ns - row->stepd_ns;
+        row->stepd_ns = u->stepd_ns;
+    }
     if (!u || u->state != JOULE_USAGE_KNOWN || !u->part_ns)
         return;
-    if (!slot->seen)
-        memset(base, 0, c->part_count * sizeof(*base));
-    for (size_t p = 0; p < c->part_count; p++) {
-        used[p] = u->part_ns[p] > base[p] ? u->part_ns[p] - base[p] : 0;
-        base[p] = u->part_ns[p];
-    }
+    use_parts(c, slot->seen, base, used, u->part_ns);
     if (has_base && !step->cpu_unknown)
         step->part_ns = used;
     slot->seen = true;
@@ -288,6 +316,39 @@ static void add_step(struct joule_charge *c, size_t i,
     joule_jobs_add(c->jobs, &step);
 }
 
+/* What a job's own counter has grown by is the job's CPU time, whatever its steps
+ * say. */
+static void use_job(struct joule_charge *c, size_t i,
+                    const struct joule_charge_job *now)
+{
+    struct job_base *base = &c->job[i];
+    uint64_t *part_base = of_slot(c->job_part_ns, i, c->part_count);
+    uint64_t *used = of_slot(c->job_used_ns, i, c->part_count);
+    uint64_t before_ns;
+    bool has_base;
+
+    if (base->job != now->job)
+        *base = (struct job_base){.job = now->job, .cpu_ns = JOULE_CPU_UNKNOWN};
+    if (now->job == 0 || now->state == JOULE_USAGE_UNKNOWN)
+        return;
+    if (now->state == JOULE_USAGE_GONE) {
+        base->cpu_ns = 0;
+        base->seen = false;
+        joule_jobs_without_group(c->jobs, now->job);
+        return;
+    }
+    before_ns = base->cpu_ns;
+    has_base = now->part_ns && (base->seen || before_ns == 0);
+    if (now->part_ns)
+        use_parts(c, base->seen, part_base, used, now->part_ns);
+    base->cpu_ns = now->cpu_ns;
+    base->seen = now->part_ns != NULL;
+    if (!joule_jobs_use(c->jobs, now->job, now->cpu_ns, before_ns,
+                        has_base ? used : NULL) &&
+        before_ns != JOULE_CPU_UNKNOWN && now->cpu_ns > before_ns)
+        c->totals.stray_ns += now->cpu_ns - before_ns;
+}
+
 static void gather(struct joule_charge *c, const struct joule_charge_sample *s)
 {
     size_t taken = joule_ledger_taken(c->ledger);
@@ -300,11 +361,14 @@ static void gather(struct joule_charge *c, const struct joule_charge_sample *s)
         if (c->row[i].state == JOULE_ROW_RUNNING) {
             add_step(c, i, s);
         } else if (c->row[i].state == JOULE_ROW_ENDED) {
-            joule_jobs_note(c->jobs, c->row[i].job, c->row[i].job_uj);
+            joule_jobs_note(c->jobs, &c->row[i]);
             c->slot[i].changed |= c->row[i].mw || c->row[i].job_mw;
             c->row[i].mw = c->row[i].job_mw = 0;
         }
     }
+    for (size_t i = 0; i < s->job_count; i++)
+        use_job(c, i, &s->jobs[i]);
+    c->totals.foreign += s->foreign;
 }
 
 static uint64_t growth(uint64_t now, uint64_t before)

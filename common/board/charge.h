@@ -36,6 +36,16 @@ struct joule_charge_usage {
     enum joule_usage_state state;
     uint64_t cpu_ns;
     const uint64_t *part_ns; /* in each part, or NULL */
+    uint64_t stepd_ns;       /* slurmstepd's own, if the job's counter has it */
+};
+
+/* The CPU time of a job's group up to now.  A job keeps its place in the array
+ * from sample to sample. */
+struct joule_charge_job {
+    uint32_t job; /* 0: none */
+    enum joule_usage_state state;
+    uint64_t cpu_ns;
+    const uint64_t *part_ns;
 };
 
 struct joule_charge_sample {
@@ -46,6 +56,9 @@ struct joule_charge_sample {
     const uint64_t *part_busy_ns;           /* CPU time of its CPUs, or NULL */
     const struct joule_charge_usage *usage; /* by slot */
     size_t usage_count;
+    const struct joule_charge_job *jobs;
+    size_t job_count; /* up to JOULE_LEDGER_SLOTS_MAX */
+    uint64_t foreign; /* jobs in which foreign groups were found, anew */
     bool gap; /* energy may be missing: the floor does not learn from it */
 };
 

@@ -42,15 +42,23 @@ void joule_jobs_begin(struct joule_jobs *j)
     j->job_count = 0;
 }
 
+/* The bucket in which the job is, or would be. */
+static size_t bucket_of(const struct joule_jobs *j, uint32_t job)
+{
+    size_t b = job * UINT32_C(2654435761) % JOBS_BUCKETS;
+
+    while (j->bucket[b] >= 0 && j->job[j->bucket[b]].job != job)
+        b = (b + 1) % JOBS_BUCKETS;
+    return b;
+}
+
 /* The job's place, made if it is new. */
 static size_t find_job(struct joule_jobs *j, uint32_t job)
 {
-    size_t b = job * UINT32_C(2654435761) % JOBS_BUCKETS;
-    size_t i;
+    size_t b = bucket_of(j, job), i;
 
-    for (; j->bucket[b] >= 0; b = (b + 1) % JOBS_BUCKETS)
-        if (j->job[j->bucket[b]].job == job)
-            return (size_t)j->bucket[b];
+    if (j->bucket[b] >= 0)
+        return (size_t)j->bucket[b];
     i = j->job_count++;
     j->bucket[b] = (int)i;
     j->job[i] = (struct joule_jobs_job){
@@ -59,6 +67,7 @@ static size_t find_job(struct joule_jobs *j, uint32_t job)
         .first = -1,
         .last = -1,
         .from_ns = INT64_MAX,
+        .counter_ns = JOULE_CPU_UNKNOWN,
     };
     j->claim[i] = (struct joule_claim){
         .cpus = j->cpus + i * j->words,
@@ -70,12 +79,57 @@ static size_t find_job(struct joule_jobs *j, uint32_t job)
     return i;
 }
 
-void joule_jobs_note(struct joule_jobs *j, uint32_t job, uint64_t uj)
+/* What a row says of its job, whichever of the job's rows says the most. */
+static void take_row(struct joule_jobs_job *job, const struct joule_row *row)
 {
-    size_t i = find_job(j, job);
+    if (row->job_uj > job->uj)
+        job->uj = row->job_uj;
+    if (row->job_cpu_ns != JOULE_CPU_UNKNOWN &&
+        (job->counter_ns == JOULE_CPU_UNKNOWN ||
+         row->job_cpu_ns > job->counter_ns))
+        job->counter_ns = row->job_cpu_ns;
+}
 
-    if (uj > j->job[i].uj)
-        j->job[i].uj = uj;
+void joule_jobs_note(struct joule_jobs *j, const struct joule_row *row)
+{
+    take_row(&j->job[find_job(j, row->job)], row);
+}
+
+bool joule_jobs_use(struct joule_jobs *j, uint32_t number, uint64_t cpu_ns,
+                    uint64_t before_ns, const uint64_t *part_ns)
+{
+    int i = j->bucket[bucket_of(j, number)];
+    struct joule_jobs_job *job;
+    struct joule_claim *c;
+    uint64_t used_ns;
+
+    if (i < 0 || j->job[i].steps == 0)
+        return false;
+    job = &j->job[i];
+    c = &j->claim[i];
+    if (before_ns == JOULE_CPU_UNKNOWN)
+        before_ns = job->counter_ns;
+    job->counter_ns = cpu_ns;
+    if (before_ns == JOULE_CPU_UNKNOWN)
+        return true;
+    /* One that has gone back is another group of that name, or was reset. */
+    used_ns = cpu_ns < before_ns ? cpu_ns : cpu_ns - before_ns;
+    used_ns -= used_ns < job->stepd_ns ? used_ns : job->stepd_ns;
+    c->unknown_ns = 0;
+    if (used_ns <= c->cpu_ns)
+        return true;
+    job->other_ns = used_ns - c->cpu_ns;
+    c->cpu_ns = used_ns;
+    c->part_ns = part_ns;
+    return true;
+}
+
+void joule_jobs_without_group(struct joule_jobs *j, uint32_t number)
+{
+    int i = j->bucket[bucket_of(j, number)];
+
+    if (i >= 0)
+        j->job[i].counter_ns = 0;
 }
 
 static uint64_t add_up(uint64_t a, uint64_t b)
@@ -120,8 +174,9 @@ void joule_jobs_add(struct joule_jobs *j, const struct joule_jobs_step *step)
         if (step->to_ns > job->to_ns)
             job->to_ns = step->to_ns;
     }
-    if (step->row->job_uj > job->uj)
-        job->uj = step->row->job_uj;
+    take_row(job, step->row);
+    job->stepd_ns = add_up(job->stepd_ns, step->stepd_ns);
+    job->has_unknown |= step->cpu_unknown;
     if (step->row->job_cpu_count > c->cpu_count)
         c->cpu_count = step->row->job_cpu_count;
     c->cpu_ns = add_up(c->cpu_ns, step->cpu_ns);
@@ -139,7 +194,7 @@ static uint64_t charge_job(struct joule_jobs *j, size_t i)
     struct joule_step_claim step[JOULE_LEDGER_SLOTS_MAX];
     uint64_t uj[JOULE_LEDGER_SLOTS_MAX];
     const struct joule_jobs_job *job = &j->job[i];
-    const struct joule_share *share = &j->share[i];
+    struct joule_share *share = &j->share[i];
     uint64_t sum = share->floor_uj + share->active_uj;
     size_t n = 0;
 
@@ -154,6 +209,10 @@ static uint64_t charge_job(struct joule_jobs *j, size_t i)
             .cpu_unknown = from->cpu_unknown,
         };
     }
+    if (job->has_unknown)
+        share->estimated_ns = add_up(share->estimated_ns, job->other_ns);
+    else
+        share->other_ns = job->other_ns;
     joule_split_steps(share, step, n, uj);
     n = 0;
     for (int s = job->first; s >= 0; s = j->step[s].next, n++) {
@@ -161,6 +220,7 @@ static uint64_t charge_job(struct joule_jobs *j, size_t i)
 
         row->uj += uj[n];
         row->job_uj = job->uj + sum;
+        row->job_cpu_ns = job->counter_ns;
         if (j->step[s].ret_job_uj)
             *j->step[s].ret_job_uj = job->uj;
     }

@@ -17,6 +17,7 @@ struct joule_jobs_step {
     const uint64_t *part_ns; /* used in each part, or NULL */
     int64_t from_ns, to_ns;  /* when it was there */
     uint64_t cpu_ns;         /* that it is known to have used */
+    uint64_t stepd_ns;       /* slurmstepd, if the job's counter has it */
     bool cpu_unknown;
     uint64_t *ret_job_uj; /* what its job was charged before; may be NULL */
     int next; /* of the same job, or -1 */
@@ -29,6 +30,10 @@ struct joule_jobs_job {
     size_t steps;
     int64_t from_ns, to_ns;
     uint64_t uj; /* charged before this interval */
+    uint64_t counter_ns; /* of its group: as it was charged, then as it is */
+    uint64_t stepd_ns;   /* of its slurmstepds, in this interval */
+    uint64_t other_ns;   /* that none of its steps accounts for */
+    bool has_unknown;    /* a step whose CPU time is not known */
 };
 
 struct joule_jobs {
@@ -54,8 +59,21 @@ void joule_jobs_begin(struct joule_jobs *jobs);
 void joule_jobs_add(struct joule_jobs *jobs,
                     const struct joule_jobs_step *step);
 
-/* A step of [job] that has ended: so much the job was charged by then. */
-void joule_jobs_note(struct joule_jobs *jobs, uint32_t job, uint64_t uj);
+/* A step that has ended: what its job was charged by then. */
+void joule_jobs_note(struct joule_jobs *jobs, const struct joule_row *row);
+
+/*
+ * The counter of a job's group is [cpu_ns], and was [before_ns] at the last
+ * interval (JOULE_CPU_UNKNOWN: what the job's rows say); in each part it has
+ * grown by [part_ns] (NULL: not known).  The job is charged by that, after all
+ * its steps were added.  A job that has no base yet is charged by its steps.
+ * false: no step of it is there.
+ */
+bool joule_jobs_use(struct joule_jobs *jobs, uint32_t job, uint64_t cpu_ns,
+                    uint64_t before_ns, const uint64_t *part_ns);
+
+/* The job has no group now: the next one counts from 0. */
+void joule_jobs_without_group(struct joule_jobs *jobs, uint32_t job);
 
 /* Split the interval among jobs and steps.  Returns the sum of what was
  * charged to rows. */

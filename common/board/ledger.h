@@ -67,6 +67,8 @@ struct joule_row {
     uint32_t mw, job_mw; /* mean of JOULE_LEDGER_POWER_NS or a little more */
     uint64_t cpu_ns;     /* of the counter, up to which it is charged;
                             JOULE_CPU_UNKNOWN: it could not be read */
+    uint64_t job_cpu_ns; /* the same of the job's group, as job_uj */
+    uint64_t stepd_ns;   /* of slurmstepd's own, where the job's has it */
     uint32_t backwards;  /* times that the counter went back */
     uint32_t unknown;    /* intervals in which CPU time was not known */
 };
@@ -95,6 +97,8 @@ struct joule_ledger_totals {
     uint64_t backwards; /* as in the rows, of all that there were */
     uint64_t unknown;
     uint64_t refused;  /* registrations that made no sense, at each sample */
+    uint64_t foreign;  /* jobs with groups that Slurm has not made */
+    uint64_t stray_ns; /* CPU time of jobs that had no step */
     uint64_t part_key; /* tells one set of parts from another */
     uint64_t how;      /* enum joule_attribution + 1: by which rule; 0: not said */
     uint64_t part_count;

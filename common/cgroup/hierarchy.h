@@ -21,6 +21,16 @@
 int joule_cgroup_of(int root_fd, pid_t pid, const char *controller,
                     char group[PATH_MAX]);
 
+/* The group of [pid] in a v1 hierarchy, whichever, of which a component is
+ * [name]; the longest of them.  -1 as above. */
+int joule_cgroup_named(int root_fd, pid_t pid, const char *name,
+                       char group[PATH_MAX]);
+
+/* The directory, without a '/' in front, at which the hierarchy is mounted below
+ * root_fd.  -1 as below. */
+int joule_cgroup_mount(int root_fd, const char *controller,
+                       char dir[JOULE_CGROUP_DIR_MAX]);
+
 /* The directory, without a '/' in front, at which the hierarchy is mounted
  * below root_fd, followed by [group]; a mount may show a part of the hierarchy
  * only.  *ret_top (may be NULL): the length of what is the mount.  -1 with

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * usage.h - the CPU time that a step's tasks have used, without that of
- * slurmstepd.
+ * usage.h - the CPU time of a step's tasks, and of a whole job.
  *
- * From the step's cgroup (v1 cpuacct: .../step_S, v2: .../step_S/user), whose
- * files are opened once; where there is none, or none yet, from its processes
- * (processes.h).  Layouts: doc/ledger.md; as measured with Slurm 22.05,
- * 24.11 and 26.05.
+ * Both are counters of the cgroups that Slurm has made for the step and its
+ * job.  They are found by what slurmstepd registered (node, user, job, step)
+ * and by the groups that slurmstepd itself is in: never by a task's group,
+ * which the user may choose (in cgroup v1 Slurm gives the directories of a step
+ * to its user).  Layouts: doc/ledger.md; as measured with Slurm 22.05, 24.11
+ * and 26.05.
+ *
+ * Where a step has no group, or none yet, its processes are added up
+ * (processes.h).  A job without a group has no CPU time of its own.
  */
 #ifndef JOULE_CGROUP_USAGE_H
 #define JOULE_CGROUP_USAGE_H
@@ -24,15 +28,28 @@ enum joule_usage_from {
 
 struct joule_usage;
 
-/*
- * The step of slurmstepd [pid].  [path] is a group in which the step or one of
- * its tasks is, as /proc/PID/cgroup has it, or "" if it is not known.
- * [cpus]: of the node; 0 if CPU time by CPU is not wanted.  root_fd is
- * borrowed.  NULL with ENOMEM.
- */
-struct joule_usage *joule_usage_create(int root_fd, pid_t pid, const char *path,
+/* Whose CPU time it is. */
+struct joule_usage_step {
+    pid_t pid; /* of its slurmstepd */
+    uint32_t job, step, uid;
+    const char *node; /* NodeName */
+    const char *path; /* the step's group, as /proc/PID/cgroup has it, where it
+                         is known otherwise; else NULL or "" */
+};
+
+/* [step] is copied.  [cpus]: of the node; 0 if CPU time by CPU is not wanted.
+ * root_fd is borrowed.  NULL with ENOMEM. */
+struct joule_usage *joule_usage_create(int root_fd,
+                                       const struct joule_usage_step *step,
                                        size_t cpus);
 void joule_usage_destroy(struct joule_usage *u); /* NULL is a no-op */
+
+/*
+ * The CPU time of the whole job of a step that has been read.  It outlives
+ * [step].  NULL with ENOENT (the job has no group now), ENOTSUP (there is no
+ * cgroup of v1 or v2 in which the step could be), or ENOMEM.
+ */
+struct joule_usage *joule_usage_create_job(const struct joule_usage *step);
 
 enum joule_usage_from joule_usage_from(const struct joule_usage *u);
 
@@ -47,5 +64,15 @@ enum joule_usage_from joule_usage_from(const struct joule_usage *u);
  */
 int joule_usage_read(struct joule_usage *u, uint64_t *ret_ns,
                      const uint64_t **ret_by_cpu);
+
+/* Of a step: the CPU time of slurmstepd itself that is in the job's counter and
+ * not in the step's, as of the last joule_usage_read.  In v1 0. */
+uint64_t joule_usage_stepd_ns(const struct joule_usage *u);
+
+/* Of a job: how many groups are below those of its steps that Slurm has not
+ * made (v1, where the user can make them).  Processes of other jobs of the user
+ * may be in them.  Counting stops at JOULE_USAGE_FOREIGN_MAX. */
+#define JOULE_USAGE_FOREIGN_MAX 100
+size_t joule_usage_foreign(const struct joule_usage *job);
 
 #endif

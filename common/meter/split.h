@@ -64,6 +64,8 @@ struct joule_share {
     uint64_t capacity_ns;  /* of CPUs it has: their time in the interval, shared
                               CPUs in part */
     uint64_t estimated_ns; /* taken for its CPU time beyond cpu_ns */
+    uint64_t other_ns; /* of its cpu_ns, what none of its steps accounts for: 0
+                          from joule_split, for who calls joule_split_steps */
 };
 
 struct joule_split_rest {
@@ -113,7 +115,8 @@ struct joule_step_claim {
     bool cpu_unknown;
 };
 
-/* A job's share among its steps; count from 1 to JOULE_CLAIMS_MAX.  The sum of
+/* A job's share among its steps, and what no step accounts for to the extern step,
+ * else to numbered steps, else to the others; count from 1 to JOULE_CLAIMS_MAX.  The sum of
  * ret_uj is floor_uj + active_uj, which must stay below 2^64. */
 void joule_split_steps(const struct joule_share *share,
                        const struct joule_step_claim *steps, size_t count,

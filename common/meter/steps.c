@@ -78,11 +78,15 @@ void joule_split_steps(const struct joule_share *share,
     else
         rest_uj = share->floor_uj;
     memcpy(ret_uj, result, count * sizeof(*ret_uj));
-    if (joule_split_apportion(share->active_uj, weight, count, result))
+    weight[count] = share->other_ns < JOULE_SPLIT_NS_MAX ? share->other_ns
+                                                         : JOULE_SPLIT_NS_MAX;
+    if (joule_split_apportion(share->active_uj, weight, count + 1, result)) {
         for (size_t i = 0; i < count; i++)
             ret_uj[i] += result[i];
-    else
+        rest_uj += result[count];
+    } else {
         rest_uj += share->active_uj;
+    }
     if (rest_uj)
         give_rest(rest_uj, steps, count, ret_uj);
 }

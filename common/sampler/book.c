@@ -18,6 +18,21 @@
  * samples. */
 #define SWEEPS 8
 
+/* CPU time of a job without a step that is worth a word: what is left of its
+ * tasks when the last step has ended takes less. */
+#define STRAY_NS UINT64_C(1000000000)
+
+/* The CPU time of a job's group, from its first step here until the group is
+ * gone. */
+struct job_reader {
+    uint32_t job; /* 0: none */
+    struct joule_usage *usage; /* NULL: there is no group */
+    bool has_step;
+    bool has_foreign; /* groups that Slurm has not made were found */
+    uint64_t cpu_ns;  /* that was read last */
+    uint64_t left_ns; /* when its last step was there */
+};
+
 struct joule_book {
     struct joule_book_options opt;
     struct joule_ledger *ledger;
@@ -36,6 +51,13 @@ struct joule_book {
     uint64_t owner[JOULE_LEDGER_SLOTS_MAX]; /* of each reader */
     struct joule_charge_usage usage[JOULE_LEDGER_SLOTS_MAX];
     uint64_t *part_ns; /* [JOULE_LEDGER_SLOTS_MAX][part_count] */
+    size_t job_of[JOULE_LEDGER_SLOTS_MAX]; /* of each reader: in job[] */
+    struct job_reader job[JOULE_LEDGER_SLOTS_MAX];
+    struct joule_charge_job job_usage[JOULE_LEDGER_SLOTS_MAX];
+    uint64_t *job_part_ns; /* as part_ns */
+    size_t jobs;           /* none from here on */
+    struct joule_book_remarks remarks;
+    char *node;
     size_t slots;      /* none has a reader from here on */
     unsigned round;
     int64_t gap_ns; /* of the tally, at the last sample */
@@ -112,7 +134,10 @@ static int make_arrays(struct joule_book *b)
     b->cpu_ns = calloc(b->cpus, sizeof(*b->cpu_ns));
     b->part_ns =
         calloc(JOULE_LEDGER_SLOTS_MAX * b->part_count, sizeof(*b->part_ns));
-    if (!b->part_of || !b->part_cpus || !b->cpu_ns || !b->part_ns) {
+    b->job_part_ns =
+        calloc(JOULE_LEDGER_SLOTS_MAX * b->part_count, sizeof(*b->part_ns));
+    if (!b->part_of || !b->part_cpus || !b->cpu_ns || !b->part_ns ||
+        !b->job_part_ns) {
         errno = ENOMEM;
         return -1;
     }
@@ -184,6 +209,11 @@ struct joule_book *joule_book_create(const struct joule_book_options *opt,
     }
     b->opt = *opt;
     b->opt.node = NULL;
+    b->node = strdup(opt->node);
+    if (!b->node) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        goto fail;
+    }
     find_parts(b);
     if (place_cpus(b, err) < 0)
         goto fail;
@@ -210,8 +240,10 @@ void joule_book_destroy(struct joule_book *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; i < JOULE_LEDGER_SLOTS_MAX; i++)
+    for (size_t i = 0; i < JOULE_LEDGER_SLOTS_MAX; i++) {
         joule_usage_destroy(b->reader[i]);
+        joule_usage_destroy(b->job[i].usage);
+    }
     joule_busy_destroy(b->busy);
     joule_charge_destroy(b->charge);
     joule_ledger_destroy(b->ledger);
@@ -219,6 +251,8 @@ void joule_book_destroy(struct joule_book *b)
     free(b->part_cpus);
     free(b->cpu_ns);
     free(b->part_ns);
+    free(b->job_part_ns);
+    free(b->node);
     free(b);
 }
 
@@ -238,12 +272,33 @@ static void add_by_part(const struct joule_book *b, const uint64_t *by_cpu,
             ret[b->part_of[c]] += by_cpu[c];
 }
 
+/* The place of a job; JOULE_LEDGER_SLOTS_MAX: there is none left. */
+static size_t find_job(struct joule_book *b, uint32_t job)
+{
+    size_t first = JOULE_LEDGER_SLOTS_MAX;
+
+    for (size_t i = 0; i < b->jobs; i++) {
+        if (b->job[i].job == job)
+            return i;
+        if (b->job[i].job == 0 && i < first)
+            first = i;
+    }
+    if (first == JOULE_LEDGER_SLOTS_MAX && b->jobs < JOULE_LEDGER_SLOTS_MAX)
+        first = b->jobs++;
+    if (first < JOULE_LEDGER_SLOTS_MAX) {
+        b->job[first] = (struct job_reader){.job = job};
+        b->job_usage[first] = (struct joule_charge_job){0};
+    }
+    return first;
+}
+
 /* The reader of a slot's CPU time follows who has the slot. */
 static void follow_owner(struct joule_book *b, unsigned slot)
 {
     uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t owner = joule_ledger_owner_of(b->ledger, slot);
     struct joule_registration r;
+    struct joule_usage_step step = {.node = b->node, .path = r.path};
 
     if (owner == b->owner[slot] && (owner == 0 || b->reader[slot]))
         return;
@@ -253,10 +308,32 @@ static void follow_owner(struct joule_book *b, unsigned slot)
     if (owner == 0 ||
         joule_ledger_registered(b->ledger, slot, &r, cpus) < 0)
         return;
-    b->reader[slot] =
-        joule_usage_create(b->opt.root_fd, joule_ledger_owner_pid(r.owner),
-                           r.path, b->by_package ? b->cpus : 0);
+    step.pid = joule_ledger_owner_pid(r.owner);
+    step.job = r.job;
+    step.step = r.step;
+    step.uid = r.uid;
+    b->reader[slot] = joule_usage_create(b->opt.root_fd, &step,
+                                         b->by_package ? b->cpus : 0);
     b->owner[slot] = r.owner;
+    b->job_of[slot] = find_job(b, r.job);
+}
+
+/* A step that is there finds the group of its job. */
+static void follow_job(struct joule_book *b, unsigned slot)
+{
+    struct job_reader *j;
+    struct joule_charge_job *u;
+
+    if (b->job_of[slot] == JOULE_LEDGER_SLOTS_MAX || !b->reader[slot])
+        return;
+    j = &b->job[b->job_of[slot]];
+    u = &b->job_usage[b->job_of[slot]];
+    j->has_step = true;
+    if (j->usage)
+        return;
+    j->usage = joule_usage_create_job(b->reader[slot]);
+    if (!j->usage && errno == ENOENT)
+        u->state = JOULE_USAGE_GONE;
 }
 
 static void read_usage(struct joule_book *b, unsigned slot)
@@ -273,10 +350,76 @@ static void read_usage(struct joule_book *b, unsigned slot)
         return;
     }
     u->state = JOULE_USAGE_KNOWN;
+    u->stepd_ns = joule_usage_stepd_ns(b->reader[slot]);
     if (!by_cpu || !b->by_package)
         return;
     add_by_part(b, by_cpu, b->part_ns + slot * b->part_count);
     u->part_ns = b->part_ns + slot * b->part_count;
+}
+
+/* A job without a step keeps its place as long as its group is there. */
+static void read_job(struct joule_book *b, size_t i)
+{
+    struct job_reader *j = &b->job[i];
+    struct joule_charge_job *u = &b->job_usage[i];
+    const uint64_t *by_cpu;
+
+    if (j->usage && joule_usage_read(j->usage, &u->cpu_ns, &by_cpu) == 0) {
+        u->state = JOULE_USAGE_KNOWN;
+        j->cpu_ns = u->cpu_ns;
+        if (by_cpu && b->by_package) {
+            u->part_ns = b->job_part_ns + i * b->part_count;
+            add_by_part(b, by_cpu, b->job_part_ns + i * b->part_count);
+        }
+    } else if (j->usage && errno == ENODEV) {
+        u->state = JOULE_USAGE_GONE;
+        joule_usage_destroy(j->usage);
+        j->usage = NULL;
+    }
+    if (j->has_step)
+        j->left_ns = j->cpu_ns;
+    else if (j->usage && j->cpu_ns - j->left_ns >= STRAY_NS &&
+             j->cpu_ns > j->left_ns)
+        b->remarks.stray_job = j->job;
+    else if (!j->usage)
+        *j = (struct job_reader){0};
+}
+
+/* Returns how many jobs were found to have foreign groups. */
+static uint64_t read_jobs(struct joule_book *b)
+{
+    uint64_t foreign = 0;
+    size_t jobs = b->jobs;
+
+    for (size_t i = 0; i < jobs; i++) {
+        struct job_reader *j = &b->job[i];
+        size_t groups;
+
+        b->job_usage[i].job = j->job;
+        if (j->job == 0)
+            continue;
+        read_job(b, i);
+        if (!j->usage || j->has_foreign || i % SWEEPS != b->round % SWEEPS)
+            continue;
+        groups = joule_usage_foreign(j->usage);
+        if (groups == 0)
+            continue;
+        j->has_foreign = true;
+        foreign++;
+        b->remarks.foreign_job = j->job;
+        b->remarks.foreign_groups = groups;
+    }
+    while (b->jobs > 0 && b->job[b->jobs - 1].job == 0)
+        b->jobs--;
+    return foreign;
+}
+
+static void forget_jobs(struct joule_book *b)
+{
+    for (size_t i = 0; i < b->jobs; i++) {
+        b->job[i].has_step = false;
+        b->job_usage[i] = (struct joule_charge_job){0};
+    }
 }
 
 static bool has_process(const struct joule_book *b, unsigned slot)
@@ -294,6 +437,7 @@ static size_t read_usages(struct joule_book *b)
     size_t slots = taken > b->slots ? taken : b->slots;
 
     b->slots = 0;
+    forget_jobs(b);
     for (unsigned i = 0; i < slots; i++) {
         follow_owner(b, i);
         if (b->owner[i] == 0) {
@@ -302,10 +446,10 @@ static size_t read_usages(struct joule_book *b)
         }
         b->slots = i + 1;
         read_usage(b, i);
+        follow_job(b, i);
         if (i % SWEEPS == b->round % SWEEPS || !has_process(b, i))
             joule_ledger_sweep(b->ledger, b->opt.root_fd, i);
     }
-    b->round++;
     return slots;
 }
 
@@ -359,6 +503,7 @@ joule_book_sample(struct joule_book *b, const struct joule_snapshot *s,
         .mono_ns = s->tally.is_power ? now_ns : s->tally.mono_ns,
         .node_since_ns = s->since_ns,
         .usage = b->usage,
+        .jobs = b->job_usage,
         .gap = s->tally.gap_ns > b->gap_ns,
     };
 
@@ -375,7 +520,15 @@ joule_book_sample(struct joule_book *b, const struct joule_snapshot *s,
         sample.part_busy_ns = b->busy_ns;
     }
     sample.usage_count = read_usages(b);
+    sample.job_count = b->jobs;
+    sample.foreign = read_jobs(b);
+    b->round++;
     return joule_charge_interval(b->charge, &sample);
+}
+
+struct joule_book_remarks joule_book_remarks(const struct joule_book *b)
+{
+    return b->remarks;
 }
 
 const struct joule_row *joule_book_rows(const struct joule_book *b,

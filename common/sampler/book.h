@@ -49,6 +49,15 @@ const struct joule_ledger_totals *
 joule_book_sample(struct joule_book *book,
                   const struct joule_snapshot *snapshot, int64_t now_ns);
 
+/* What the admin is to be told of jobs; 0: nothing. */
+struct joule_book_remarks {
+    uint32_t stray_job;    /* used CPU time without a step */
+    uint32_t foreign_job;  /* has groups that Slurm has not made */
+    size_t foreign_groups; /* so many of them */
+};
+
+struct joule_book_remarks joule_book_remarks(const struct joule_book *book);
+
 /* The rows as they are since then, by slot. */
 const struct joule_row *joule_book_rows(const struct joule_book *book,
                                         size_t *ret_count);

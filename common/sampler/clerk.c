@@ -24,6 +24,8 @@ enum problem {
     PROBLEM_BOOK,  /* the ledger cannot be had */
     PROBLEM_FAULT, /* an interval does not add up */
     PROBLEM_VIEW,  /* users cannot be shown what is theirs */
+    PROBLEM_STRAY,   /* a job without a step uses CPU time */
+    PROBLEM_FOREIGN, /* a job has groups that Slurm has not made */
     PROBLEM_COUNT,
 };
 
@@ -124,6 +126,23 @@ static void show_users(struct joule_clerk *c, int64_t mono_ns)
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
 }
 
+static void say_remarks(struct joule_clerk *c)
+{
+    struct joule_book_remarks r = joule_book_remarks(c->book);
+
+    if (r.stray_job)
+        say_once(c, PROBLEM_STRAY, JOULE_EVENT_PROBLEM,
+                 "processes of job %u use CPU time and no step of it is left: "
+                 "nobody is charged for them",
+                 (unsigned)r.stray_job);
+    if (r.foreign_job)
+        say_once(c, PROBLEM_FOREIGN, JOULE_EVENT_PROBLEM,
+                 "job %u has %zu cgroups that Slurm has not made: with cgroup "
+                 "v1 processes of its user's other jobs may be in them, and "
+                 "are charged to this one; cgroup v2 does not allow that",
+                 (unsigned)r.foreign_job, r.foreign_groups);
+}
+
 static void charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
                    uint32_t tickets)
 {
@@ -140,6 +159,7 @@ static void charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
                  "the ledger does not add up: %" PRIu64 " of %" PRIu64
                  " intervals, please report this",
                  totals->faults, totals->intervals);
+    say_remarks(c);
 }
 
 /* Whether a sample that was asked for may be taken now. */

@@ -461,7 +461,15 @@ static void register_step(const void *record)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
     if (self.stake)
-        self.usage = joule_usage_create(self.root_fd, getpid(), "", 0);
+        self.usage = joule_usage_create(self.root_fd,
+                                        &(struct joule_usage_step){
+                                            .pid = getpid(),
+                                            .job = step.job_id,
+                                            .step = step.step_id,
+                                            .uid = step.uid,
+                                            .node = step.node,
+                                        },
+                                        0);
     if (self.stake)
         return;
     if (is_shared())

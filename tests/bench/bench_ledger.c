@@ -70,9 +70,9 @@ static void make_group(size_t i, char group[128])
 {
     char path[512], text[4096] = "";
 
-    snprintf(path, sizeof(path), "%s/job_%zu", n.groups, i);
+    snprintf(path, sizeof(path), "%s/job_%zu", n.groups, i + 1);
     make_dir(path);
-    snprintf(path, sizeof(path), "%s/job_%zu/step_0", n.groups, i);
+    snprintf(path, sizeof(path), "%s/job_%zu/step_0", n.groups, i + 1);
     make_dir(path);
     snprintf(group, 128, "%s",
              path + strlen(n.real ? CPUACCT : "") +
@@ -141,7 +141,11 @@ static void register_step(size_t i, uint64_t owner)
     if (joule_ledger_register(n.stepd, n.root_fd, &r, cpus, &slot, NULL) < 0)
         bench_die("register", strerror(errno));
     n.owner[slot] = owner;
-    n.usage[slot] = joule_usage_create(n.root_fd, getpid(), r.path, n.cpus);
+    n.usage[slot] = joule_usage_create(
+        n.root_fd,
+        &(struct joule_usage_step){
+            .pid = getpid(), .job = r.job, .node = "n", .path = r.path},
+        n.cpus);
 }
 
 static bool has_process(uint64_t owner)

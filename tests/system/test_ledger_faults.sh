@@ -15,7 +15,8 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=ledger.sh
 . "$LIB/ledger.sh"
 
-# Of job b, a batch script: its tasks go on, and are nobody's from then on.
+# Of job b, a batch script: its tasks go on.  They are the job's as long as it is
+# there, if it has a group, and else nobody's from then on.
 kill_stepd() {
     local cpu_ns killed_ns pid
     pid=$(burn_pid b) || return 1
@@ -27,6 +28,7 @@ kill_stepd() {
     REMARK="its row was there for $((($(now_ns) - killed_ns) / 1000000)) ms more"
     cluster run "$C" scancel "$JOB_B"
     wait_for 60 job_is_over b
+    [ -z "$(step_group "$JOB_B" batch)" ] || cpu_ns=$(cpu_ns_of "$pid")
     TRUE_CPU[b]=$(seconds "$cpu_ns")
     cluster run "$C" kill -KILL "$pid"
 }
@@ -64,6 +66,31 @@ cpu_ns_of() {
 no_batch_row() {
     ledger published published && ! grep -q "^row .* job=$JOB_B .* kind=other" \
         "$SCRATCH/published"
+}
+
+# The step's first process leaves for a group of the user's own making below the
+# extern step, and its child computes where it was.
+start_hiding() {
+    local group=/sys/fs/cgroup/cpuacct/slurm_node1/uid_5001
+    rm -f "$SCRATCH/a.burn"
+    # shellcheck disable=SC2016  # the other shell's
+    cluster user "$C" srun -Q -n1 -J a sh -c \
+        'x=$0/job_$SLURM_JOB_ID/step_extern/x; mkdir "$x" || exit 1
+        "$@" & echo 0 > "$x/cgroup.procs" || exit 1; wait' \
+        "$group" "$BURN" "$SECONDS_EACH" "$SCRATCH/a.burn" > "$SCRATCH/a.out" 2>&1 &
+}
+
+# That is so, while it computes.
+is_hidden() {
+    local dir
+    dir=$(step_group "$JOB_A" extern)/x
+    grep -q . "$dir/cgroup.procs" || { cat "$SCRATCH/a.out"; return 1; }
+    grep -qF ".0" <(cluster run "$C" squeue -h -s -j "$JOB_A")
+}
+
+says_foreign() {
+    cluster log "$C" node1 |
+        grep "job $JOB_A has 1 cgroups that Slurm has not made"
 }
 
 # A group with tasks stays: they go elsewhere first, and are not the step's any
@@ -121,6 +148,8 @@ fi
 common "cgroups"
 history "cgroups, out of its session and from its parent" nothing \
     "start_job a --escape 0 $SECONDS_EACH"
+history "cgroups, a process hides in a group of its own" is_hidden start_hiding
+check "cgroups: slurmd says that there was one" says_foreign
 ALLOWED=1 history "cgroups, the step's group removed" remove_group
 ALLOWED=1 history "cgroups, CPU time set to 0" reset_counter
 check "cgroups: no word of a ledger that does not add up" no_fault_in_the_log

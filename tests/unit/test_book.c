@@ -404,6 +404,47 @@ START_TEST(test_cpu_time)
 }
 END_TEST
 
+#define GROUP "cg/cpuacct/slurm_n1/uid_1000/job_7/"
+
+/* The job's group has used CPU 0 for 0.5 s a second, and its step nothing; the user
+ * has made a group, and its processes go on without a step. */
+START_TEST(test_a_job_has_a_group)
+{
+    struct joule_stake *s;
+
+    slurmd_ends();
+    tree_write(&tree, "proc/self/mountinfo",
+               "33 31 0:30 / /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n");
+    slurmd_starts(JOULE_ATTRIBUTION_CPUTIME, 80);
+    s = begin(7, JOULE_STEP_NUMBERED, 0x1, 1);
+    tree_write(&tree, GROUP "step_0/cpuacct.usage_percpu", "0 0 0 0\n");
+    tree_write(&tree, GROUP "cpuacct.usage_percpu", "500000000 0 0 0\n");
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read_now(s).used_uj, (20 + 60) * J);
+    slurmd_ends();
+    slurmd_starts(JOULE_ATTRIBUTION_CPUTIME, 80);
+    tree_write(&tree, GROUP "cpuacct.usage_percpu", "1000000000 0 0 0\n");
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 2 * 80 * J);
+    ck_assert_int_eq(problems, 0);
+    tree_mkdir(&tree, GROUP "step_0/x");
+    for (int i = 0; i < 8; i++) {
+        pass(S, 40, 40);
+        must_read_now(s);
+    }
+    ck_assert_int_eq(problems, 1);
+    joule_stake_destroy(s);
+    s = begin(8, JOULE_STEP_NUMBERED, 0x2, 1);
+    tree_write(&tree, GROUP "cpuacct.usage_percpu", "2500000000 0 0 0\n");
+    pass(S, 100, 60);
+    must_read_now(s);
+    ck_assert_int_eq(problems, 2);
+    ck_assert_uint_eq(totals().foreign, 1);
+    ck_assert_uint_eq(totals().stray_ns, 1500 * MS);
+    joule_stake_destroy(s);
+}
+END_TEST
+
 /* ---- power ---- */
 
 static struct fake_power bmc; /* of node n2 */
@@ -573,6 +614,7 @@ int main(void)
     tcase_add_test(tc, test_one_pace);
     tcase_add_test(tc, test_polls_take_no_ticket);
     tcase_add_test(tc, test_cpu_time);
+    tcase_add_test(tc, test_a_job_has_a_group);
     tcase_add_test(tc, test_power_hangs);
     tcase_add_test(tc, test_power_is_charged);
     tcase_add_test(tc, test_no_topology);

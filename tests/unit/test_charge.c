@@ -17,6 +17,7 @@ static struct joule_ledger *writer, *stepd;
 static struct joule_charge *charge;
 static struct joule_charge_options options;
 static struct joule_charge_usage usage[SLOTS];
+static struct joule_charge_job jobs[2];
 static struct joule_charge_sample sample;
 static uint64_t busy_ns[2], part_uj[2];
 static const uint64_t sets[] = {0x3, 0xc};
@@ -51,7 +52,9 @@ static void setup(void)
                                           .node_uj = 7 * J,
                                           .part_busy_ns = busy_ns,
                                           .usage = usage,
-                                          .usage_count = SLOTS};
+                                          .usage_count = SLOTS,
+                                          .jobs = jobs,
+                                          .job_count = 2};
     begin();
     stepd = joule_ledger_open(tree.fd, "n1", &err);
     ck_assert_ptr_nonnull(stepd);
@@ -159,6 +162,126 @@ START_TEST(test_extern_has_the_jobs_total)
     ck_assert_uint_eq(row(x).job_uj, 140 * J + 40 * J + 40 * J);
     /* The row is gone, what it had is the job's. */
     ck_assert_uint_eq(second(0, 0)->gone_uj, 100 * J);
+}
+END_TEST
+
+/* Job 1 has a group, which counts from 0 on. */
+static void with_group(void)
+{
+    jobs[0] = (struct joule_charge_job){.job = 1, .state = JOULE_USAGE_GONE};
+    second(0, 0);
+    jobs[0].state = JOULE_USAGE_KNOWN;
+}
+
+/* A step's processes have gone to another group of the job: its own counter stands,
+ * the job's goes on. */
+START_TEST(test_what_no_step_accounts_for)
+{
+    unsigned x, n, other;
+
+    second(0, 0);
+    x = add(1, JOULE_STEP_EXTERN, 0x3, 2);
+    n = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    other = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    with_group();
+    usage[n].cpu_ns = S / 2;
+    usage[other].cpu_ns = S;
+    jobs[0].cpu_ns = 2 * S;
+    second(40 * J + 60 * J, 3 * S);
+    /* 20 J of the floor, of which the step used a quarter of its CPUs. */
+    ck_assert_uint_eq(row(x).job_uj, 20 * J + 40 * J);
+    ck_assert_uint_eq(row(n).uj, 5 * J + 10 * J);
+    ck_assert_uint_eq(row(x).uj, 15 * J + 30 * J);
+    ck_assert_uint_eq(row(other).uj, 20 * J + 20 * J);
+    ck_assert_uint_eq(row(x).job_cpu_ns, 2 * S);
+    /* The same over a restart. */
+    end();
+    begin();
+    jobs[0].cpu_ns += 2 * S;
+    usage[other].cpu_ns += S;
+    second(40 * J + 60 * J, 3 * S);
+    ck_assert_uint_eq(row(x).job_uj, 2 * (20 * J + 40 * J));
+    ck_assert_uint_eq(row(n).uj, 15 * J);
+    /* What could not be read of the step is known of the job. */
+    usage[n].state = JOULE_USAGE_UNKNOWN;
+    jobs[0].cpu_ns += S;
+    second(40 * J + 60 * J, 3 * S);
+    ck_assert_uint_eq(row(x).job_uj, 3 * 20 * J + 2 * 40 * J + 20 * J);
+    ck_assert_uint_eq(row(n).uj, 15 * J + 10 * J + 20 * J);
+}
+END_TEST
+
+START_TEST(test_what_no_step_accounts_for_without_extern)
+{
+    unsigned b, n;
+
+    second(0, 0);
+    b = add(1, JOULE_STEP_OTHER, 0xf, 4);
+    with_group();
+    jobs[0].cpu_ns = S;
+    second(100 * J, S);
+    ck_assert_uint_eq(row(b).uj, 100 * J);
+    n = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    jobs[0].cpu_ns += S;
+    second(100 * J, S);
+    ck_assert_uint_eq(row(b).uj, 100 * J);
+    ck_assert_uint_eq(row(n).uj, 100 * J);
+    ck_assert_uint_eq(row(n).job_uj, 200 * J);
+}
+END_TEST
+
+/* A counter that is not the job's alone, or cannot be read. */
+START_TEST(test_counter_of_a_job)
+{
+    const struct joule_ledger_totals *t;
+    unsigned n;
+
+    second(0, 0);
+    n = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    /* Seen for the first time: what was before is not known. */
+    jobs[0] = (struct joule_charge_job){
+        .job = 1, .state = JOULE_USAGE_KNOWN, .cpu_ns = 900 * S};
+    usage[n].cpu_ns = S;
+    second(40 * J + 60 * J, 3 * S);
+    ck_assert_uint_eq(row(n).uj, 40 * J + 20 * J);
+    /* slurmstepd is in it. */
+    usage[n].cpu_ns += S;
+    usage[n].stepd_ns = S;
+    jobs[0].cpu_ns += 2 * S;
+    second(40 * J + 60 * J, 3 * S);
+    ck_assert_uint_eq(row(n).uj, 2 * 60 * J);
+    ck_assert_uint_eq(row(n).stepd_ns, S);
+    /* Less than its steps say; not read; gone; a new one. */
+    usage[n].cpu_ns += S;
+    second(40 * J + 60 * J, 3 * S);
+    jobs[0].state = JOULE_USAGE_UNKNOWN;
+    usage[n].cpu_ns += S;
+    second(40 * J + 60 * J, 3 * S);
+    jobs[0].state = JOULE_USAGE_GONE;
+    usage[n].cpu_ns += S;
+    second(40 * J + 60 * J, 3 * S);
+    ck_assert_uint_eq(row(n).uj, 5 * 60 * J);
+    jobs[0].state = JOULE_USAGE_KNOWN;
+    jobs[0].cpu_ns = 3 * S;
+    t = second(40 * J + 60 * J, 3 * S);
+    ck_assert_uint_eq(row(n).uj, 5 * 60 * J + 100 * J);
+    ck_assert_uint_eq(t->stray_ns, 0);
+    /* Its last step has gone, and its processes have not. */
+    joule_ledger_end(stepd, n, usage[n].owner, sample.mono_ns);
+    joule_ledger_release(stepd, n, usage[n].owner);
+    t = second(0, 0);
+    ck_assert_uint_eq(t->stray_ns, 0);
+    jobs[0].cpu_ns += S / 2;
+    sample.foreign = 1;
+    t = second(40 * J, S / 2);
+    ck_assert_uint_eq(t->stray_ns, S / 2);
+    ck_assert_uint_eq(t->foreign, 1);
+    sample.foreign = 0;
+    ck_assert_uint_eq(second(40 * J, 0)->foreign, 1);
+    /* A new step is not charged for that. */
+    n = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    second(40 * J + 60 * J, S);
+    ck_assert_uint_eq(row(n).uj, 40 * J);
 }
 END_TEST
 
@@ -602,6 +725,9 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_two_jobs);
     tcase_add_test(tc, test_extern_has_the_jobs_total);
+    tcase_add_test(tc, test_what_no_step_accounts_for);
+    tcase_add_test(tc, test_what_no_step_accounts_for_without_extern);
+    tcase_add_test(tc, test_counter_of_a_job);
     tcase_add_test(tc, test_steps_one_after_the_other_without_extern);
     tcase_add_test(tc, test_edges_inside_an_interval);
     tcase_add_test(tc, test_restart);

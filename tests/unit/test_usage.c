@@ -20,6 +20,11 @@
 #define MS    UINT64_C(1000000)
 #define STEPD 100
 
+/* slurm.h */
+#define STEP_EXTERN      UINT32_C(0xfffffffc)
+#define STEP_BATCH       UINT32_C(0xfffffffb)
+#define STEP_INTERACTIVE UINT32_C(0xfffffffa)
+
 static struct tree tree;
 static struct joule_usage *usage;
 
@@ -69,24 +74,47 @@ static void expect(uint64_t ns, enum joule_usage_from from)
     ck_assert_int_eq(joule_usage_from(usage), from);
 }
 
+/* The step that slurmstepd has registered. */
+static struct joule_usage *make(uint32_t job, uint32_t step, const char *path,
+                                size_t cpus)
+{
+    const struct joule_usage_step of = {.pid = STEPD,
+                                        .job = job,
+                                        .step = step,
+                                        .uid = 1000,
+                                        .node = "node0",
+                                        .path = path};
+
+    return joule_usage_create(tree.fd, &of, cpus);
+}
+
 START_TEST(test_v1)
 {
-    static const char *const groups[] = {
-        "/slurm_node0/uid_0/job_1/step_0", "/slurm/uid_0/job_1/step_batch",
-        "/docker/abc/slurm/uid_1000/job_77/step_extern"};
+    static const struct {
+        uint32_t job, step;
+        const char *group, *of_stepd;
+    } rows[] = {
+        /* By their names, and by where slurmstepd is in other hierarchies. */
+        {1, 0, "/slurm_node0/uid_1000/job_1/step_0", "/"},
+        {2, STEP_BATCH, "/slurm/uid_1000/job_2/step_batch", "/job_21/step_0"},
+        {77, STEP_EXTERN, "/docker/abc/slurm/uid_1000/job_77/step_extern",
+         "/docker/abc/slurm/uid_1000/job_77"},
+        {78, 3, "/x/job_78/step_3+1", "/x/job_78/step_3+1"},
+    };
     uint64_t got;
     const uint64_t *by_cpu;
 
-    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[256], path[256];
 
         snprintf(text, sizeof(text),
-                 "4:memory:/x\n2:cpu,cpuacct:%s/task_3/mine/step_9\n0::/\n",
-                 groups[i]);
-        processes("2:cpu,cpuacct:/\n0::/\n", text);
-        snprintf(path, sizeof(path), "cg/cpuacct%s/cpuacct.usage", groups[i]);
+                 "6:freezer:%s\n4:memory:/x\n2:cpu,cpuacct:/\n0::/\n",
+                 rows[i].of_stepd);
+        processes(text, "2:cpu,cpuacct:/\n0::/\n");
+        snprintf(path, sizeof(path), "cg/cpuacct%s/cpuacct.usage",
+                 rows[i].group);
         tree_write(&tree, path, "1234567890123\n");
-        usage = joule_usage_create(tree.fd, STEPD, "", 0);
+        usage = make(rows[i].job, rows[i].step, "", 0);
         expect(UINT64_C(1234567890123), JOULE_USAGE_FROM_V1);
         tree_write(&tree, path, "5\n");
         expect(5, JOULE_USAGE_FROM_V1);
@@ -97,9 +125,9 @@ START_TEST(test_v1)
         ck_assert_int_eq(joule_usage_read(usage, &got, NULL), -1);
         joule_usage_destroy(usage);
         snprintf(path, sizeof(path), "cg/cpuacct%s/cpuacct.usage_percpu",
-                 groups[i]);
+                 rows[i].group);
         tree_write(&tree, path, "100 0 23 4\n");
-        usage = joule_usage_create(tree.fd, STEPD, "", 3);
+        usage = make(rows[i].job, rows[i].step, NULL, 3);
         ck_assert_int_eq(joule_usage_read(usage, &got, &by_cpu), 0);
         ck_assert_uint_eq(got, 123);
         ck_assert_uint_eq(by_cpu[2], 23);
@@ -109,35 +137,111 @@ START_TEST(test_v1)
 }
 END_TEST
 
-START_TEST(test_v2)
+/* A task that moves elsewhere takes nobody's eyes with it. */
+START_TEST(test_v1_and_a_task_that_moves)
 {
-    static const char *const groups[] = {
-        "/system.slice/node0_slurmstepd.scope/job_4/step_0",
-        "/system.slice/slurmstepd.scope/sDQ9M7Z0FW8500/step_interactive"};
+    static const char *const elsewhere[] = {
+        "/slurm_node0/uid_1000/job_1/step_extern/x",
+        "/slurm_node0/uid_1000/job_2/step_0/x", "/slurm_node0/uid_1000",
+        "/job_1/step_0"};
+
+    tree_write(&tree, "cg/cpuacct/slurm_node0/uid_1000/job_1/step_0/"
+                      "cpuacct.usage", "77\n");
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+        char text[256];
+
+        snprintf(text, sizeof(text), "cg/cpuacct%s/cpuacct.usage",
+                 elsewhere[i]);
+        tree_write(&tree, text, "1\n");
+        snprintf(text, sizeof(text), "2:cpu,cpuacct:%s\n0::/\n", elsewhere[i]);
+        processes("2:cpu,cpuacct:/\n0::/\n", text);
+        usage = make(1, 0, "", 0);
+        expect(77, JOULE_USAGE_FROM_V1);
+        joule_usage_destroy(usage);
+    }
+    usage = NULL;
+}
+END_TEST
+
+START_TEST(test_v1_job)
+{
+    static const char job[] = "cg/cpuacct/slurm_node0/uid_1000/job_1";
+    static const char *const foreign[] = {"/step_0/x", "/step_0/task_0/task_1",
+                                          "/step_extern/y/z"};
+    struct joule_usage *whole;
+    const uint64_t *by_cpu;
+    char path[128];
     uint64_t got;
 
-    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        char text[256], path[256];
+    processes("2:cpu,cpuacct:/\n0::/\n", "2:cpu,cpuacct:/\n0::/\n");
+    usage = make(1, 0, "", 2);
+    expect((30 + 10 + 25) * 10 * MS, JOULE_USAGE_FROM_PROCESSES);
+    ck_assert_ptr_null(joule_usage_create_job(usage));
+    ck_assert_int_eq(errno, ENOENT);
+    /* Of the job before its step, as an extern step in 26.05. */
+    snprintf(path, sizeof(path), "%s/cpuacct.usage_percpu", job);
+    tree_write(&tree, path, "5000 600\n");
+    expect((30 + 10 + 25) * 10 * MS, JOULE_USAGE_FROM_PROCESSES);
+    whole = joule_usage_create_job(usage);
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_int_eq(joule_usage_read(whole, &got, &by_cpu), 0);
+    ck_assert_uint_eq(got, 5600);
+    ck_assert_uint_eq(by_cpu[1], 600);
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        ck_assert_uint_eq(joule_usage_foreign(whole), i);
+        snprintf(path, sizeof(path), "%s%s/cpuacct.usage", job, foreign[i]);
+        tree_write(&tree, path, "1\n");
+    }
+    ck_assert_uint_eq(joule_usage_foreign(whole), 3);
+    joule_usage_destroy(whole);
+}
+END_TEST
 
-        snprintf(text, sizeof(text), "0::%s/slurm\n", groups[i]);
+START_TEST(test_v2)
+{
+    static const char *const jobs[] = {
+        "/system.slice/node0_slurmstepd.scope/job_4",
+        "/system.slice/slurmstepd.scope/sDQ9M7Z0FW8500"};
+    struct joule_usage *whole;
+    uint64_t got;
+
+    tree_write(&tree, "proc/self/mountinfo",
+               "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+        char text[512], path[512], group[256];
+
+        snprintf(group, sizeof(group), "%s/step_interactive", jobs[i]);
+        snprintf(text, sizeof(text), "0::%s/slurm\n", group);
         processes(text, "0::/\n");
-        snprintf(path, sizeof(path), "cg/unified%s/cpu.stat", groups[i]);
+        snprintf(path, sizeof(path), "cg/unified%s/cpu.stat", jobs[i]);
         tree_write(&tree, path, "usage_usec 999999\n");
-        snprintf(path, sizeof(path), "cg/unified%s/user/cpu.stat", groups[i]);
+        snprintf(path, sizeof(path), "cg/unified%s/slurm/cpu.stat", group);
+        tree_write(&tree, path, "usage_usec 30\n");
+        snprintf(path, sizeof(path), "cg/unified%s/user/cpu.stat", group);
         tree_write(&tree, path,
                    "usage_usec 2820000\nuser_usec 2800000\nsystem_usec 9\n");
-        usage = joule_usage_create(tree.fd, STEPD, "", 4);
+        usage = make(4, STEP_INTERACTIVE, "", 4);
         expect(2820 * MS, JOULE_USAGE_FROM_V2);
+        ck_assert_uint_eq(joule_usage_stepd_ns(usage), 30000);
+        whole = joule_usage_create_job(usage);
+        ck_assert_ptr_nonnull(whole);
+        ck_assert_int_eq(joule_usage_read(whole, &got, NULL), 0);
+        ck_assert_uint_eq(got, 999999000);
+        joule_usage_destroy(whole);
         tree_write(&tree, path, "user_usec 1\n");
         ck_assert_int_eq(joule_usage_read(usage, &got, NULL), -1);
         ck_assert_int_eq(errno, EBADMSG);
         tree_write(&tree, path, "usage_usec 99999999999999999999\n");
         ck_assert_int_eq(joule_usage_read(usage, &got, NULL), -1);
         joule_usage_destroy(usage);
+        /* Another step's slurmstepd has that number by now. */
+        usage = make(4, 0, "", 4);
+        expect(650 * MS, JOULE_USAGE_FROM_PROCESSES);
+        joule_usage_destroy(usage);
         /* The path is told. */
         tree_remove(&tree, "proc/100/cgroup");
         tree_write(&tree, path, "usage_usec 7\n");
-        usage = joule_usage_create(tree.fd, STEPD, groups[i], 4);
+        usage = make(4, STEP_INTERACTIVE, group, 4);
         expect(7000, JOULE_USAGE_FROM_V2);
         joule_usage_destroy(usage);
     }
@@ -152,22 +256,22 @@ START_TEST(test_processes)
     uint64_t got;
 
     processes("0::/\n", "2:cpuacct:/user.slice\n0::/\n");
-    usage = joule_usage_create(tree.fd, STEPD, "/no/such/step_0", 0);
+    usage = make(1, 0, "/no/such/step_0", 0);
     expect((30 + 10 + 25) * 10 * MS, JOULE_USAGE_FROM_PROCESSES);
     put(101, "stat",
         "101 (a) R 100 1 1 0 -1 0 0 0 0 0 70 10 0 0 20 -5 1 0 9 1 1");
     expect((70 + 10 + 25) * 10 * MS, JOULE_USAGE_FROM_PROCESSES);
     /* The group comes: what has been counted stays. */
-    put(101, "cgroup", "2:cpuacct:/slurm/uid_0/job_1/step_0/task_0\n");
-    tree_write(&tree, "cg/cpuacct/slurm/uid_0/job_1/step_0/cpuacct.usage",
+    tree_write(&tree, "cg/cpuacct/slurm/uid_1000/job_1/step_0/cpuacct.usage",
                "1000\n");
     expect(1050 * MS, JOULE_USAGE_FROM_V1);
-    tree_write(&tree, "cg/cpuacct/slurm/uid_0/job_1/step_0/cpuacct.usage",
+    tree_write(&tree, "cg/cpuacct/slurm/uid_1000/job_1/step_0/cpuacct.usage",
                "9000000000\n");
     expect(9000 * MS, JOULE_USAGE_FROM_V1);
     joule_usage_destroy(usage);
     /* Nobody is there. */
-    usage = joule_usage_create(tree.fd, 4711, "", 0);
+    usage = joule_usage_create(
+        tree.fd, &(struct joule_usage_step){.pid = 4711, .job = 9}, 0);
     ck_assert_int_eq(joule_usage_read(usage, &got, NULL), -1);
     ck_assert_int_eq(errno, ESRCH);
 }
@@ -180,7 +284,7 @@ START_TEST(test_groups_that_are_not_steps)
     tree_write(&tree, "cg/unified/system.slice/slurmd.service/user/cpu.stat",
                "usage_usec 1\n");
     tree_write(&tree, "cg/cpuacct/slurm/cpuacct.usage", "1\n");
-    usage = joule_usage_create(tree.fd, STEPD, "/slurm/uid_0", 0);
+    usage = make(1, 0, "/slurm/uid_0", 0);
     expect(650 * MS, JOULE_USAGE_FROM_PROCESSES);
 }
 END_TEST
@@ -197,6 +301,10 @@ START_TEST(test_hierarchies)
     ck_assert_str_eq(group, "/a");
     ck_assert_int_eq(joule_cgroup_of(tree.fd, 7, NULL, group), 0);
     ck_assert_str_eq(group, "/b");
+    ck_assert_int_eq(joule_cgroup_named(tree.fd, 7, "a", group), 0);
+    ck_assert_str_eq(group, "/a");
+    ck_assert_int_eq(joule_cgroup_named(tree.fd, 7, "b", group), -1);
+    ck_assert_int_eq(errno, ENOENT);
     ck_assert_int_eq(joule_cgroup_of(tree.fd, 7, "freezer", group), -1);
     ck_assert_int_eq(errno, ENOENT);
     ck_assert_int_eq(joule_cgroup_of(tree.fd, 8, "cpuacct", group), -1);
@@ -213,6 +321,8 @@ START_TEST(test_hierarchies)
     ck_assert_int_eq(joule_cgroup_dir(tree.fd, "cpuacct", "/c", dir, NULL), -1);
     ck_assert_int_eq(errno, ENOENT);
     ck_assert_int_eq(joule_cgroup_dir(tree.fd, NULL, "/", dir, NULL), -1);
+    ck_assert_int_eq(joule_cgroup_mount(tree.fd, "cpuacct", dir), 0);
+    ck_assert_str_eq(dir, "cg/x");
 }
 END_TEST
 
@@ -337,9 +447,12 @@ static void run_in_group(const char *dir, const char *task, size_t mount,
         pause();
     }
     ck_assert_int_eq(read(from_child[0], &byte, 1), 1);
-    /* v1: found by the child of who asks; v2: told. */
-    usage = joule_usage_create(root_fd, getpid(),
-                               from == JOULE_USAGE_FROM_V2 ? path + mount : "",
+    usage = joule_usage_create(root_fd,
+                               &(struct joule_usage_step){
+                                   .pid = getpid(),
+                                   .job = (uint32_t)getpid(),
+                                   .path = path + mount,
+                               },
                                cpus);
     ck_assert_int_eq(joule_usage_read(usage, &before, NULL), 0);
     ck_assert_int_eq(joule_usage_from(usage), from);
@@ -370,7 +483,7 @@ static void run_on_kernel(const char *mount, const char *task, size_t cpus,
     uint64_t got;
     int rc;
 
-    snprintf(job, sizeof(job), "%s/l_usage_%d", mount, getpid());
+    snprintf(job, sizeof(job), "%s/job_%d", mount, getpid());
     snprintf(step, sizeof(step), "%s/step_0", job);
     snprintf(path, sizeof(path), "%s/%s", step, task);
     if (mkdir(job, 0700) < 0) {
@@ -438,6 +551,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_v1);
+    tcase_add_test(tc, test_v1_and_a_task_that_moves);
+    tcase_add_test(tc, test_v1_job);
     tcase_add_test(tc, test_v2);
     tcase_add_test(tc, test_processes);
     tcase_add_test(tc, test_groups_that_are_not_steps);
