@@ -511,6 +511,7 @@ static void publish(struct joule_charge *c)
         c->slot[i].changed = false;
     }
     trim(c);
+    t->surplus = joule_ledger_surplus(c->ledger);
     joule_ledger_publish(c->ledger, t);
 }
 

@@ -139,6 +139,35 @@ static int take_free(struct joule_ledger *l, uint64_t owner, bool owed)
     return -1;
 }
 
+/*
+ * Nobody's steps take the room of others: extern steps always find some, and
+ * any other step does while its job has fewer slots than are free for such, and
+ * its user is not at the limit.  So one job gets half of them, two a third each,
+ * and there is always something left for the next one.
+ */
+static bool has_room(struct joule_ledger *l, const struct joule_registration *r)
+{
+    size_t slots = joule_ledger_slots(l), all = 0, of_job = 0, of_user = 0;
+
+    if (r->kind == JOULE_STEP_EXTERN)
+        return true;
+    for (size_t i = 0; i < slots; i++) {
+        struct ledger_claim *c = &ledger_slot(l, i)->claim;
+        union claim_words w;
+
+        if (c->owner == 0 || c->ready != c->owner)
+            continue;
+        load_words(w.word, c->word, 2); /* job, step, uid, kind */
+        if (w.field.kind == JOULE_STEP_EXTERN)
+            continue;
+        all++;
+        of_job += w.field.job == r->job;
+        of_user += w.field.uid == r->uid;
+    }
+    return all + of_job < JOULE_LEDGER_STEPS_MAX &&
+           of_user < JOULE_LEDGER_USER_MAX;
+}
+
 /* A slot of our own, or -1.  While slurmd is away steps let go of slots whose
  * rows are not charged to their ends: these slots are taken last. */
 static int find_slot(struct joule_ledger *l, int root_fd, uint64_t owner)
@@ -185,6 +214,16 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
         return joule_error_set(err, EINVAL,
                                "step %u.%u cannot be registered like that",
                                r->job, r->step);
+    if (!has_room(l, r)) {
+        for (unsigned s = 0; s < joule_ledger_slots(l); s++)
+            joule_ledger_sweep(l, root_fd, s);
+        if (!has_room(l, r))
+            return joule_error_set(err, EDQUOT,
+                                   "job %u has too many steps here at once "
+                                   "for step %u to have a row of its own: it "
+                                   "is charged to the job",
+                                   r->job, r->step);
+    }
     i = find_slot(l, root_fd, r->owner);
     if (i < 0)
         return joule_error_set(err, ENOSPC,
@@ -208,6 +247,17 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
     atomic_store_explicit(&slot->claim.ready, r->owner, memory_order_release);
     *ret_slot = (unsigned)i;
     return 0;
+}
+
+void joule_ledger_add_surplus(struct joule_ledger *l)
+{
+    if (l->writable)
+        atomic_fetch_add(&l->head->surplus, 1);
+}
+
+uint64_t joule_ledger_surplus(struct joule_ledger *l)
+{
+    return atomic_load_explicit(&l->head->surplus, memory_order_relaxed);
 }
 
 void joule_ledger_end(struct joule_ledger *l, unsigned slot, uint64_t owner,

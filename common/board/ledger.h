@@ -24,6 +24,8 @@
 #include "common/meter/split.h"
 
 #define JOULE_LEDGER_SLOTS_MAX 1024
+#define JOULE_LEDGER_STEPS_MAX 768 /* of them, without extern steps */
+#define JOULE_LEDGER_USER_MAX  512 /* of those, of one user */
 #define JOULE_LEDGER_SEGMENT   64  /* slots that are added at a time */
 #define JOULE_LEDGER_PATH_MAX  128 /* with the NUL */
 #define JOULE_LEDGER_WORDS_MAX 128 /* of CPU bitmaps: 8192 CPUs */
@@ -97,6 +99,7 @@ struct joule_ledger_totals {
     uint64_t backwards; /* as in the rows, of all that there were */
     uint64_t unknown;
     uint64_t refused;  /* registrations that made no sense, at each sample */
+    uint64_t surplus;  /* steps that were refused a slot: EDQUOT */
     uint64_t foreign;  /* jobs with groups that Slurm has not made */
     uint64_t stray_ns; /* CPU time of jobs that had no step */
     uint64_t part_key; /* tells one set of parts from another */
@@ -148,13 +151,18 @@ pid_t joule_ledger_owner_pid(uint64_t owner);
  * Say that there is a step: take a free slot (one whose row waits for its last
  * charge only if there is no other), or else one of a process that is dead
  * (looked up in proc below root_fd).  -1 with a sentence: EACCES, EINVAL
- * (what joule_ledger_registered would refuse), ENOSPC (JOULE_LEDGER_SLOTS_MAX
- * steps live, or /run is full).
+ * (what joule_ledger_registered would refuse), EDQUOT (no extern step, and its job
+ * has as many slots as would be left free, or its user JOULE_LEDGER_USER_MAX),
+ * ENOSPC (JOULE_LEDGER_SLOTS_MAX steps live, or /run is full).
  */
 int joule_ledger_register(struct joule_ledger *ledger, int root_fd,
                           const struct joule_registration *r,
                           const uint64_t *cpus, unsigned *ret_slot,
                           struct joule_error *err);
+
+/* Count a step that has no slot for EDQUOT, and how many there were. */
+void joule_ledger_add_surplus(struct joule_ledger *ledger);
+uint64_t joule_ledger_surplus(struct joule_ledger *ledger);
 
 /* It has ended; it stays registered. */
 void joule_ledger_end(struct joule_ledger *ledger, unsigned slot,

@@ -44,6 +44,7 @@ struct ledger_head {
     uint32_t slot_size; /* of struct ledger_slot, with its CPUs */
     char boot_id[JOULE_BOOT_ID_MAX];
     _Atomic uint64_t generation;      /* 0: nothing is published */
+    _Atomic uint64_t surplus;         /* steps that had no slot */
     _Atomic uint32_t slots;           /* that the file has room for */
     _Atomic uint32_t asked, answered; /* tickets; futexes */
     _Atomic uint64_t totals[2][TOTALS_WORDS]; /* by generation */

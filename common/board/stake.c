@@ -25,6 +25,7 @@ struct joule_stake {
     const struct joule_clock *clock;
     int root_fd;
     bool watches; /* it was registered by another */
+    bool surplus; /* it was refused for good */
     int64_t tried_ns;
     char *node;
     struct joule_ledger *ledger; /* NULL: not registered yet */
@@ -59,6 +60,10 @@ static int take_slot(struct joule_stake *s, struct joule_error *err)
 
     if (s->ledger)
         return 0;
+    if (s->surplus)
+        return joule_error_set(err, EDQUOT, "its job has too many steps here "
+                               "at once for it to have a row of its own: it is "
+                               "charged to the job");
     if (s->watches && s->tried_ns && now_ns - s->tried_ns < RETRY_NS)
         return joule_error_set(err, ENOENT, "the step is not registered");
     s->tried_ns = now_ns;
@@ -78,6 +83,9 @@ static int take_slot(struct joule_stake *s, struct joule_error *err)
         return 0;
 fail:
     saved = errno;
+    s->surplus = saved == EDQUOT && !s->watches;
+    if (s->surplus)
+        joule_ledger_add_surplus(s->ledger);
     joule_ledger_destroy(s->ledger);
     s->ledger = NULL;
     errno = saved;

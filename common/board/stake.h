@@ -42,7 +42,9 @@ struct joule_stake_reading {
  * wait for the sample in which it begins.  owner, began_ns and ended_ns of [r]
  * are filled in here: this process, and now.  [cpus], [words] of 64: what is
  * beyond the ledger's words is cut off.  NULL with ENOMEM; a ledger that is not
- * there, or full, is tried again at each reading.
+ * there, or full, is tried again at each reading.  A step that is one too many
+ * of its job (EDQUOT) stays without a row: a part of its energy would be taken
+ * for all of it.
  */
 struct joule_stake *joule_stake_create(const struct joule_clock *clock,
                                        int root_fd, const char *node,
@@ -58,7 +60,7 @@ struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
 
 /* What was charged up to the last sample; costs none.  -1 with a sentence:
  * ENODATA (the energy of the node is not known), or why the step cannot be
- * registered (ENOENT: it has not been). */
+ * registered (ENOENT: it has not been; EDQUOT: it never will be). */
 int joule_stake_read(struct joule_stake *stake, struct joule_stake_reading *ret,
                      struct joule_error *err);
 

@@ -24,6 +24,7 @@ enum problem {
     PROBLEM_BOOK,  /* the ledger cannot be had */
     PROBLEM_FAULT, /* an interval does not add up */
     PROBLEM_VIEW,  /* users cannot be shown what is theirs */
+    PROBLEM_SURPLUS, /* steps have no row of their own */
     PROBLEM_STRAY,   /* a job without a step uses CPU time */
     PROBLEM_FOREIGN, /* a job has groups that Slurm has not made */
     PROBLEM_COUNT,
@@ -126,10 +127,16 @@ static void show_users(struct joule_clerk *c, int64_t mono_ns)
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
 }
 
-static void say_remarks(struct joule_clerk *c)
+static void say_remarks(struct joule_clerk *c,
+                        const struct joule_ledger_totals *totals)
 {
     struct joule_book_remarks r = joule_book_remarks(c->book);
 
+    if (totals->surplus > 0)
+        say_once(c, PROBLEM_SURPLUS, JOULE_EVENT_PROBLEM,
+                 "there are jobs with more steps at once than have a place in "
+                 "the ledger: the energy of further steps is blank, and is "
+                 "charged to their jobs");
     if (r.stray_job)
         say_once(c, PROBLEM_STRAY, JOULE_EVENT_PROBLEM,
                  "processes of job %u use CPU time and no step of it is left: "
@@ -159,7 +166,7 @@ static void charge(struct joule_clerk *c, const struct joule_snapshot *snapshot,
                  "the ledger does not add up: %" PRIu64 " of %" PRIu64
                  " intervals, please report this",
                  totals->faults, totals->intervals);
-    say_remarks(c);
+    say_remarks(c, totals);
 }
 
 /* Whether a sample that was asked for may be taken now. */

@@ -442,8 +442,12 @@ static int read_share(struct joule_stake_reading *reading)
               : joule_stake_read(self.stake, reading, &err);
     if (rc == 0)
         return 0;
-    /* Without counters slurmd has said why. */
-    if (!self.said_unknown && self.account)
+    /* Without counters slurmd has said why, and of steps that are too many, once
+     * for all of them. */
+    if (!self.said_unknown && self.account && errno == EDQUOT)
+        slurm_debug("%s: the energy of the step is unknown: %s",
+                    joule_energy_driver.name, err.text);
+    else if (!self.said_unknown && self.account)
         slurm_info("%s: the energy of the step is unknown: %s",
                    joule_energy_driver.name, err.text);
     self.said_unknown = true;

@@ -74,9 +74,9 @@ static bool print_totals(const struct joule_ledger_totals *t, size_t slots)
            t->gone_uj, rows_uj);
     printf(" intervals=%" PRIu64 " node_mw=%" PRIu64 " faults=%" PRIu64
            " backwards=%" PRIu64 " unknown=%" PRIu64 " refused=%" PRIu64
-           " foreign=%" PRIu64 " stray_ns=%" PRIu64 " part_key=%" PRIu64 " parts=%" PRIu64 " identity=%s\n",
+           " surplus=%" PRIu64 " foreign=%" PRIu64 " stray_ns=%" PRIu64 " part_key=%" PRIu64 " parts=%" PRIu64 " identity=%s\n",
            t->intervals, t->node_mw, t->faults, t->backwards, t->unknown,
-           t->refused, t->foreign, t->stray_ns, t->part_key, t->part_count, holds ? "yes" : "no");
+           t->refused, t->surplus, t->foreign, t->stray_ns, t->part_key, t->part_count, holds ? "yes" : "no");
     return holds;
 }
 

@@ -286,6 +286,35 @@ START_TEST(test_slurmd_away_from_a_job)
 }
 END_TEST
 
+/* A step that is one too many of its job has no row, and never gets one; slurmd
+ * says so once. */
+START_TEST(test_too_many_steps)
+{
+    struct joule_stake *s[JOULE_LEDGER_STEPS_MAX / 2], *one, *last;
+    struct joule_registration r = {.job = 7, .uid = 1000};
+    struct joule_stake_reading reading;
+    const uint64_t cpus = 1;
+
+    slurmd_ends();
+    for (size_t i = 0; i < sizeof(s) / sizeof(s[0]); i++)
+        s[i] = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
+    one = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
+    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
+    ck_assert_int_eq(joule_stake_read_now(one, &reading, &err), -1);
+    ck_assert_int_eq(errno, EDQUOT);
+    last = begin(8, JOULE_STEP_NUMBERED, 0x1, 1);
+    joule_stake_destroy(s[0]);
+    ck_assert_int_eq(joule_stake_read_now(one, &reading, &err), -1);
+    ck_assert_int_eq(errno, EDQUOT);
+    ck_assert_uint_eq(totals().surplus, 1);
+    ck_assert_int_eq(problems, 1);
+    joule_stake_destroy(one);
+    joule_stake_destroy(last);
+    for (size_t i = 1; i < sizeof(s) / sizeof(s[0]); i++)
+        joule_stake_destroy(s[i]);
+}
+END_TEST
+
 /* A step that begins before slurmd has ever sampled. */
 START_TEST(test_no_ledger_yet)
 {
@@ -609,6 +638,7 @@ int main(void)
     tcase_add_test(tc, test_extern_waits_for_others);
     tcase_add_test(tc, test_slurmd_away);
     tcase_add_test(tc, test_slurmd_away_from_a_job);
+    tcase_add_test(tc, test_too_many_steps);
     tcase_add_test(tc, test_no_ledger_yet);
     tcase_add_test(tc, test_flood);
     tcase_add_test(tc, test_one_pace);

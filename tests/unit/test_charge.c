@@ -405,7 +405,7 @@ static uint64_t end_while_away(bool full)
     second(100 * J, S);
     ck_assert_uint_eq(row(a).uj, 80 * J);
     for (unsigned i = 1; full && i < SLOTS; i++)
-        add(3, JOULE_STEP_OTHER, 0xc, 2);
+        add(3, JOULE_STEP_EXTERN, 0xc, 2);
     end();
     owner = usage[a].owner;
     joule_ledger_report_cpu(stepd, a, owner, 2 * S);

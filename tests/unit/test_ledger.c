@@ -67,6 +67,16 @@ static struct joule_registration step(uint32_t job, uint32_t number,
 
 static const uint64_t cpus = 0x33;
 
+static int add_kind(struct joule_ledger *l, uint32_t job, uint32_t uid,
+                    enum joule_step_kind kind, uint64_t owner, unsigned *slot)
+{
+    struct joule_registration r = step(job, 0, owner);
+
+    r.uid = uid;
+    r.kind = (uint32_t)kind;
+    return joule_ledger_register(l, tree.fd, &r, &cpus, slot, &err);
+}
+
 static int add(struct joule_ledger *l, uint32_t job, uint64_t owner,
                unsigned *slot)
 {
@@ -236,6 +246,13 @@ START_TEST(test_noise)
 }
 END_TEST
 
+static int add_extern(struct joule_ledger *l, uint32_t job, pid_t pid,
+                      uint64_t start, unsigned *slot)
+{
+    return add_kind(l, job, 1000, JOULE_STEP_EXTERN,
+                    joule_ledger_owner(pid, start), slot);
+}
+
 START_TEST(test_slots_grow_are_full_and_are_free_again)
 {
     struct joule_ledger *l = joule_ledger_open(tree.fd, "n1", &err);
@@ -244,7 +261,7 @@ START_TEST(test_slots_grow_are_full_and_are_free_again)
 
     for (unsigned i = 1; i <= SLOTS; i++) {
         set_process(i, 'S');
-        ck_assert_int_eq(add(l, i, joule_ledger_owner((pid_t)i, 77), &slot), 0);
+        ck_assert_int_eq(add_extern(l, i, (pid_t)i, 77, &slot), 0);
         ck_assert_uint_eq(slot, i - 1);
         if (i == 512) {
             ck_assert_int_eq(fstatat(tree.fd, LEDGER, &st, 0), 0);
@@ -252,22 +269,68 @@ START_TEST(test_slots_grow_are_full_and_are_free_again)
         }
     }
     ck_assert_uint_eq(joule_ledger_slots(writer), SLOTS);
-    ck_assert_int_eq(add(l, 1, joule_ledger_owner(5000, 77), &slot), -1);
+    ck_assert_int_eq(add_extern(l, 1, 5000, 77, &slot), -1);
     ck_assert_int_eq(errno, ENOSPC);
     /* Ended, gone, and its number used again. */
     set_process(9, 'Z');
-    ck_assert_int_eq(add(l, 1, joule_ledger_owner(5000, 77), &slot), 0);
+    ck_assert_int_eq(add_extern(l, 1, 5000, 77, &slot), 0);
     ck_assert_uint_eq(slot, 8);
     tree_remove(&tree, "proc/100/stat");
     ck_assert(!joule_ledger_sweep(writer, tree.fd, 98));
     ck_assert(joule_ledger_sweep(writer, tree.fd, 99));
-    ck_assert_int_eq(add(l, 1, joule_ledger_owner(9, 78), &slot), 0);
+    ck_assert_int_eq(add_extern(l, 1, 9, 78, &slot), 0);
     ck_assert_uint_eq(slot, 99);
     set_process(99, 'S');
     ck_assert(!joule_ledger_sweep(writer, tree.fd, 98));
     ledger_slot(writer, 98)->claim.owner = joule_ledger_owner(99, 76);
     ck_assert(joule_ledger_sweep(writer, tree.fd, 98));
     joule_ledger_destroy(l);
+}
+END_TEST
+
+/* Registers steps until one is refused: returns how many there are. */
+static unsigned flood(uint32_t job, uint32_t uid)
+{
+    static unsigned pid;
+    unsigned slot, n = 0;
+
+    do
+        set_process(++pid, 'S');
+    while (add_kind(writer, job, uid, JOULE_STEP_NUMBERED,
+                    joule_ledger_owner((pid_t)pid, 77), &slot) == 0 &&
+           ++n);
+    ck_assert_int_eq(errno, EDQUOT);
+    return n;
+}
+
+/* The sleeping steps of one job, or one user, leave room for all others. */
+START_TEST(test_one_job_does_not_fill_the_ledger)
+{
+    unsigned slot, n = 0;
+
+    ck_assert_uint_eq(flood(1, 1000), JOULE_LEDGER_STEPS_MAX / 2);
+    ck_assert_uint_eq(flood(1, 1000), 0);
+    for (uint32_t job = 2; job < 300; job++)
+        n += flood(job, 1000);
+    ck_assert_uint_eq(n, JOULE_LEDGER_USER_MAX - JOULE_LEDGER_STEPS_MAX / 2);
+    ck_assert_uint_eq(flood(300, 1001),
+                      (JOULE_LEDGER_STEPS_MAX - JOULE_LEDGER_USER_MAX) / 2);
+    ck_assert_uint_gt(flood(301, 1002), 50);
+    /* Extern steps find room whatever there is. */
+    for (unsigned i = 0; i < SLOTS - JOULE_LEDGER_STEPS_MAX; i++) {
+        set_process(10000 + i, 'S');
+        ck_assert_int_eq(
+            add_extern(writer, 1, (pid_t)(10000 + i), 77, &slot), 0);
+    }
+    /* A slot of the job's own becomes free: its slurmstepd was killed. */
+    tree_remove(&tree, "proc/5/stat");
+    set_process(9999, 'S');
+    ck_assert_int_eq(add_kind(writer, 303, 1003, JOULE_STEP_NUMBERED,
+                              joule_ledger_owner(9999, 77), &slot),
+                     0);
+    ck_assert_uint_eq(joule_ledger_surplus(writer), 0);
+    joule_ledger_add_surplus(writer);
+    ck_assert_uint_eq(joule_ledger_surplus(writer), 1);
 }
 END_TEST
 
@@ -451,6 +514,7 @@ int main(void)
     tcase_add_test(tc, test_bad_registrations_are_refused);
     tcase_add_test(tc, test_noise);
     tcase_add_test(tc, test_slots_grow_are_full_and_are_free_again);
+    tcase_add_test(tc, test_one_job_does_not_fill_the_ledger);
     tcase_add_test(tc, test_rows_are_published_together);
     tcase_add_test(tc, test_writers_are_killed);
     tcase_add_test(tc, test_many_register_at_once);

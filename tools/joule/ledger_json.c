@@ -107,6 +107,7 @@ void joule_ledger_put_totals(struct joule_json *j,
     joule_json_u64(j, "cpu_time_backwards", t->backwards);
     joule_json_u64(j, "cpu_time_unknown", t->unknown);
     joule_json_u64(j, "registrations_refused", t->refused);
+    joule_json_u64(j, "steps_without_row", t->surplus);
     joule_json_u64(j, "jobs_with_foreign_cgroups", t->foreign);
     joule_json_u64(j, "cpu_time_without_step_ns", t->stray_ns);
     put_parts(j, t);

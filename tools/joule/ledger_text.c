@@ -244,6 +244,7 @@ static void print_remarks(FILE *out, const struct joule_ledger_view *v)
         {t->backwards, "times a counter of CPU time went back"},
         {t->unknown, "times the CPU time of a step was not known"},
         {t->refused, "registrations made no sense and were passed over"},
+        {t->surplus, "steps had no row: their jobs have too many at once"},
         {t->foreign, "jobs had cgroups that Slurm has not made"},
         {t->stray_ns / 1000000000,
          "s of CPU time were used in jobs that had no step left"},
