@@ -55,6 +55,7 @@ may plugins/spank/joule_cpufreq plugins/slurm_abi common/cpufreq common/cgroup
 may tools/ipmi-reader common/source
 may tools/cpufreq-keeper common/cpufreq
 may tools/joule common/source common/meter common/board common/sampler \
+    common/cgroup \
     common/store common/cpufreq
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/store tools/joule

@@ -489,7 +489,14 @@ static const struct {
 
     /* whose energy */
     {GOOD "JobAcctGatherType=jobacct_gather/linux\n", NULL, "cpu-time",
-     JOULE_NOTE, 8, "JobAcctGatherType=jobacct_gather/cgroup", "10 ms"},
+     JOULE_WARNING, 8, "JouleAttribution=alloc", "do not bill"},
+    {GOOD "JobAcctGatherType=jobacct_gather/linux\n"
+          "ProctrackType=proctrack/linuxproc\n",
+     NULL, "cpu-time", JOULE_WARNING, 9, "JouleAttribution=alloc", "linuxproc"},
+    {GOOD "ProctrackType=proctrack/linuxproc\n", NULL, "cpu-time",
+     JOULE_WARNING, 8, "JouleAttribution=alloc", "do not bill"},
+    {GOOD "ProctrackType=proctrack/linuxproc\n", "JouleAttribution=alloc\n",
+     NULL, 0, 0, NULL, NULL},
     {GOOD "JobAcctGatherType=jobacct_gather/linux\n",
      "JouleAttribution=alloc\n", NULL, 0, 0, NULL, NULL},
     {GOOD "JobAcctGatherType=jobacct_gather/linux\n"

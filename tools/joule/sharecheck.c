@@ -6,8 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/cgroup/hierarchy.h"
 #include "tools/joule/ledger.h"
+
+/* What is left of a job's tasks when its last step has ended uses less. */
+#define STRAY_MIN_NS UINT64_C(1000000000)
 
 /* ---- slurm.conf ---- */
 
@@ -18,21 +23,51 @@ static const char *value_of(const struct joule_slurmconf *conf, const char *key)
     return s ? s->value : "";
 }
 
-/* Where nobody makes cgroups for steps, CPU time is added up from /proc. */
+#define WITHOUT_GROUPS                                                         \
+    "CPU time is added up from the processes in /proc, and one that leaves "   \
+    "its parent (double fork, ignored SIGCHLD) hides what it uses from its "   \
+    "job: do not bill by JouleAttribution=cputime there; the line is for "     \
+    "acct_gather.conf"
+
+/* Where nobody makes cgroups for steps. */
 static void check_cpu_time(const struct joule_slurmconf *conf,
                            struct joule_findings *findings)
 {
-    const struct joule_slurmconf_setting *s =
+    const struct joule_slurmconf_setting *gather =
         joule_slurmconf_find(conf, "JobAcctGatherType");
+    const struct joule_slurmconf_setting *track =
+        joule_slurmconf_find(conf, "ProctrackType");
+    bool no_track = track && !strcasestr(track->value, "cgroup");
 
-    if (!s || strcasestr(s->value, "none") || strcasestr(s->value, "cgroup") ||
-        strcasestr(value_of(conf, "ProctrackType"), "cgroup"))
+    if (!gather || strcasestr(gather->value, "none"))
         return;
-    joule_finding_add(findings, JOULE_NOTE, "cpu-time", &s->place,
+    if (strcasestr(gather->value, "cgroup") ? !no_track
+                                            : track && !no_track)
+        return;
+    joule_finding_add(findings, JOULE_WARNING, "cpu-time",
+                      no_track ? &track->place : &gather->place,
+                      "JouleAttribution=alloc",
+                      "with %s=%s, without cgroups that hold on to processes, "
+                      WITHOUT_GROUPS
+                      ", or set ProctrackType=proctrack/cgroup and "
                       "JobAcctGatherType=jobacct_gather/cgroup",
-                      "without cgroups the CPU time of a step is added up from "
-                      "its processes in /proc, in ticks of 10 ms: those that "
-                      "live shorter than a sample may be missed");
+                      no_track ? "ProctrackType" : "JobAcctGatherType",
+                      no_track ? track->value : gather->value);
+}
+
+/* Whatever slurm.conf says. */
+static void check_hierarchies(int root_fd, struct joule_findings *findings)
+{
+    char dir[JOULE_CGROUP_DIR_MAX];
+
+    if (faccessat(root_fd, "proc/self/mountinfo", R_OK, 0) < 0 ||
+        joule_cgroup_mount(root_fd, "cpuacct", dir) == 0 ||
+        joule_cgroup_mount(root_fd, NULL, dir) == 0)
+        return;
+    joule_finding_add(findings, JOULE_WARNING, "no-cgroup", NULL,
+                      "JouleAttribution=alloc",
+                      "this node has no cgroup hierarchy with CPU times (v2, "
+                      "or cpuacct of v1): " WITHOUT_GROUPS);
 }
 
 static void check_whole_node(const struct joule_slurmconf *conf,
@@ -154,6 +189,26 @@ static void judge(const struct joule_sharecheck *s,
                           "more than one of them; the line is for "
                           "acct_gather.conf",
                           (double)t->multiple_uj / 1e6);
+    if (t->surplus)
+        joule_finding_add(findings, JOULE_NOTE, "ledger-surplus", NULL, NULL,
+                          "%" PRIu64 " steps have no energy of their own, as "
+                          "their jobs had too many steps here at once: it is "
+                          "charged to the jobs",
+                          t->surplus);
+    if (t->foreign)
+        joule_finding_add(findings, JOULE_WARNING, "foreign-cgroups", NULL,
+                          NULL,
+                          "%" PRIu64 " jobs had cgroups that Slurm has not "
+                          "made: with cgroup v1 a process can use them to be "
+                          "charged to another job of its user, or to outlive "
+                          "its own; cgroup v2 does not allow that",
+                          t->foreign);
+    if (t->stray_ns >= STRAY_MIN_NS)
+        joule_finding_add(findings, JOULE_WARNING, "stray-processes", NULL,
+                          NULL,
+                          "processes of jobs that had no step left used %.0f s "
+                          "of CPU time, which nobody is charged for",
+                          (double)t->stray_ns / 1e9);
     if (t->refused)
         joule_finding_add(findings, JOULE_WARNING, "ledger-refused", NULL, NULL,
                           "%" PRIu64 " times a step was registered in a way "
@@ -168,6 +223,8 @@ void joule_sharecheck_ledger(struct joule_sharecheck *s, int root_fd,
                              struct joule_findings *findings)
 {
     memset(s, 0, sizeof(*s));
+    if (config && config->attribution == JOULE_ATTRIBUTION_CPUTIME)
+        check_hierarchies(root_fd, findings);
     if (read_ledger(s, root_fd, node) < 0)
         return;
     s->present = true;
