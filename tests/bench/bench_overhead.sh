@@ -1,298 +1,266 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# bench_overhead.sh - what monitoring costs a node: the seven modes of table 1
-# of Georgiou et al. 2014, ours and Slurm's own plugins by turns, with tasks that
-# compute and tasks that wait for each other.
+# bench_overhead.sh - CPU time and memory that energy accounting costs a node, ours
+# beside Slurm's own plugins, while all CPUs of the node compute.
+#
+# What counts is the CPU time of slurmd, slurmstepd and the programs they start beyond
+# JOBACCT (Slurm's accounting of tasks, without energy), reckoned for a job of 44
+# minutes as in Georgiou et al. 2014: what a step costs once, and 2,640 times what it
+# costs in a second.  The machine may be slower a few minutes later.  So the clusters
+# of a mode run their steps in turn, there and back: JOBACCT, ours, Slurm's, Slurm's,
+# ours, JOBACCT.
 #
 # Prints CSV as tests/bench/run, and writes overhead.csv into $JOULE_BENCH_OUT
-# (default: bench in the build directory).
+# (default: bench in the build directory), a line a step.
 #
 #   BENCH_SECONDS  that are looked at of each step (10)
-#   BENCH_RUNS     of all modes; medians of their differences count (1)
-#   BENCH_MODES    some of them ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE"), with the
-#                  controls beside them
-#   BENCH_SMALL=1  to see that it works: 4 seconds, and a machine that is too busy
-#                  for it will do
+#   BENCH_MODES    some of the modes ("JOBACCT_RAPL JOBACCT_RAPL_PROFILE")
+#   BENCH_SMALL=1  to see that it works: 4 seconds, and a profile may lack rows
 #
-# What a mode costs is the difference from two controls, NO_JOBACCT (no accounting) and
-# JOBACCT (Slurm's, without energy).  The machine may be several times slower a few
-# minutes later.  So a mode's cluster and that with Slurm's plugins run their steps in
-# turn, there and back, each step looked at for a short time; the controls come again and
-# again between them (see plan in overhead_modes.sh); and a step is compared with what
-# lies, at its time, on the line between the control before it and the one after it.  How
-# far a control is from that line between its neighbours says how far the differences can
-# be repeated: see overhead_rows.awk.
-#
-# What is one-off and what goes on is told apart, so that the cost of 44 minutes
-# can be reckoned: see overhead.awk.  The counters are simulated: a reading is a
-# call to FUSE, for both.  The BMC is asked over the network by both, Slurm's
-# plugin by means of shim_bmc.
+# The counters are simulated, and copied to plain files, which cost little to read.
+# The BMC is asked over the network by both, by Slurm's plugin through shim_bmc.
 set -u
-set -o pipefail
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source-path=SCRIPTDIR source=../system/lib.sh
 . "$HERE/../system/lib.sh"
-# A number behind it: those of plan.
-NAMES=bench-overhead
-# shellcheck source-path=SCRIPTDIR source=overhead_modes.sh
-. "$HERE/overhead_modes.sh"
+# shellcheck source-path=SCRIPTDIR source=../system/ipmi.sh
+. "$LIB/ipmi.sh"
+# shellcheck source-path=SCRIPTDIR source=../system/profile.sh
+. "$LIB/profile.sh"
+# shellcheck source-path=SCRIPTDIR source=rows.sh
+. "$HERE/rows.sh"
 USAGE=$JOULE_BUILD/tests/bench/usage
-READING=$JOULE_BUILD/tests/bench/reading
-WAKING=$JOULE_BUILD/tests/bench/waking
-LOADS="compute exchange"
-# The tasks begin: slurmstepd is busy with that for a moment; a profile's file is
-# made when it is written for the first time, after JouleProfileFlush; their end.
-SETTLE_S=2
-SETTLE_PROFILE_S=12
-SPARE_S=1
-# Then, at 100 Hz, what only being woken as often costs here and now.
-WAKING_S=4
-SECONDS_SEEN=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
-SECONDS_SEEN=${SECONDS_SEEN:-10}
-IDLE_S=8
-# By the clock of the snapshots.
-BEGAN_NS=
+BURN=$JOULE_BUILD/tests/system/burn
+# Makes plain files of counters.
+COUNTERS=$JOULE_BUILD/tests/bench/counters
+SHIM=$JOULE_BUILD/tests/bench/shim_bmc.so
+SEEN_S=${BENCH_SECONDS:-${BENCH_SMALL:+4}}
+SEEN_S=${SEEN_S:-10}
+# slurmstepd is busy with the start of the tasks; a profile's file is made when it is
+# written for the first time, after JouleProfileFlush; the tasks' end.
+SETTLE_S=2 SETTLE_PROFILE_S=12 SPARE_S=1
 
-# By number of a cluster: its group, CPU time of a reading of one of its counters.
-declare -a GROUPS_OF=() READINGS=()
-# Clusters that have not had their first step.
-declare -a FRESH=()
+# Mode, energy plugin, JobAcctGatherFrequency, profile, its Hz, whose plugins.
+MODES="
+JOBACCT_RAPL rapl task=1 - 1 ours,slurm
+JOBACCT_RAPL_PROFILE rapl task=1,energy=1 energy,task 1 ours,slurm
+JOBACCT_RAPL_PROFILE_100HZ rapl task=1,energy=1 energy,task 100 ours
+JOBACCT_IPMI ipmi task=1 - 1 ours,slurm
+JOBACCT_IPMI_PROFILE ipmi task=1,energy=1 energy,task 1 ours,slurm"
 
-# on KEY - the cluster that the others are about
-on() {
-    NAME=$NAMES-$1
-    GROUP=${GROUPS_OF[$1]:-}
-    TOP_DIR=$SCRATCH/mode.$1
-    DIR=$TOP_DIR
+declare -A GROUP=() # of a cluster, by whose it is
+
+warn() {
+    echo "${0##*/}: $*" >&2
 }
 
-# snapshot WHAT
-snapshot() {
-    "$USAGE" "$GROUP" > "$DIR/$1" || fail "the processes cannot be seen"
-    [ -n "$BEGAN_NS" ] || BEGAN_NS=$(awk '$1 == "at" { print $2 }' "$DIR/$1")
+# gather_lines ENERGY WHOSE HZ - for acct_gather.conf
+gather_lines() {
+    case $2-$1 in
+    ours-*) echo JouleAttribution=cputime ;;&
+    ours-ipmi) printf '%s\n' "$BMC_CONF" ;;&
+    slurm-ipmi) cat <<'END' ;;&
+EnergyIPMIUsername=admin
+EnergyIPMIPassword=secret
+EnergyIPMIProtocolVersion=1
+EnergyIPMICipherSuiteId=3
+EnergyIPMIWorkaroundFlags=16
+END
+    *-ipmi) printf '%s\n' EnergyIPMIFrequency=1 EnergyIPMIPowerSensors=Node=3 ;;
+    esac
+    [ "$3" != 100 ] || echo JouleProfilePeriod=10ms
 }
 
-stepd_gone() {
-    ! "$USAGE" "$GROUP" | grep -q '^process .* slurmstepd$'
+# counters_as_files NAME - in place of the simulator's devices, for the next slurmd
+counters_as_files() {
+    local dir
+    dir=$(cluster dir "$1")
+    mkdir "$dir/cpu" || fail "no directory"
+    cluster run --timeout 0 "$1" "$COUNTERS" "$dir/sim/node1/dev/cpu" "$dir/cpu" \
+        > "$SCRATCH/counters.$1" 2>&1 &
+    wait_for 10 test -e "$dir/cpu/ready" || fail "$(cat "$SCRATCH/counters.$1")"
+    cluster run "$1" mount -n --bind "$dir/cpu" "$dir/sim/node1/dev/cpu" ||
+        fail "the files cannot be mounted"
 }
 
-# What the daemons use in SECONDS, as perf counts it, if the machine does.
-watch() {
-    if [ -z "$COUNTED" ]; then
-        sleep "$SECONDS_SEEN"
-        return
+# start WHOSE ENERGY FREQUENCY PROFILE HZ - a cluster of one node
+start() {
+    local whose=$1 energy=$2 profile=$4 name=bench-$1 ours='' type options=() env=()
+    [ "$whose" != ours ] || ours=joule_
+    [ "$energy" = none ] && type=none || type=acct_gather_energy/$ours$energy
+    [ "$profile" = - ] || options+=("--profile=acct_gather_profile/${ours}hdf5")
+    [ "$energy" != ipmi ] || options+=(--bmc '')
+    up "$name" --cgroup --energy "$type" --sim "--load const:200 --log-ms 100" \
+        --conf "SlurmdDebug=info
+SlurmdTimeout=0
+AcctGatherNodeFreq=0
+JobAcctGatherFrequency=$3" --gather "$(gather_lines "$energy" "$whose" "$5")" \
+        "${options[@]}" >&2 || fail "no cluster"
+    GROUP[$whose]=$(grep /cpuacct/ "$(cluster dir "$name")/cgroups" | head -n 1)/node1
+    [ -e "${GROUP[$whose]}/cpuacct.usage" ] ||
+        fail "there is no group of cpuacct (cgroup v1)"
+    [ "$energy" != none ] || return 0
+    # The simulator stands for hardware, which does not wait for a CPU.
+    if real_time "$name"; then
+        chrt -a -f -p 2 \
+            "$(process_of "$(cluster dir "$name")" 'nodesim .*/sim/node1$')" ||
+            warn "the simulator cannot be hurried"
+    else
+        warn "the node has no share of real time"
     fi
-    perf stat -x, -e instructions -o "$DIR/perf" -p "$(awk '
-        $1 == "process" && $NF != "ranks" { p = p sep $2; sep = "," }
-        END { print p }' "$DIR/begun")" sleep "$SECONDS_SEEN" ||
-        fail "perf cannot count"
+    [ "$whose-$energy" != ours-ipmi ] || return 0
+    [ "$whose-$energy" != slurm-ipmi ] ||
+        env=(LD_PRELOAD="$SHIM" JOULE_SHIM_BMC=bmc-node1 JOULE_SHIM_CACHE="$SCRATCH")
+    cluster slurmd "$name" node1 stop || fail "slurmd does not end"
+    [ "$energy" != rapl ] || counters_as_files "$name"
+    env "${env[@]}" "$LIB/cluster" slurmd "$name" node1 start || fail "slurmd does not start"
 }
 
-# load WHAT PROFILE HZ ENERGY - a step; leaves snapshots and more in DIR; 1 if its
-# profile lacks rows
-load() {
-    local what=$1 profile=$2 hz=$3 energy=$4 options=() seconds srun job n
-    local ranks=$DIR/ranks settle=$SETTLE_S spare=$SPARE_S
-    mkdir -m 1777 "$ranks" || fail "no directory"
-    if [ "$profile" != - ]; then
+# snapshot WHOSE WHAT
+snapshot() {
+    "$USAGE" "${GROUP[$1]}" > "$SCRATCH/$2" || fail "the processes cannot be seen"
+}
+
+stepd_gone() { # WHOSE
+    ! "$USAGE" "${GROUP[$1]}" | grep -q '^process .* slurmstepd$'
+}
+
+# check_profile NAME JOB SECONDS HZ - whether its rows are there; the first and the
+# last second may be short of one
+check_profile() {
+    local n
+    n=$(rows "$(profile_dir "$1")/${2}_0_node1.h5" /node1/Energy | wc -l)
+    [ "$n" -lt $(($3 * $4 * 9 / 10 - 2)) ] || return 0
+    warn "$n rows of a profile of $3 s at $4 Hz"
+    [ -n "${BENCH_SMALL:-}" ] || fail "the machine is too busy"
+}
+
+# cost WHOLE_S - of the step that the snapshots saw: s of CPU in 44 minutes, of them a
+# second, KiB of slurmstepd.  The tasks are not counted.
+cost() {
+    awk -v long="$1" '
+        FILENAME ~ /tasks$/ { tasks += $3; next }
+        { what = FILENAME; sub(/.*\//, "", what) }
+        $1 == "at" { at[what] = $2 }
+        $1 == "group" { group[what] = $2 }
+        $1 == "process" && $NF != "burn" {
+            cpu[what, $2] = $3
+            if (what == "seen" && $NF == "slurmstepd") kib = $4
+            if (what == "seen" && ("begun", $2) in cpu) used += $3 - cpu["begun", $2]
+        }
+        END {
+            if (!kib || !tasks || at["seen"] <= at["begun"]) exit 1
+            rate = used / (at["seen"] - at["begun"])
+            once = (group["after"] - group["before"] - tasks) / 1e9 - rate * long
+            printf "%.6f,%.9f,%d\n", once + rate * 2640, rate, kib
+        }' "$SCRATCH"/{tasks,before,begun,seen,after}
+}
+
+# step MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a line of the table
+step() {
+    local mode=$1 energy=$2 profile=$4 hz=$5 whose=$6 name=bench-$6 options=() srun job
+    local settle=$SETTLE_S seconds figures
+    : > "$SCRATCH/tasks" && chmod 666 "$SCRATCH/tasks" || fail "no file"
+    if [ "$profile" != - ] && [ "$whose" != control ]; then
         options+=(--profile="$profile")
         settle=$SETTLE_PROFILE_S
     fi
-    [ "$hz" != 100 ] || spare=$((spare + WAKING_S + 1))
-    seconds=$((settle + SECONDS_SEEN + spare))
-    snapshot before
-    cluster user --timeout $((seconds + 120)) "$NAME" srun -n2 "${options[@]}" \
-        "$RANKS" "$what" "$seconds" "$ranks" > "$DIR/srun.log" 2>&1 &
+    seconds=$((settle + SEEN_S + SPARE_S))
+    snapshot "$whose" before
+    cluster user --timeout $((seconds + 120)) "$name" srun -n2 "${options[@]}" \
+        "$BURN" "$seconds" "$SCRATCH/tasks" > "$SCRATCH/srun.log" 2>&1 &
     srun=$!
-    wait_for 60 test -e "$ranks/began.0" -a -e "$ranks/began.1" ||
-        { cat "$DIR/srun.log" >&2; fail "the step does not begin"; }
+    wait_for 60 begun "$whose" ||
+        { cat "$SCRATCH/srun.log" >&2; fail "the step does not begin"; }
     sleep "$settle"
-    snapshot begun
-    watch
-    snapshot seen
-    : > "$DIR/waking"
-    [ "$hz" != 100 ] || "$WAKING" $WAKING_S > "$DIR/waking" ||
-        fail "nothing can be woken"
-    wait $srun || { cat "$DIR/srun.log" >&2; fail "the step failed"; }
-    wait_for 30 stepd_gone || fail "slurmstepd does not end"
+    snapshot "$whose" begun
+    sleep "$SEEN_S"
+    snapshot "$whose" seen
+    wait $srun || { cat "$SCRATCH/srun.log" >&2; fail "the step failed"; }
+    wait_for 30 stepd_gone "$whose" || fail "slurmstepd does not end"
     # slurmd hears of it, and tells the controller.
     sleep 1
-    snapshot after
-    cat "$ranks"/ended.* > "$DIR/ended" || fail "the tasks did not end"
-    ENERGY_J=
-    : > "$DIR/rows"
-    if [ "$energy" != none ]; then
-        job=$(last_job "$NAME") || fail "there is no job"
-        ENERGY_J=$(step_energy "$NAME" "$job.0")
+    snapshot "$whose" after
+    if [ "$whose" != control ]; then
+        job=$(last_job "$name") || fail "there is no job"
+        [ "$(step_energy "$name" "$job.0")" -gt 0 ] 2> /dev/null ||
+            fail "$mode, $whose: the step has no energy"
+        [ "$profile" = - ] || check_profile "$name" "$job" "$seconds" "$hz"
     fi
-    echo "$ENERGY_J" > "$DIR/joules"
-    if [ "$profile" != - ]; then
-        n=$(rows_of "$job")
-        echo "$n" > "$DIR/rows"
-        # The first and the last second may be short of one.
-        [ "$n" -ge $((seconds * hz * 9 / 10 - 2)) ] || {
-            warn "$n rows of a profile of $seconds s at $hz Hz"
-            return 1
-        }
-    fi
+    figures=$(cost "$seconds") || fail "no figures of $mode, $whose"
+    table_line "$mode,$whose,$figures"
 }
 
-# executed KIND SECONDS - "INSTRUCTIONS ROUNDS" of the tasks of a load under callgrind
-executed() {
-    local dir=$SCRATCH/executed.$2 rank ranks=1
-    [ "$1" != exchange ] || ranks=2
-    rm -rf "$dir"
-    mkdir "$dir" || return 1
-    for ((rank = 0; rank < ranks; rank++)); do
-        SLURM_PROCID=$rank SLURM_NTASKS=$ranks timeout 120 valgrind --tool=callgrind \
-            --callgrind-out-file=/dev/null --log-file="$dir/log.$rank" \
-            --vgdb=no "$RANKS" "$1" "$2" "$dir" &
-    done
-    wait
-    cat "$dir"/log.* "$dir"/ended.* | awk -v ranks=$ranks '
-        $2 == "Collected" { instructions += $4; counted++ }
-        /^[0-9]/ { rounds += $4 }
-        END {
-            printf "%.0f %d\n", instructions, rounds
-            exit counted != ranks || !rounds
-        }'
+begun() { # WHOSE
+    [ "$("$USAGE" "${GROUP[$1]}" | grep -c '^process .* burn$')" = 2 ]
 }
 
-# per_round KIND - instructions of a round, in user mode: what a longer run has more
-# than a shorter one, which is as long in starting and ending
-per_round() {
-    local short long
-    if ! short=$(executed "$1" 2) || ! long=$(executed "$1" 6); then
-        cat "$SCRATCH"/executed.*/log.* >&2
-        fail "what a round of '$1' executes cannot be counted"
-    fi
-    awk -v short="$short" -v long="$long" 'BEGIN {
-        split(short, a, " "); split(long, b, " ")
-        if (b[2] > a[2]) printf "%.0f\n", (b[1] - a[1]) / (b[2] - a[2])
-    }' | grep . || fail "a longer run of '$1' has no more rounds than a shorter one"
-}
-
-# begin KEY MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a cluster
-begin() {
-    local key=$1 energy=$3 reading=
-    on "$key"
-    mkdir -m 755 "$DIR" || fail "no directory"
-    start "${@:2}"
-    GROUPS_OF[key]=$(grep /cpuacct/ "$(cluster dir "$NAME")/cgroups" | head -n 1)/node1
-    on "$key"
-    [ -e "$GROUP/cpuacct.usage" ] || fail "there is no group of cpuacct (cgroup v1)"
-    [ "$energy" != rapl ] ||
-        reading=$(cluster at "$NAME" node1 "$READING" /dev/cpu/0/msr 0x611) ||
-        fail "the counters cannot be read"
-    READINGS[key]=$reading
-    FRESH+=("$key")
-}
-
-# The controller sees whether the node answers; the BMC's first readings; the node's
-# first ten seconds, in which it learns what it uses when idle.  Then what it does so.
-settle() {
-    local key
-    sleep 8
-    for key in "${FRESH[@]}"; do on "$key"; snapshot idle; done
-    sleep $IDLE_S
-    for key in "${FRESH[@]}"; do on "$key"; snapshot idled; done
-    FRESH=()
-}
-
-# measure RUN KEY MODE ENERGY FREQUENCY PROFILE HZ WHOSE - a step with each load: lines
-# for overhead.csv
+# measure MODE ENERGY FREQUENCY PROFILE HZ WHO
 measure() {
-    local run=$1 mode=$3 energy=$4 frequency=$5 profile=$6 hz=$7 whose=$8 what try
-    on "$2"
-    for what in $LOADS; do
-        DIR=$TOP_DIR/$what
-        for ((try = 1; ; try++)); do
-            mkdir "$DIR" || fail "no directory"
-            load "$what" "$profile" "$hz" "$energy" && break
-            [ -z "${BENCH_SMALL:-}" ] || break
-            [ $try -lt 3 ] || fail "the machine is too busy"
-            rm -rf "$DIR"
-        done
-        # With task=0 Slurm's does not ask, and has none.
-        [ "$energy" = none ] || [ "$ENERGY_J" -gt 0 ] 2> /dev/null ||
-            [ "$whose-$frequency" = slurm-task=0 ] || {
-            cluster log "$NAME" node1 | grep joule_ | tail -n 5 >&2
-            fail "$mode, $whose: the energy of the step is '$ENERGY_J'"
-        }
-        (cd "$DIR" && cp ../idle ../idled . && awk -v run="$run" -v kind="$what" \
-            -v since="$BEGAN_NS" -v mode="$mode" -v plugins="$whose" -v cpus=$CPUS \
-            -v rows="$(cat rows)" -v energy="$(cat joules)" \
-            -v per_round="${PER_ROUND[$what]:-}" \
-            -v reading="${READINGS[$2]}" -v waking="$(cat waking)" \
-            -f "$HERE/overhead_sums.awk" -f "$HERE/overhead.awk" \
-            ended idle idled before begun seen after) >> "$CSV" ||
-            fail "no figures of $mode, $whose"
-        rm -rf "$DIR"
+    local who whose turns
+    read -ra who <<< "${6//,/ }"
+    turns=(control "${who[@]}")
+    for whose in "${who[@]}"; do
+        start "$whose" "${@:2:4}"
+    done
+    # The controller sees whether the node answers, the BMC gives its first readings,
+    # and the node learns what it uses when idle.
+    sleep 12
+    for whose in "${turns[@]}" $(printf '%s\n' "${turns[@]}" | tac); do
+        step "${@:1:5}" "$whose"
+    done
+    for whose in "${who[@]}"; do
+        cluster down "bench-$whose"
     done
 }
 
-# end KEY
-end() {
-    on "$1"
-    cluster down "$NAME"
-    rm -rf "$DIR"
+# beyond COLUMN MODE WHOSE [FACTOR] - the mean of a column less that of the control
+beyond() {
+    { table_select "$1" mode="$2" plugins="$3" | sed 's/^/1 /'
+      table_select "$1" mode="$2" plugins=control | sed 's/^/0 /'; } |
+        awk -v factor="${4:-1}" '{ sum[$1] += $2; n[$1]++ }
+            END { if (n[0] && n[1]) printf "%.6f\n", (sum[1] / n[1] - sum[0] / n[0]) * factor }'
 }
 
-# follow RUN - does what the lines of plan on stdin say
-follow() {
-    local what key line count=0
-    while read -r what key line; do
-        # shellcheck disable=SC2086  # words
-        case $what in
-        up)
-            warn "run $1: ${line%% *}, ${line##* }"
-            begin "$key" $line < /dev/null
-            ;;
-        settle) settle ;;
-        step)
-            count=$((count + 1))
-            warn "run $1: ${line%% *}, ${line##* }: step $count"
-            measure "$1" "$key" $line < /dev/null
-            ;;
-        down) end "$key" ;;
-        esac
-    done
+# rows_of MODE ENERGY WHO
+rows_of() {
+    local peer='' goal=''
+    if [[ $3 = *slurm ]]; then
+        peer=slurm
+        [ "$2" = ipmi ] && goal='<=0.5x' || goal='<=1x'
+    fi
+    row "$1: CPU in 44 min beyond JOBACCT" s "$(beyond cpu_44min_s "$1" ours)" \
+        "${peer:+$(beyond cpu_44min_s "$1" slurm)}" "$goal"
+    row "$1: CPU beyond JOBACCT" "% of a core" "$(beyond cpu_s_per_s "$1" ours 100)" \
+        "${peer:+$(beyond cpu_s_per_s "$1" slurm 100)}" ""
+    row "$1: slurmstepd beyond JOBACCT" KiB "$(beyond stepd_kib "$1" ours)" \
+        "${peer:+$(beyond stepd_kib "$1" slurm)}" "<=2048"
+}
+
+wanted() { # MODE
+    [ -z "${BENCH_MODES:-}" ] || [[ " $BENCH_MODES " == *" $1 "* ]]
 }
 
 [ "$(id -u)" = 0 ] || fail "needs root"
-for file in "$RANKS" "$USAGE" "$READING" "$COUNTERS" "$WAKING" "$SHIM" "$BMC_READER"; do
+command -v h5dump > /dev/null || fail "there is no h5dump (hdf5-tools)"
+for file in "$BURN" "$USAGE" "$COUNTERS" "$SHIM" "$BMC_READER"; do
     [ -x "$file" ] || fail "there is no $file"
 done
-CPUS=$(nproc --all)
-[ "$CPUS" -ge 2 ] || fail "the load needs two CPUs"
-# As many as the cluster gives to Slurm.
-CPUS=2
-COUNTED=
-declare -A PER_ROUND=()
-if command -v perf > /dev/null &&
-    perf stat -x, -e instructions true 2>&1 | grep -q '^[0-9]'; then
-    COUNTED=yes
-else
-    warn "this machine counts no instructions: those of the load are reckoned"
-    command -v valgrind > /dev/null || fail "there is no valgrind"
-    for what in $LOADS; do
-        PER_ROUND[$what]=$(per_round "$what") || exit
-        reckoned+="${reckoned:+, }$what ${PER_ROUND[$what]}"
-    done
-fi
-mkdir -p "$BENCH_OUT" || fail "cannot make $BENCH_OUT"
-CSV=$SCRATCH/overhead.csv
-awk -v seconds="$SECONDS_SEEN" -v slurm="$(slurmctld -V)" -v header=1 \
-    -v reckoned="${reckoned:-}" -f "$HERE/overhead_sums.awk" \
-    -f "$HERE/overhead.awk" > "$CSV" < /dev/null || fail "no table"
-for ((run = 1; run <= ${BENCH_RUNS:-1}; run++)); do
-    follow $run < <(plan)
-    for key in "${!GROUPS_OF[@]}"; do
-        on "$key"
-        [ ! -e "$DIR" ] || end "$key"
-    done
-done
-install -m 644 "$CSV" "$BENCH_OUT/overhead.csv" || fail "cannot write to $BENCH_OUT"
-warn "$BENCH_OUT/overhead.csv"
-awk -F, -f "$HERE/overhead_rows.awk" "$CSV"
+[ "$(nproc --all)" -ge 2 ] || fail "the load needs two CPUs"
+table_open overhead "What a step of two busy tasks costs slurmd and slurmstepd: \
+$(slurmctld -V), $SEEN_S s looked at of each; control: JOBACCT, without energy" \
+    mode,plugins,cpu_44min_s,cpu_s_per_s,stepd_kib
+start control none task=1 - 1
+while read -r mode line; do
+    # shellcheck disable=SC2086  # words
+    [ -z "$mode" ] || ! wanted "$mode" || measure "$mode" $line < /dev/null
+done <<< "$MODES"
+row_head
+while read -r mode energy _ _ _ who; do
+    [ -z "$mode" ] || ! wanted "$mode" || rows_of "$mode" "$energy" "$who"
+done <<< "$MODES"
+row "JOBACCT: CPU in 44 min, from lowest to highest" s \
+    "$(table_select cpu_44min_s plugins=control | sort -g |
+        awk 'NR == 1 { low = $1 } END { printf "%.6f\n", $1 - low }')" "" ""
+exit "$STATUS"

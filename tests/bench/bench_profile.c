@@ -19,7 +19,6 @@
 
 #include "tests/bench/bench.h"
 #include "tests/bench/longseries.h"
-#include "tests/bench/series.h"
 
 #define SECONDS      75
 #define WARM         10 /* of them, that are not counted */
@@ -189,6 +188,5 @@ int main(int argc, char **argv)
     r = bench_measure(measure_bytes);
     good &= bench_print_row("energy sample in the file", "bytes", r,
                             BENCH_RATIO, 1.0 / 3);
-    good &= bench_series(directory);
     return good ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What measuring costs, beside bare system calls and beside Slurm's own
- * acct_gather_energy/rapl in the same process.
+ * What slurmd's and slurmstepd's calls of joule_rapl cost, beside Slurm's own
+ * acct_gather_energy/rapl in the same process, and what its sampler does.
  *
  *   bench_rapl OUR-PLUGIN SLURM-PLUGIN LIBSLURMFULL
  *
@@ -282,64 +282,15 @@ static struct joule_source *open_source(void)
     return source;
 }
 
-/* ---- one full reading ---- */
+/* ---- entry points ---- */
 
-static struct joule_source *read_source;
-static int bare_fds[PACKAGES];
 static struct plugin slurm_plugin, our_plugin;
 static acct_gather_energy_t our_energy, slurm_energy;
-
-static void read_ours(void)
-{
-    struct joule_reading readings[JOULE_DOMAINS_MAX];
-
-    joule_source_read(read_source, readings);
-}
-
-static void read_bare(void)
-{
-    uint64_t raw;
-
-    for (unsigned i = 0; i < PACKAGES; i++) {
-        if (pread(bare_fds[i], &raw, sizeof(raw), MSR_PKG) != sizeof(raw) ||
-            pread(bare_fds[i], &raw, sizeof(raw), MSR_DRAM) != sizeof(raw))
-            bench_die("pread", strerror(errno));
-    }
-}
-
-static void open_bare(void)
-{
-    for (unsigned i = 0; i < PACKAGES; i++)
-        bare_fds[i] = msr_fd(i, O_RDONLY);
-}
 
 static void read_slurm(void)
 {
     slurm_plugin.get_data(ENERGY_DATA_NODE_ENERGY_UP, &slurm_energy);
 }
-
-static void measure_reading(struct bench_result *r)
-{
-    const struct bench_race race = {read_ours, read_bare, 2000, 400};
-
-    read_source = open_source();
-    open_bare();
-    bench_run_race(&race, &r->ours, &r->peer);
-}
-
-static void measure_reading_slurm(struct bench_result *r)
-{
-    const struct bench_race race = {read_ours, read_slurm, 1000, 400};
-
-    read_source = open_source();
-    slurm_plugin = load(slurm_path);
-    bench_run_race(&race, &r->ours, &r->peer);
-    if (slurm_energy.consumed_energy == 0 ||
-        slurm_energy.consumed_energy == NO_VAL64)
-        bench_die(slurm_path, "does not measure");
-}
-
-/* ---- entry points ---- */
 
 static void get_ours(void)
 {
@@ -370,19 +321,6 @@ static void measure_get_data(struct bench_result *r)
         bench_die(our_path, "no longer measures");
 }
 
-/* In slurmstepd an entry point reads the counters, and what a pread takes is
- * the machine's affair: what is ours is what comes on top. */
-static void measure_get_data_bare(struct bench_result *r)
-{
-    const struct bench_race race = {get_ours, read_bare, 5000, 200};
-
-    open_bare();
-    load_both();
-    bench_run_race(&race, &r->ours, &r->peer);
-    if (our_energy.consumed_energy == NO_VAL64)
-        bench_die(our_path, "no longer measures");
-}
-
 #define TRACED_CALLS 1000
 
 /* The plugin's system calls are between the two of getppid. */
@@ -397,9 +335,8 @@ static void traced(void (*f)(void))
     _exit(0);
 }
 
-/* How many system calls of the traced thread per call of f, without those of
- * the number [but]. */
-static double count_syscalls(pid_t pid, long but)
+/* How many system calls of the traced thread per call of f. */
+static double count_syscalls(pid_t pid)
 {
     struct __ptrace_syscall_info info;
     long count = 0;
@@ -419,15 +356,15 @@ static double count_syscalls(pid_t pid, long but)
             continue;
         if (info.entry.nr == SYS_getppid)
             marks++;
-        else if (marks == 1 && (long)info.entry.nr != but)
+        else if (marks == 1)
             count++;
     }
     bench_stop(pid);
     return (double)count / TRACED_CALLS;
 }
 
-/* As measure, for system calls other than [but]. */
-static struct bench_result trace(uint32_t role, long but)
+/* As measure, for system calls. */
+static struct bench_result trace(uint32_t role)
 {
     struct bench_result r = {.ours = NAN, .peer = NAN};
     pid_t pid = fork();
@@ -438,7 +375,7 @@ static struct bench_result trace(uint32_t role, long but)
         load_both();
         traced(get_ours);
     }
-    r.ours = count_syscalls(pid, but);
+    r.ours = count_syscalls(pid);
     pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -447,7 +384,7 @@ static struct bench_result trace(uint32_t role, long but)
         read_slurm();
         traced(read_slurm);
     }
-    r.peer = count_syscalls(pid, but);
+    r.peer = count_syscalls(pid);
     return r;
 }
 
@@ -482,8 +419,10 @@ static clockid_t thread_clock(const char *name)
     return 0;
 }
 
+#define SAMPLER_MS 24000
+
 /* Percent of a core at one sample a second. */
-static double sampler_percent(int64_t period_ns, int seconds)
+static void measure_sampler(struct bench_result *r)
 {
     struct joule_source *source = open_source();
     struct joule_error err;
@@ -492,7 +431,7 @@ static double sampler_percent(int64_t period_ns, int seconds)
         .source = source,
         .root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
         .node = "sampler",
-        .period_ns = period_ns,
+        .period_ns = JOULE_NS_PER_S,
     };
     struct joule_sampler *sampler = joule_sampler_create(&opt, &err);
     struct joule_snapshot before, after;
@@ -506,7 +445,7 @@ static double sampler_percent(int64_t period_ns, int seconds)
     if (joule_sampler_read(sampler, &before) < 0)
         bench_die("joule_sampler_read", strerror(errno));
     cpu_ns = bench_now_ns(clock);
-    bench_sleep_ms(seconds * 1000);
+    bench_sleep_ms(SAMPLER_MS);
     cpu_ns = bench_now_ns(clock) - cpu_ns;
     if (joule_sampler_read(sampler, &after) < 0)
         bench_die("joule_sampler_read", strerror(errno));
@@ -515,17 +454,7 @@ static double sampler_percent(int64_t period_ns, int seconds)
     joule_sampler_destroy(sampler);
     close(opt.root_fd);
     joule_source_destroy(source);
-    return cpu_ns / (double)(after.samples - before.samples) / 1e9 * 100;
-}
-
-static void measure_sampler_1hz(struct bench_result *r)
-{
-    r->ours = sampler_percent(JOULE_NS_PER_S, 24);
-}
-
-static void measure_sampler_100hz(struct bench_result *r)
-{
-    r->ours = sampler_percent(10 * JOULE_NS_PER_MS, 10);
+    r->ours = cpu_ns / (double)(after.samples - before.samples) / 1e9 * 100;
 }
 
 /* ---- the energy series of a profiled step ---- */
@@ -593,35 +522,17 @@ int main(int argc, char **argv)
 
     bench_print_head();
     pass &=
-        bench_print_row("full reading against 4 preads", "ns",
-                        measure(measure_reading, SLURMSTEPD), BENCH_RATIO, 1.3);
-    pass &= bench_print_row("full reading against Slurm's", "ns",
-                            measure(measure_reading_slurm, SLURMSTEPD),
-                            BENCH_RATIO, 1);
-    pass &=
         bench_print_row("get_data in slurmd", "ns",
                         measure(measure_get_data, SLURMD), BENCH_BELOW, 2000);
     pass &= bench_print_row("get_data in slurmd: system calls", "calls",
-                            trace(SLURMD, -1), BENCH_BELOW, 0.001);
+                            trace(SLURMD), BENCH_BELOW, 0.001);
     slurmd = start_slurmd();
-    pass &= bench_print_row("get_data in slurmstepd against its 4 preads", "ns",
-                            measure(measure_get_data_bare, SLURMSTEPD),
-                            BENCH_RATIO, 1.3);
-    pass &=
-        bench_print_row("get_data in slurmstepd against Slurm's", "ns",
-                        measure(measure_get_data, SLURMSTEPD), BENCH_RATIO, 1);
-    pass &= bench_print_row("get_data in slurmstepd: system calls but pread",
-                            "calls", trace(SLURMSTEPD, SYS_pread64),
-                            BENCH_BELOW, 0.001);
     pass &=
         bench_print_row("energy sample of slurmstepd (CPU)", "ns",
                         measure(measure_series, SLURMSTEPD), BENCH_RATIO, 1);
     bench_stop(slurmd);
     pass &= bench_print_row("sampler at 1 Hz", "% of a core",
-                            measure(measure_sampler_1hz, SLURMD), BENCH_BELOW,
-                            0.05);
-    pass &= bench_print_row("sampler at 100 Hz: share of 1 Hz", "% of a core",
-                            measure(measure_sampler_100hz, SLURMD), BENCH_BELOW,
+                            measure(measure_sampler, SLURMD), BENCH_BELOW,
                             0.05);
     bench_stop(counters);
     return pass ? 0 : 1;

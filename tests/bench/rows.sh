@@ -20,7 +20,8 @@ row_head() {
 }
 
 # row NAME UNIT OURS PEER GOAL - PEER may be empty.  GOAL: "<N", "<=N" or ">=N"
-# for ours, with an x behind it ("<=Nx") for the ratio; "=1x": as the peer.
+# for ours, with an x behind it ("<=Nx") for N times the peer; "=1x": as the peer;
+# empty: the figure is stated without one.
 row() {
     local word
     for word in "$3" ${4:+"$4"}; do
@@ -29,17 +30,17 @@ row() {
     done
     awk -v name="$1" -v unit="$2" -v ours="$3" -v peer="$4" -v goal="$5" 'BEGIN {
         limit = goal; gsub(/[<>=x]/, "", limit); limit += 0
-        ratio = peer == "" || peer + 0 == 0 ? "" : ours / peer
-        value = goal ~ /x$/ ? ratio : ours
-        if (value == "")
+        if (goal ~ /x$/ && peer == "")
             exit 2
-        value += 0
-        pass = goal ~ /^>=/ ? value >= limit : goal ~ /^<=/ ? value <= limit :
-               goal ~ /^</ ? value < limit : sprintf("%.6f", value) + 0 == limit
+        if (goal ~ /x$/)
+            limit *= peer
+        pass = goal == "" ? 1 : goal ~ /^>=/ ? ours >= limit : goal ~ /^<=/ ? \
+               ours <= limit : goal ~ /^</ ? ours < limit : \
+               sprintf("%.6g", ours) == sprintf("%.6g", limit)
         printf "%s,%s,%.5g,%s,%s,%s,%s\n", name, unit, ours,
             peer == "" ? "" : sprintf("%.5g", peer),
-            ratio == "" ? "" : sprintf("%.3f", ratio), goal,
-            pass ? "pass" : "miss"
+            peer > 0 ? sprintf("%.3f", ours / peer) : "", goal,
+            goal == "" ? "" : pass ? "pass" : "miss"
         exit !pass }'
     case $? in
     0) ;;

@@ -6,14 +6,13 @@
  *
  * Prints, of the group and those below it:
  *
- *     at NS                                     CLOCK_MONOTONIC_RAW
- *     group CPU_NS                              of all there ever were in it
- *     process PID CPU_NS RSS HWM PSS NAME       in KiB; PSS "-": not told
- *     thread PID TID CPU_NS VOLUNTARY INVOLUNTARY NAME
+ *     at NS                          CLOCK_MONOTONIC_RAW
+ *     group CPU_NS                   of all there ever were in it
+ *     process PID CPU_NS RSS NAME    in KiB
  *
  * The CPU time of a process is by the scheduler's clock, to the nanosecond, and
- * has that of its threads that are gone.  Context switches are those of each
- * thread.  Processes that end meanwhile are left out.
+ * has that of its threads that are gone.  Processes that end meanwhile are left
+ * out.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -54,9 +53,9 @@ static long long field(FILE *file, const char *key)
 }
 
 /* Blanks in a name would shift the columns. */
-static int read_name(const char *pid, const char *tid, char name[32])
+static int read_name(const char *pid, char name[32])
 {
-    FILE *file = open_file("/proc/%s/task/%s/comm", pid, tid);
+    FILE *file = open_file("/proc/%s/comm", pid);
 
     if (!file)
         return -1;
@@ -65,68 +64,26 @@ static int read_name(const char *pid, const char *tid, char name[32])
     fclose(file);
     name[strcspn(name, "\n")] = 0;
     for (char *c = name; *c; c++)
-        if (isspace((unsigned char)*c) || *c == ',')
+        if (isspace((unsigned char)*c))
             *c = '_';
     return *name ? 0 : -1;
-}
-
-static void print_thread(const char *pid, const char *tid)
-{
-    FILE *status = open_file("/proc/%s/task/%s/status", pid, tid);
-    FILE *sched = open_file("/proc/%s/task/%s/schedstat", pid, tid);
-    unsigned long long ns;
-    char name[32];
-
-    if (status && sched && fscanf(sched, "%llu", &ns) == 1 &&
-        read_name(pid, tid, name) == 0)
-        printf("thread %s %s %llu %lld %lld %s\n", pid, tid, ns,
-               field(status, "voluntary_ctxt_switches"),
-               field(status, "nonvoluntary_ctxt_switches"), name);
-    if (status)
-        fclose(status);
-    if (sched)
-        fclose(sched);
-}
-
-static void print_threads(const char *pid)
-{
-    char path[64];
-    const struct dirent *entry;
-    DIR *dir;
-
-    snprintf(path, sizeof(path), "/proc/%.20s/task", pid);
-    dir = opendir(path);
-    if (!dir)
-        return;
-    while ((entry = readdir(dir)))
-        if (isdigit((unsigned char)entry->d_name[0]))
-            print_thread(pid, entry->d_name);
-    closedir(dir);
 }
 
 static void print_process(const char *pid)
 {
     FILE *status = open_file("/proc/%s/status", pid);
-    FILE *smaps = open_file("/proc/%s/smaps_rollup", pid);
-    long long pss = smaps ? field(smaps, "Pss") : -1;
-    char name[32], pss_text[24] = "-";
+    long long rss = status ? field(status, "VmRSS") : -1;
     struct timespec t;
     clockid_t clock;
+    char name[32];
 
-    if (pss >= 0)
-        snprintf(pss_text, sizeof(pss_text), "%lld", pss);
-    if (status && read_name(pid, pid, name) == 0 &&
+    if (rss > 0 && read_name(pid, name) == 0 &&
         clock_getcpuclockid((pid_t)strtol(pid, NULL, 10), &clock) == 0 &&
-        clock_gettime(clock, &t) == 0 && field(status, "VmRSS") > 0) {
-        printf("process %s %lld %lld %lld %s %s\n", pid,
-               t.tv_sec * 1000000000LL + t.tv_nsec, field(status, "VmRSS"),
-               field(status, "VmHWM"), pss_text, name);
-        print_threads(pid);
-    }
+        clock_gettime(clock, &t) == 0)
+        printf("process %s %lld %lld %s\n", pid,
+               t.tv_sec * 1000000000LL + t.tv_nsec, rss, name);
     if (status)
         fclose(status);
-    if (smaps)
-        fclose(smaps);
 }
 
 static void print_processes(const char *group)

@@ -33,6 +33,11 @@ tests_system_confrace_so_SOURCES = tests/system/confrace.c
 tests_system_confrace_so_LDFLAGS = $(LDFLAGS_MODULE)
 tests_system_confrace_so_LDADD = -ldl -lpthread
 
+EXTRA_PROGRAMS += tests/system/shim_title.so
+tests_system_shim_title_so_SOURCES = tests/system/shim_title.c
+tests_system_shim_title_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_system_shim_title_so_LDADD = -ldl
+
 dist_check_SCRIPTS += \
 	tests/packages.sh \
 	tests/run \

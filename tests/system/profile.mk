@@ -6,7 +6,7 @@ tests_system_stuckfs_SOURCES = tests/system/stuckfs.c
 tests_system_stuckfs_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
 tests_system_stuckfs_LDADD = $(FUSE3_LIBS)
 
-# Built by who asks for it, as shim_nosync.
+# Built by who asks for it.
 EXTRA_PROGRAMS += tests/system/slowseries.so
 tests_system_slowseries_so_SOURCES = tests/system/slowseries.c
 tests_system_slowseries_so_LDFLAGS = $(LDFLAGS_MODULE)

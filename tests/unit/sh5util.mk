@@ -61,8 +61,3 @@ tests_fuzz_fuzz_store_LDADD = $(LIBJOULE_HDF5)
 dist_check_SCRIPTS += tests/fuzz/run-fuzz-store.sh tests/system/test_sh5util.sh
 TESTS += tests/fuzz/run-fuzz-store.sh
 endif
-
-EXTRA_DIST += \
-	tests/bench/bench_extract \
-	tests/bench/bench_merge \
-	tests/bench/bench_profile_read.sh
