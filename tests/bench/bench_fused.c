@@ -37,19 +37,19 @@ int main(void)
         char name[64];
 
         snprintf(name, sizeof(name), "fused_error_mean_%d_s", fused_lengths[i]);
-        good &= bench_print_row(
-            name, "%", (struct bench_result){fused.mean, alone.mean},
-            most[i] > 0 ? BENCH_AT_MOST : BENCH_RATIO,
-            most[i] > 0 ? most[i] : 1);
+        good &= bench_print_row(name, "%",
+                                (struct bench_result){fused.mean, alone.mean},
+                                most[i] > 0 ? BENCH_AT_MOST : BENCH_RATIO,
+                                most[i] > 0 ? most[i] : 1);
         snprintf(name, sizeof(name), "fused_error_p95_%d_s", fused_lengths[i]);
         good &= bench_print_row(
             name, "%", (struct bench_result){fused.p95, alone.p95},
             fused_lengths[i] == 120 ? BENCH_AT_MOST : BENCH_RATIO,
             fused_lengths[i] == 120 ? 2 : 1);
         snprintf(name, sizeof(name), "fused_error_most_%d_s", fused_lengths[i]);
-        good &= bench_print_row(
-            name, "%", (struct bench_result){fused.most, alone.most},
-            BENCH_RATIO, 1);
+        good &= bench_print_row(name, "%",
+                                (struct bench_result){fused.most, alone.most},
+                                BENCH_RATIO, 1);
     }
     free(n);
     return good ? 0 : 1;
