@@ -39,7 +39,8 @@ struct joule_charge {
     struct joule_row row[JOULE_LEDGER_SLOTS_MAX];
     struct slot slot[JOULE_LEDGER_SLOTS_MAX];
     size_t slots;      /* none has a row from here on */
-    uint64_t *cpus;    /* of each slot's job, [words] */
+    uint64_t *job_cpus;  /* of each slot's job, [words] */
+    uint64_t *step_cpus; /* of each slot's step, [words] */
     uint64_t *part_ns; /* of each slot: baseline, [part_count] */
     uint64_t *used_ns; /* of each slot: in this interval */
     struct job_base job[JOULE_LEDGER_SLOTS_MAX];
@@ -73,15 +74,18 @@ static int load(struct joule_charge *c, uint64_t part_key)
     t->part_count = c->part_count;
     t->how = c->attribution + 1;
     for (size_t i = 0; i < c->slots; i++) {
-        uint64_t *cpus = of_slot(c->cpus, i, c->words);
+        uint64_t *job_cpus = of_slot(c->job_cpus, i, c->words);
+        uint64_t *step_cpus = of_slot(c->step_cpus, i, c->words);
 
         if (c->row[i].owner == 0)
             continue;
         c->slot[i].power_uj = c->row[i].uj;
         c->slot[i].power_job_uj = c->row[i].job_uj;
         if (joule_ledger_cpus_of(c->ledger, (unsigned)i, c->row[i].owner,
-                                 cpus) < 0)
-            memset(cpus, 0, c->words * sizeof(*cpus));
+                                 job_cpus, step_cpus) < 0) {
+            memset(job_cpus, 0, c->words * sizeof(*job_cpus));
+            memset(step_cpus, 0, c->words * sizeof(*step_cpus));
+        }
     }
     return 0;
 }
@@ -103,7 +107,8 @@ struct joule_charge *joule_charge_create(const struct joule_charge_options *o,
     if (!c->splitter)
         goto fail;
     c->jobs = joule_jobs_create(c->words, c->part_count);
-    c->cpus = calloc(JOULE_LEDGER_SLOTS_MAX * c->words, sizeof(*c->cpus));
+    c->job_cpus = calloc(JOULE_LEDGER_SLOTS_MAX * c->words, sizeof(uint64_t));
+    c->step_cpus = calloc(JOULE_LEDGER_SLOTS_MAX * c->words, sizeof(uint64_t));
     c->part_ns =
         calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->part_ns));
     c->used_ns =
@@ -112,8 +117,8 @@ struct joule_charge *joule_charge_create(const struct joule_charge_options *o,
         calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->part_ns));
     c->job_used_ns =
         calloc(JOULE_LEDGER_SLOTS_MAX * c->part_count, sizeof(*c->used_ns));
-    if (!c->jobs || !c->cpus || !c->part_ns || !c->used_ns ||
-        !c->job_part_ns || !c->job_used_ns) {
+    if (!c->jobs || !c->job_cpus || !c->step_cpus || !c->part_ns ||
+        !c->used_ns || !c->job_part_ns || !c->job_used_ns) {
         errno = ENOMEM;
         goto fail;
     }
@@ -133,7 +138,8 @@ void joule_charge_destroy(struct joule_charge *c)
         return;
     joule_splitter_destroy(c->splitter);
     joule_jobs_destroy(c->jobs);
-    free(c->cpus);
+    free(c->job_cpus);
+    free(c->step_cpus);
     free(c->part_ns);
     free(c->used_ns);
     free(c->job_part_ns);
@@ -156,7 +162,8 @@ static void drop_row(struct joule_charge *c, size_t i)
 }
 
 static void new_row(struct joule_charge *c, size_t i,
-                    const struct joule_registration *r, const uint64_t *cpus,
+                    const struct joule_registration *r,
+                    const uint64_t *job_cpus, const uint64_t *step_cpus,
                     int64_t now_ns)
 {
     struct joule_row *row = &c->row[i];
@@ -173,17 +180,22 @@ static void new_row(struct joule_charge *c, size_t i,
         .began_ns = r->began_ns < now_ns ? r->began_ns : now_ns,
         .job_cpu_ns = JOULE_CPU_UNKNOWN,
     };
-    memcpy(of_slot(c->cpus, i, c->words), cpus, c->words * sizeof(*cpus));
+    memcpy(of_slot(c->job_cpus, i, c->words), job_cpus,
+           c->words * sizeof(*job_cpus));
+    memcpy(of_slot(c->step_cpus, i, c->words), step_cpus,
+           c->words * sizeof(*step_cpus));
     c->slot[i] = (struct slot){.changed = true, .is_new = true};
 }
 
 /* The row of a slot that somebody else has now, or nobody. */
 static void change_owner(struct joule_charge *c, size_t i, int64_t now_ns)
 {
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t step_cpus[JOULE_LEDGER_WORDS_MAX];
     struct joule_registration r;
     struct joule_row *row = &c->row[i];
-    bool there = joule_ledger_registered(c->ledger, (unsigned)i, &r, cpus) == 0;
+    bool there = joule_ledger_registered(c->ledger, (unsigned)i, &r, job_cpus,
+                                         step_cpus) == 0;
 
     if (!there && errno == EBADMSG)
         c->totals.refused++;
@@ -191,7 +203,7 @@ static void change_owner(struct joule_charge *c, size_t i, int64_t now_ns)
     if (c->slot[i].leaves && there)
         drop_row(c, i);
     if (there && row->owner == 0)
-        new_row(c, i, &r, cpus, now_ns);
+        new_row(c, i, &r, job_cpus, step_cpus, now_ns);
 }
 
 /* The row of a slot as it is registered now. */
@@ -301,7 +313,8 @@ static void add_step(struct joule_charge *c, size_t i,
                                                               : NULL;
     struct joule_jobs_step step = {
         .row = row,
-        .cpus = of_slot(c->cpus, i, c->words),
+        .job_cpus = of_slot(c->job_cpus, i, c->words),
+        .step_cpus = of_slot(c->step_cpus, i, c->words),
         .from_ns = c->totals.mono_ns,
         .to_ns = row->ended_ns ? row->ended_ns : s->mono_ns,
     };

@@ -182,14 +182,15 @@ void joule_jobs_add(struct joule_jobs *j, const struct joule_jobs_step *step)
     c->cpu_ns = add_up(c->cpu_ns, step->cpu_ns);
     c->unknown_ns = add_up(c->unknown_ns, unknown_ns(step));
     for (size_t w = 0; w < j->words; w++)
-        cpus[w] |= step->cpus[w];
+        cpus[w] |= step->job_cpus[w];
     if (!step->part_ns)
         c->part_ns = NULL;
     for (size_t p = 0; step->part_ns && p < j->part_count; p++)
         part_ns[p] = add_up(part_ns[p], step->part_ns[p]);
 }
 
-static uint64_t charge_job(struct joule_jobs *j, size_t i)
+static uint64_t charge_job(struct joule_jobs *j, size_t i,
+                           struct joule_splitter *splitter)
 {
     struct joule_step_claim step[JOULE_LEDGER_SLOTS_MAX];
     uint64_t uj[JOULE_LEDGER_SLOTS_MAX];
@@ -203,6 +204,7 @@ static uint64_t charge_job(struct joule_jobs *j, size_t i)
 
         step[n++] = (struct joule_step_claim){
             .kind = (enum joule_step_kind)from->row->kind,
+            .cpus = from->step_cpus,
             .cpu_count = from->row->cpu_count,
             .present_ns = from->to_ns - from->from_ns,
             .cpu_ns = from->cpu_ns,
@@ -213,7 +215,7 @@ static uint64_t charge_job(struct joule_jobs *j, size_t i)
         share->estimated_ns = add_up(share->estimated_ns, job->other_ns);
     else
         share->other_ns = job->other_ns;
-    joule_split_steps(share, step, n, uj);
+    joule_split_steps(splitter, i, &j->claim[i], share, step, n, uj);
     n = 0;
     for (int s = job->first; s >= 0; s = j->step[s].next, n++) {
         struct joule_row *row = j->step[s].row;
@@ -244,6 +246,6 @@ uint64_t joule_jobs_charge(struct joule_jobs *j,
     /* A job without steps has neither CPUs nor CPU time, and so no share. */
     for (size_t i = 0; i < j->job_count; i++)
         if (j->job[i].steps > 0)
-            sum += charge_job(j, i);
+            sum += charge_job(j, i, splitter);
     return sum;
 }

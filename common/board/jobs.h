@@ -13,7 +13,7 @@
 /* A step in this interval, beside its row. */
 struct joule_jobs_step {
     struct joule_row *row;
-    const uint64_t *cpus;    /* its job's */
+    const uint64_t *job_cpus, *step_cpus;
     const uint64_t *part_ns; /* used in each part, or NULL */
     int64_t from_ns, to_ns;  /* when it was there */
     uint64_t cpu_ns;         /* that it is known to have used */

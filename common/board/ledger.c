@@ -201,8 +201,8 @@ static int find_slot(struct joule_ledger *l, int root_fd, uint64_t owner)
 
 int joule_ledger_register(struct joule_ledger *l, int root_fd,
                           const struct joule_registration *r,
-                          const uint64_t *cpus, unsigned *ret_slot,
-                          struct joule_error *err)
+                          const uint64_t *job_cpus, const uint64_t *step_cpus,
+                          unsigned *ret_slot, struct joule_error *err)
 {
     union claim_words w;
     struct ledger_slot *slot;
@@ -241,7 +241,8 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
     memcpy(w.field.path, r->path, strlen(r->path));
     atomic_store(&slot->claim.ready, 0);
     store_words(slot->claim.word, w.word, sizeof(w) / sizeof(uint64_t));
-    store_words(slot->cpus, cpus, l->words);
+    store_words(slot->cpus, job_cpus, l->words);
+    store_words(slot->cpus + l->words, step_cpus, l->words);
     atomic_store(&slot->claim.ended_ns, r->ended_ns);
     atomic_store(&slot->claim.cpu_ns, JOULE_CPU_UNKNOWN);
     atomic_store_explicit(&slot->claim.ready, r->owner, memory_order_release);
@@ -293,7 +294,8 @@ bool joule_ledger_sweep(struct joule_ledger *l, int root_fd, unsigned slot)
 }
 
 int joule_ledger_registered(struct joule_ledger *l, unsigned slot,
-                            struct joule_registration *ret, uint64_t *ret_cpus)
+                            struct joule_registration *ret,
+                            uint64_t *ret_job_cpus, uint64_t *ret_step_cpus)
 {
     struct ledger_slot *s = ledger_slot(l, slot);
     uint64_t owner = atomic_load(&s->claim.owner);
@@ -304,7 +306,10 @@ int joule_ledger_registered(struct joule_ledger *l, unsigned slot,
         atomic_load_explicit(&s->claim.ready, memory_order_acquire) != owner)
         return -1;
     load_words(w.word, s->claim.word, sizeof(w) / sizeof(uint64_t));
-    load_words(ret_cpus, s->cpus, l->words);
+    if (ret_job_cpus)
+        load_words(ret_job_cpus, s->cpus, l->words);
+    if (ret_step_cpus)
+        load_words(ret_step_cpus, s->cpus + l->words, l->words);
     ret->ended_ns = atomic_load(&s->claim.ended_ns);
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load(&s->claim.owner) != owner || s->claim.ready != owner)
@@ -335,12 +340,13 @@ uint64_t joule_ledger_owner_of(struct joule_ledger *l, unsigned slot)
 }
 
 int joule_ledger_cpus_of(struct joule_ledger *l, unsigned slot, uint64_t owner,
-                         uint64_t *ret_cpus)
+                         uint64_t *ret_job_cpus, uint64_t *ret_step_cpus)
 {
     struct ledger_slot *s = ledger_slot(l, slot);
 
     if (atomic_load_explicit(&s->claim.ready, memory_order_acquire) == owner) {
-        load_words(ret_cpus, s->cpus, l->words);
+        load_words(ret_job_cpus, s->cpus, l->words);
+        load_words(ret_step_cpus, s->cpus + l->words, l->words);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load(&s->claim.ready) == owner)
             return 0;

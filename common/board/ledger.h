@@ -30,8 +30,9 @@
 #define JOULE_LEDGER_PATH_MAX  128 /* with the NUL */
 #define JOULE_LEDGER_WORDS_MAX 128 /* of CPU bitmaps: 8192 CPUs */
 
-/* What a step says of itself.  Its CPUs are a bitmap of joule_ledger_words:
- * all that its job has on this node; empty if they are not known. */
+/* What a step says of itself.  Beside it stand two bitmaps of
+ * joule_ledger_words: the CPUs that its job has on this node, and those of them
+ * that the step has; empty if they are not known. */
 struct joule_registration {
     uint64_t owner; /* the process: joule_ledger_owner; never 0 */
     uint32_t job, step, uid;
@@ -157,8 +158,8 @@ pid_t joule_ledger_owner_pid(uint64_t owner);
  */
 int joule_ledger_register(struct joule_ledger *ledger, int root_fd,
                           const struct joule_registration *r,
-                          const uint64_t *cpus, unsigned *ret_slot,
-                          struct joule_error *err);
+                          const uint64_t *job_cpus, const uint64_t *step_cpus,
+                          unsigned *ret_slot, struct joule_error *err);
 
 /* Count a step that has no slot for EDQUOT, and how many there were. */
 void joule_ledger_add_surplus(struct joule_ledger *ledger);
@@ -182,11 +183,12 @@ bool joule_ledger_sweep(struct joule_ledger *ledger, int root_fd,
                         unsigned slot);
 
 /*
- * Copy what is registered in a slot.  -1 with ENOENT: nothing; EBADMSG: what
- * is there makes no sense.  CPUs that are not in the bitmap do not exist.
+ * Copy what is registered in a slot; the bitmaps may be NULL.  -1 with ENOENT:
+ * nothing; EBADMSG: what is there makes no sense.
  */
 int joule_ledger_registered(struct joule_ledger *ledger, unsigned slot,
-                            struct joule_registration *ret, uint64_t *ret_cpus);
+                            struct joule_registration *ret,
+                            uint64_t *ret_job_cpus, uint64_t *ret_step_cpus);
 
 /* Whose registration is in a slot; 0: nobody's. */
 uint64_t joule_ledger_owner_of(struct joule_ledger *ledger, unsigned slot);
@@ -198,7 +200,8 @@ int64_t joule_ledger_ended(struct joule_ledger *ledger, unsigned slot,
 /* The CPUs that [owner] registered, also after it let go.  -1 with ENOENT: the
  * slot has been another's since. */
 int joule_ledger_cpus_of(struct joule_ledger *ledger, unsigned slot,
-                         uint64_t owner, uint64_t *ret_cpus);
+                         uint64_t owner, uint64_t *ret_job_cpus,
+                         uint64_t *ret_step_cpus);
 
 /* What [owner] has reported, also after it let go; or JOULE_CPU_UNKNOWN. */
 uint64_t joule_ledger_reported_cpu(struct joule_ledger *ledger, unsigned slot,

@@ -26,7 +26,7 @@ _Static_assert(JOULE_LEDGER_SLOTS_MAX <= JOULE_CLAIMS_MAX,
 
 static size_t slot_size(size_t words)
 {
-    return sizeof(struct ledger_slot) + words * sizeof(uint64_t);
+    return sizeof(struct ledger_slot) + 2 * words * sizeof(uint64_t);
 }
 
 static size_t length_of(size_t words, size_t slots)

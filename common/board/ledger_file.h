@@ -33,7 +33,7 @@ struct ledger_claim {
 struct ledger_slot {
     struct ledger_claim claim;
     struct ledger_version version[2];
-    _Atomic uint64_t cpus[]; /* head.words of them */
+    _Atomic uint64_t cpus[]; /* head.words of the job's, and of the step's */
 };
 
 struct ledger_head {
@@ -41,7 +41,7 @@ struct ledger_head {
     uint32_t version;
     uint32_t size;      /* of this struct */
     uint32_t words;     /* of CPU bitmaps */
-    uint32_t slot_size; /* of struct ledger_slot, with its CPUs */
+    uint32_t slot_size; /* of struct ledger_slot, with both bitmaps */
     char boot_id[JOULE_BOOT_ID_MAX];
     _Atomic uint64_t generation;      /* 0: nothing is published */
     _Atomic uint64_t surplus;         /* steps that had no slot */

@@ -31,7 +31,8 @@ struct joule_stake {
     struct joule_ledger *ledger; /* NULL: not registered yet */
     unsigned slot;
     struct joule_registration registration;
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t step_cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t used_uj; /* that was read last */
     int64_t fresh_ns; /* an extern step's: when it asked last */
 };
@@ -40,13 +41,12 @@ struct joule_stake {
 static int find_slot(struct joule_stake *s, struct joule_error *err)
 {
     size_t slots = joule_ledger_slots(s->ledger);
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
 
     for (s->slot = 0; s->slot < slots; s->slot++)
         if (joule_ledger_owner_of(s->ledger, s->slot) ==
                 s->registration.owner &&
             joule_ledger_registered(s->ledger, s->slot, &s->registration,
-                                    cpus) == 0)
+                                    NULL, NULL) == 0)
             return 0;
     return joule_error_set(err, ENOENT, "the step is not registered");
 }
@@ -78,8 +78,8 @@ static int take_slot(struct joule_stake *s, struct joule_error *err)
     s->registration.owner = joule_ledger_owner(getpid(), start);
     if (s->watches ? find_slot(s, err) == 0
                    : joule_ledger_register(s->ledger, s->root_fd,
-                                           &s->registration, s->cpus, &s->slot,
-                                           err) == 0)
+                                           &s->registration, s->job_cpus,
+                                           s->step_cpus, &s->slot, err) == 0)
         return 0;
 fail:
     saved = errno;
@@ -113,7 +113,8 @@ struct joule_stake *joule_stake_watch(const struct joule_clock *clock,
 struct joule_stake *joule_stake_create(const struct joule_clock *clock,
                                        int root_fd, const char *node,
                                        const struct joule_registration *r,
-                                       const uint64_t *cpus, size_t words)
+                                       const uint64_t *job_cpus,
+                                       const uint64_t *step_cpus, size_t words)
 {
     struct joule_stake *s = joule_stake_watch(clock, root_fd, node);
 
@@ -125,7 +126,8 @@ struct joule_stake *joule_stake_create(const struct joule_clock *clock,
     s->registration.ended_ns = 0;
     if (words > JOULE_LEDGER_WORDS_MAX)
         words = JOULE_LEDGER_WORDS_MAX;
-    memcpy(s->cpus, cpus, words * sizeof(*cpus));
+    memcpy(s->job_cpus, job_cpus, words * sizeof(*job_cpus));
+    memcpy(s->step_cpus, step_cpus, words * sizeof(*step_cpus));
     if (take_slot(s, NULL) == 0)
         joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS);
     return s;
@@ -229,12 +231,11 @@ int joule_stake_read_now(struct joule_stake *s, struct joule_stake_reading *ret,
 static bool has_others(struct joule_stake *s)
 {
     size_t slots = joule_ledger_taken(s->ledger);
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     struct joule_registration r;
 
     for (unsigned i = 0; i < slots; i++)
         if (i != s->slot &&
-            joule_ledger_registered(s->ledger, i, &r, cpus) == 0 &&
+            joule_ledger_registered(s->ledger, i, &r, NULL, NULL) == 0 &&
             r.job == s->registration.job && r.ended_ns == 0 &&
             !joule_ledger_sweep(s->ledger, s->root_fd, i))
             return true;

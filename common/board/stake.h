@@ -40,16 +40,17 @@ struct joule_stake_reading {
 /*
  * Register the step in the ledger of [node] below root_fd (duplicated), and
  * wait for the sample in which it begins.  owner, began_ns and ended_ns of [r]
- * are filled in here: this process, and now.  [cpus], [words] of 64: what is
- * beyond the ledger's words is cut off.  NULL with ENOMEM; a ledger that is not
- * there, or full, is tried again at each reading.  A step that is one too many
- * of its job (EDQUOT) stays without a row: a part of its energy would be taken
- * for all of it.
+ * are filled in here: this process, and now.  The bitmaps have [words] of 64:
+ * what is beyond the ledger's words is cut off.  NULL with ENOMEM; a ledger
+ * that is not there, or full, is tried again at each reading.  A step that is
+ * one too many of its job (EDQUOT) stays without a row: a part of its energy
+ * would be taken for all of it.
  */
 struct joule_stake *joule_stake_create(const struct joule_clock *clock,
                                        int root_fd, const char *node,
                                        const struct joule_registration *r,
-                                       const uint64_t *cpus, size_t words);
+                                       const uint64_t *job_cpus,
+                                       const uint64_t *step_cpus, size_t words);
 
 /*
  * The row of the step that this process has registered, or will, for another

@@ -21,11 +21,19 @@ struct joule_splitter {
     uint32_t cpus;                       /* in any part */
     uint32_t part_cpus[JOULE_PARTS_MAX]; /* how many */
     uint32_t *parts_of;                  /* of each CPU, a bit for a part */
+    uint64_t *node;                      /* bitmap: CPUs in any part */
     uint64_t *asked;                     /* of each CPU: sum of presences */
+    int64_t interval_ns;                 /* that was split last */
     uint64_t fraction[JOULE_CLAIMS_MAX]; /* present, of ONE */
     uint64_t whole[JOULE_CLAIMS_MAX];    /* CPUs it has, of ONE each */
     uint64_t (*held)[JOULE_CLAIMS_MAX];  /* the same in each part */
+    uint64_t (*floor_uj)[JOULE_CLAIMS_MAX]; /* charged by CPUs in each part */
     uint64_t weight[WEIGHTS_MAX], result[WEIGHTS_MAX];
+    /* Of the job whose steps are looked at: */
+    uint64_t *job;             /* bitmap: its CPUs */
+    uint64_t *left, *wanted;   /* of each CPU: time, of ONE, that no step has
+                                  yet, and that those of a kind ask for */
+    uint64_t (*step_held)[JOULE_CLAIMS_MAX]; /* as held, of each step */
 };
 
 struct joule_splitter *joule_splitter_create(size_t words,
@@ -46,8 +54,15 @@ struct joule_splitter *joule_splitter_create(size_t words,
     s->part_count = part_count;
     s->parts_of = calloc(words * 64, sizeof(*s->parts_of));
     s->asked = calloc(words * 64, sizeof(*s->asked));
+    s->left = calloc(words * 64, sizeof(*s->left));
+    s->wanted = calloc(words * 64, sizeof(*s->wanted));
+    s->node = calloc(words, sizeof(*s->node));
+    s->job = calloc(words, sizeof(*s->job));
     s->held = calloc(part_count, sizeof(*s->held));
-    if (!s->parts_of || !s->asked || !s->held) {
+    s->floor_uj = calloc(part_count, sizeof(*s->floor_uj));
+    s->step_held = calloc(part_count, sizeof(*s->step_held));
+    if (!s->parts_of || !s->asked || !s->left || !s->wanted || !s->node ||
+        !s->job || !s->held || !s->floor_uj || !s->step_held) {
         joule_splitter_destroy(s);
         errno = ENOMEM;
         return NULL;
@@ -59,6 +74,8 @@ struct joule_splitter *joule_splitter_create(size_t words,
                 s->part_cpus[p]++;
             }
         }
+        if (s->parts_of[cpu])
+            s->node[cpu / 64] |= UINT64_C(1) << cpu % 64;
         s->cpus += s->parts_of[cpu] != 0;
     }
     return s;
@@ -70,7 +87,13 @@ void joule_splitter_destroy(struct joule_splitter *s)
         return;
     free(s->parts_of);
     free(s->asked);
+    free(s->left);
+    free(s->wanted);
+    free(s->node);
+    free(s->job);
     free(s->held);
+    free(s->floor_uj);
+    free(s->step_held);
     free(s);
 }
 
@@ -79,33 +102,27 @@ uint32_t joule_splitter_cpus(const struct joule_splitter *s, size_t part)
     return s->part_cpus[part];
 }
 
-/* The next CPU of the node in the claim's bitmap, from [cpu] on. */
-static size_t next_cpu(const struct joule_splitter *s,
-                       const struct joule_claim *c, size_t cpu)
+/* The next CPU in both bitmaps, from [cpu] on.  [cpus] NULL: none. */
+static size_t next_cpu(const struct joule_splitter *s, const uint64_t *cpus,
+                       const uint64_t *among, size_t cpu)
 {
-    while (c->cpus && cpu < s->words * 64) {
-        uint64_t word = c->cpus[cpu / 64] >> cpu % 64;
+    while (cpus && cpu < s->words * 64) {
+        uint64_t word = (cpus[cpu / 64] & among[cpu / 64]) >> cpu % 64;
 
-        if (word == 0) {
-            cpu = (cpu / 64 + 1) * 64;
-            continue;
-        }
-        cpu += (size_t)__builtin_ctzll(word);
-        if (s->parts_of[cpu])
-            return cpu;
-        cpu++;
+        if (word)
+            return cpu + (size_t)__builtin_ctzll(word);
+        cpu = (cpu / 64 + 1) * 64;
     }
     return s->words * 64;
 }
 
-static uint64_t present(const struct joule_claim *c, int64_t interval_ns)
+static uint64_t present(int64_t present_ns, int64_t interval_ns)
 {
-    if (c->present_ns <= 0 || interval_ns <= 0)
+    if (present_ns <= 0 || interval_ns <= 0)
         return 0;
-    if (c->present_ns >= interval_ns)
+    if (present_ns >= interval_ns)
         return ONE;
-    return (uint64_t)(((u128)c->present_ns << ONE_BITS) /
-                      (uint64_t)interval_ns);
+    return (uint64_t)(((u128)present_ns << ONE_BITS) / (uint64_t)interval_ns);
 }
 
 /* CPUs whose number alone is known are a little of every CPU. */
@@ -120,15 +137,23 @@ static uint64_t spread(const struct joule_splitter *s,
 static bool is_placed(const struct joule_splitter *s,
                       const struct joule_claim *c)
 {
-    return next_cpu(s, c, 0) < s->words * 64;
+    return next_cpu(s, c->cpus, s->node, 0) < s->words * 64;
+}
+
+/* What a claim that asks for [fraction] of a CPU has of it. */
+static uint64_t portion(const struct joule_splitter *s, size_t cpu,
+                        uint64_t fraction)
+{
+    uint64_t asked = s->asked[cpu];
+
+    return asked > ONE ? fraction * ONE / asked : fraction;
 }
 
 static void hold(struct joule_splitter *s, size_t claim, size_t cpu,
                  uint64_t fraction)
 {
     uint32_t parts = s->parts_of[cpu];
-    uint64_t asked = s->asked[cpu];
-    uint64_t w = asked > ONE ? fraction * ONE / asked : fraction;
+    uint64_t w = portion(s, cpu, fraction);
 
     s->whole[claim] += w;
     for (; parts; parts &= parts - 1)
@@ -146,14 +171,14 @@ static void share_cpus(struct joule_splitter *s, int64_t interval_ns,
     for (size_t i = 0; i < count; i++) {
         const struct joule_claim *c = &claims[i];
 
-        s->fraction[i] = present(c, interval_ns);
+        s->fraction[i] = present(c->present_ns, interval_ns);
         s->whole[i] = 0;
         for (size_t p = 0; p < s->part_count; p++)
-            s->held[p][i] = 0;
+            s->held[p][i] = s->floor_uj[p][i] = 0;
         if (!is_placed(s, c))
             everywhere += spread(s, c, s->fraction[i]);
-        for (size_t cpu = next_cpu(s, c, 0); cpu < end;
-             cpu = next_cpu(s, c, cpu + 1))
+        for (size_t cpu = next_cpu(s, c->cpus, s->node, 0); cpu < end;
+             cpu = next_cpu(s, c->cpus, s->node, cpu + 1))
             s->asked[cpu] += s->fraction[i];
     }
     for (size_t cpu = 0; cpu < end; cpu++)
@@ -162,8 +187,8 @@ static void share_cpus(struct joule_splitter *s, int64_t interval_ns,
         const struct joule_claim *c = &claims[i];
         uint64_t w = spread(s, c, s->fraction[i]);
 
-        for (size_t cpu = next_cpu(s, c, 0); cpu < end;
-             cpu = next_cpu(s, c, cpu + 1))
+        for (size_t cpu = next_cpu(s, c->cpus, s->node, 0); cpu < end;
+             cpu = next_cpu(s, c->cpus, s->node, cpu + 1))
             hold(s, i, cpu, s->fraction[i]);
         for (size_t cpu = 0; w && cpu < end && !is_placed(s, c); cpu++)
             if (s->parts_of[cpu])
@@ -271,6 +296,13 @@ static void split_by_time(struct joule_splitter *s, size_t part,
     rest->system_uj += s->result[count];
 }
 
+static void charge_floor(struct joule_splitter *s, size_t part, size_t claim,
+                         uint64_t uj, struct joule_share *share)
+{
+    s->floor_uj[part][claim] += uj;
+    share->floor_uj += uj;
+}
+
 static void split_by_cpus(struct joule_splitter *s, size_t part,
                           uint64_t floor_uj, size_t count,
                           struct joule_share *shares,
@@ -293,13 +325,13 @@ static void split_by_cpus(struct joule_splitter *s, size_t part,
         return;
     }
     for (size_t i = 0; i < count; i++)
-        shares[i].floor_uj += s->result[i];
+        charge_floor(s, part, i, s->result[i], &shares[i]);
     rest->unallocated_uj += s->result[count];
 }
 
 /* Each the whole, for as long as it was there. */
-static void split_whole(struct joule_splitter *s, uint64_t delta_uj,
-                        size_t count, struct joule_share *shares,
+static void split_whole(struct joule_splitter *s, size_t part,
+                        uint64_t delta_uj, size_t count, struct joule_share *shares,
                         struct joule_split_rest *rest)
 {
     uint64_t sum = 0;
@@ -313,14 +345,14 @@ static void split_whole(struct joule_splitter *s, uint64_t delta_uj,
         s->weight[count] = ONE - sum;
         joule_split_apportion(delta_uj, s->weight, count + 1, s->result);
         for (size_t i = 0; i < count; i++)
-            shares[i].floor_uj += s->result[i];
+            charge_floor(s, part, i, s->result[i], &shares[i]);
         rest->unallocated_uj += s->result[count];
         return;
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t uj = scaled(delta_uj, s->fraction[i], ONE);
 
-        shares[i].floor_uj += uj;
+        charge_floor(s, part, i, uj, &shares[i]);
         given += uj;
     }
     if (given < delta_uj)
@@ -335,19 +367,14 @@ void joule_split(struct joule_splitter *s, enum joule_attribution how,
                  struct joule_share *shares, struct joule_split_rest *rest)
 {
     memset(rest, 0, sizeof(*rest));
+    s->interval_ns = interval_ns;
     share_cpus(s, interval_ns, claims, count);
-    for (size_t i = 0; i < count; i++) {
-        u128 ns = (u128)s->whole[i] * (uint64_t)interval_ns >> ONE_BITS;
-
-        shares[i] = (struct joule_share){
-            .capacity_ns =
-                ns < JOULE_SPLIT_NS_MAX ? (uint64_t)ns : JOULE_SPLIT_NS_MAX};
-    }
+    memset(shares, 0, count * sizeof(*shares));
     for (size_t p = 0; p < s->part_count; p++) {
         uint64_t delta = parts[p].delta_uj, floor = parts[p].floor_uj;
 
         if (how == JOULE_ATTRIBUTION_NODE) {
-            split_whole(s, delta, count, shares, rest);
+            split_whole(s, p, delta, count, shares, rest);
             continue;
         }
         if (how == JOULE_ATTRIBUTION_ALLOC || floor > delta)
@@ -357,4 +384,135 @@ void joule_split(struct joule_splitter *s, enum joule_attribution how,
             split_by_time(s, p, &parts[p], interval_ns, claims, count,
                           delta - floor, shares, rest);
     }
+}
+
+/* -- steps of a job ------------------------------------------------------- */
+
+/* s->job: the CPUs of a job, or all of which it has a little.  How many it
+ * has. */
+static uint64_t find_job_cpus(struct joule_splitter *s,
+                              const struct joule_claim *c)
+{
+    bool placed = is_placed(s, c);
+    uint64_t n = 0;
+
+    for (size_t w = 0; w < s->words; w++) {
+        s->job[w] = placed ? c->cpus[w] & s->node[w] : s->node[w];
+        n += (uint64_t)__builtin_popcountll(s->job[w]);
+    }
+    return placed || c->cpu_count > n ? n : c->cpu_count;
+}
+
+/* The CPUs of a step among its job's, and in [ret_fraction] how much of each
+ * it asks for.  If their number alone is known, it is a little of each. */
+static const uint64_t *find_step_cpus(const struct joule_splitter *s,
+                                      const struct joule_step_claim *step,
+                                      uint64_t job_cpus,
+                                      uint64_t *ret_fraction)
+{
+    uint64_t fraction = present(step->present_ns, s->interval_ns);
+
+    *ret_fraction = fraction;
+    if (next_cpu(s, step->cpus, s->job, 0) < s->words * 64)
+        return step->cpus;
+    if (step->cpu_count < job_cpus)
+        *ret_fraction = fraction * step->cpu_count / job_cpus;
+    return s->job;
+}
+
+/* Steps of one kind hold what those before have left. */
+static void hold_steps(struct joule_splitter *s, size_t i, uint64_t fraction,
+                       uint64_t job_cpus, enum joule_step_kind kind,
+                       const struct joule_step_claim *steps, size_t count)
+{
+    size_t end = s->words * 64;
+    const uint64_t *cpus;
+    uint64_t f;
+
+    for (size_t n = 0; n < count; n++) {
+        if (steps[n].kind != kind)
+            continue;
+        cpus = find_step_cpus(s, &steps[n], job_cpus, &f);
+        for (size_t cpu = next_cpu(s, cpus, s->job, 0); cpu < end;
+             cpu = next_cpu(s, cpus, s->job, cpu + 1))
+            s->wanted[cpu] += f;
+    }
+    for (size_t n = 0; n < count; n++) {
+        if (steps[n].kind != kind)
+            continue;
+        cpus = find_step_cpus(s, &steps[n], job_cpus, &f);
+        for (size_t cpu = next_cpu(s, cpus, s->job, 0); cpu < end;
+             cpu = next_cpu(s, cpus, s->job, cpu + 1)) {
+            uint64_t left = s->left[cpu], wanted = s->wanted[cpu];
+            uint64_t time = wanted > left ? f * left / wanted : f;
+            uint64_t w = portion(s, cpu, fraction) * time / s->fraction[i];
+
+            for (uint32_t p = s->parts_of[cpu]; p; p &= p - 1)
+                s->step_held[__builtin_ctz(p)][n] += w;
+        }
+    }
+    for (size_t cpu = next_cpu(s, s->job, s->job, 0); cpu < end;
+         cpu = next_cpu(s, s->job, s->job, cpu + 1)) {
+        s->left[cpu] -= s->wanted[cpu] < s->left[cpu] ? s->wanted[cpu]
+                                                      : s->left[cpu];
+        s->wanted[cpu] = 0;
+    }
+}
+
+/* Divide by s->weight[0..count), and last what no step holds of [held]. */
+static bool give_idle(struct joule_splitter *s, uint64_t uj, uint64_t held,
+                      size_t count, uint64_t *ret_uj, uint64_t *ret_rest_uj)
+{
+    uint64_t sum = 0;
+
+    for (size_t n = 0; n < count; n++)
+        sum += s->weight[n];
+    s->weight[count] = held > sum ? held - sum : 0;
+    /* As in split_by_cpus; here each step is rounded twice on each CPU. */
+    if (s->weight[count] < 2 * (uint64_t)s->cpus * (count + 1) && sum > 0)
+        s->weight[count] = 0;
+    if (!joule_split_apportion(uj, s->weight, count + 1, s->result))
+        return false;
+    for (size_t n = 0; n < count; n++)
+        ret_uj[n] += s->result[n];
+    *ret_rest_uj += s->result[count];
+    return true;
+}
+
+uint64_t joule_split_idle(struct joule_splitter *s, size_t i,
+                          const struct joule_claim *c,
+                          const struct joule_step_claim *steps, size_t count,
+                          uint64_t *ret_uj)
+{
+    size_t end = s->words * 64;
+    uint64_t job_cpus = find_job_cpus(s, c);
+    uint64_t fraction = is_placed(s, c) ? s->fraction[i]
+                                        : spread(s, c, s->fraction[i]);
+    uint64_t rest_uj = 0, elsewhere_uj = 0, held = 0;
+
+    memset(ret_uj, 0, count * sizeof(*ret_uj));
+    for (size_t p = 0; p < s->part_count; p++)
+        memset(s->step_held[p], 0, count * sizeof(s->step_held[p][0]));
+    if (fraction > 0) {
+        for (size_t cpu = next_cpu(s, s->job, s->job, 0); cpu < end;
+             cpu = next_cpu(s, s->job, s->job, cpu + 1))
+            s->left[cpu] = s->fraction[i];
+        hold_steps(s, i, fraction, job_cpus, JOULE_STEP_NUMBERED, steps, count);
+        hold_steps(s, i, fraction, job_cpus, JOULE_STEP_OTHER, steps, count);
+    }
+    for (size_t p = 0; p < s->part_count; p++) {
+        memcpy(s->weight, s->step_held[p], count * sizeof(s->weight[0]));
+        held += s->held[p][i];
+        if (!give_idle(s, s->floor_uj[p][i], s->held[p][i], count, ret_uj,
+                       &rest_uj))
+            elsewhere_uj += s->floor_uj[p][i];
+    }
+    /* Of a part in which the job has no CPU (JOULE_ATTRIBUTION_NODE). */
+    memset(s->weight, 0, count * sizeof(s->weight[0]));
+    for (size_t p = 0; p < s->part_count; p++)
+        for (size_t n = 0; n < count; n++)
+            s->weight[n] += s->step_held[p][n];
+    if (!give_idle(s, elsewhere_uj, held, count, ret_uj, &rest_uj))
+        rest_uj += elsewhere_uj;
+    return rest_uj;
 }

@@ -61,8 +61,6 @@ struct joule_share {
     uint64_t floor_uj;     /* by CPUs it has (attribution by CPU time: of the
                               floor, else all of it) */
     uint64_t active_uj;    /* by CPU time */
-    uint64_t capacity_ns;  /* of CPUs it has: their time in the interval, shared
-                              CPUs in part */
     uint64_t estimated_ns; /* taken for its CPU time beyond cpu_ns */
     uint64_t other_ns; /* of its cpu_ns, what none of its steps accounts for: 0
                           from joule_split, for who calls joule_split_steps */
@@ -107,18 +105,36 @@ enum joule_step_kind {
     JOULE_STEP_OTHER, /* batch, interactive */
 };
 
+/* A step of a job, in the interval that was split last. */
 struct joule_step_claim {
     enum joule_step_kind kind;
-    uint32_t cpu_count;
+    const uint64_t *cpus; /* those it holds, a bitmap of the splitter's words;
+                             NULL, or none of its job's: not known */
+    uint32_t cpu_count;   /* used where they are not known */
     int64_t present_ns;
     uint64_t cpu_ns;
     bool cpu_unknown;
 };
 
-/* A job's share among its steps, and what no step accounts for to the extern step,
- * else to numbered steps, else to the others; count from 1 to JOULE_CLAIMS_MAX.  The sum of
- * ret_uj is floor_uj + active_uj, which must stay below 2^64. */
-void joule_split_steps(const struct joule_share *share,
+/*
+ * The idle energy of a job among its steps: what claim [i] of the last
+ * joule_split was charged by the CPUs it has, in each part.  A CPU's goes to
+ * the numbered steps that hold it, for as long as they were there; what these
+ * leave, to the other steps that hold it, but an extern step.  Steps that hold
+ * the same CPU share it.  Sets ret_uj[count] and returns what no step holds.
+ */
+uint64_t joule_split_idle(struct joule_splitter *s, size_t i,
+                          const struct joule_claim *claim,
+                          const struct joule_step_claim *steps, size_t count,
+                          uint64_t *ret_uj);
+
+/* The same of all that claim [i] was charged: the idle energy by CPUs, what
+ * is above it by CPU time.  What no step holds or accounts for goes to the
+ * extern step, else to numbered steps, else to the others.  count from 1 to JOULE_CLAIMS_MAX.  The sum of ret_uj is
+ * floor_uj + active_uj, which must stay below 2^64. */
+void joule_split_steps(struct joule_splitter *s, size_t i,
+                       const struct joule_claim *claim,
+                       const struct joule_share *share,
                        const struct joule_step_claim *steps, size_t count,
                        uint64_t *ret_uj);
 

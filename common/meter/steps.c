@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <string.h>
-
 #include "common/meter/split.h"
 
 __extension__ typedef unsigned __int128 u128;
 
 /* CPU time, that which was estimated for the job among those of whom it is
- * not known.  Returns the sum, below 2^64. */
-static uint64_t weigh_steps(const struct joule_share *share,
-                            const struct joule_step_claim *steps, size_t count,
-                            uint64_t *weight)
+ * not known. */
+static void weigh_steps(const struct joule_share *share,
+                        const struct joule_step_claim *steps, size_t count,
+                        uint64_t *weight)
 {
-    uint64_t guess[JOULE_CLAIMS_MAX], sum = 0;
+    uint64_t guess[JOULE_CLAIMS_MAX];
 
     for (size_t i = 0; i < count; i++)
         weight[i] = steps[i].cpu_unknown ? 1 + steps[i].cpu_count : 0;
@@ -22,12 +20,10 @@ static uint64_t weigh_steps(const struct joule_share *share,
 
         ns += guess[i];
         weight[i] = ns < JOULE_SPLIT_NS_MAX ? ns : JOULE_SPLIT_NS_MAX;
-        sum += weight[i];
     }
-    return sum;
 }
 
-/* What no step used: to the extern step, else by CPUs and time. */
+/* What no step holds or accounts for: to the extern step, else by CPUs and time. */
 static void give_rest(uint64_t rest_uj, const struct joule_step_claim *steps,
                       size_t count, uint64_t *ret_uj)
 {
@@ -63,26 +59,21 @@ static void give_rest(uint64_t rest_uj, const struct joule_step_claim *steps,
         ret_uj[i] += result[i];
 }
 
-void joule_split_steps(const struct joule_share *share,
+void joule_split_steps(struct joule_splitter *s, size_t i,
+                       const struct joule_claim *claim,
+                       const struct joule_share *share,
                        const struct joule_step_claim *steps, size_t count,
                        uint64_t *ret_uj)
 {
     uint64_t weight[JOULE_CLAIMS_MAX + 1], result[JOULE_CLAIMS_MAX + 1];
-    uint64_t sum, rest_uj;
+    uint64_t rest_uj = joule_split_idle(s, i, claim, steps, count, ret_uj);
 
-    weight[0] = 0; /* gcc does not know that there is a step */
-    sum = weigh_steps(share, steps, count, weight);
-    weight[count] = share->capacity_ns > sum ? share->capacity_ns - sum : 0;
-    if (joule_split_apportion(share->floor_uj, weight, count + 1, result))
-        rest_uj = result[count];
-    else
-        rest_uj = share->floor_uj;
-    memcpy(ret_uj, result, count * sizeof(*ret_uj));
+    weigh_steps(share, steps, count, weight);
     weight[count] = share->other_ns < JOULE_SPLIT_NS_MAX ? share->other_ns
                                                          : JOULE_SPLIT_NS_MAX;
     if (joule_split_apportion(share->active_uj, weight, count + 1, result)) {
-        for (size_t i = 0; i < count; i++)
-            ret_uj[i] += result[i];
+        for (size_t n = 0; n < count; n++)
+            ret_uj[n] += result[n];
         rest_uj += result[count];
     } else {
         rest_uj += share->active_uj;

@@ -295,7 +295,6 @@ static size_t find_job(struct joule_book *b, uint32_t job)
 /* The reader of a slot's CPU time follows who has the slot. */
 static void follow_owner(struct joule_book *b, unsigned slot)
 {
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t owner = joule_ledger_owner_of(b->ledger, slot);
     struct joule_registration r;
     struct joule_usage_step step = {.node = b->node, .path = r.path};
@@ -306,7 +305,7 @@ static void follow_owner(struct joule_book *b, unsigned slot)
     b->reader[slot] = NULL;
     b->owner[slot] = 0;
     if (owner == 0 ||
-        joule_ledger_registered(b->ledger, slot, &r, cpus) < 0)
+        joule_ledger_registered(b->ledger, slot, &r, NULL, NULL) < 0)
         return;
     step.pid = joule_ledger_owner_pid(r.owner);
     step.job = r.job;

@@ -46,7 +46,7 @@ struct joule_stake *joule_registration_make(int root_fd,
                                             const struct joule_slurm_step *step,
                                             struct joule_error *err)
 {
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX] = {0};
+    uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX] = {0};
     uint64_t step_cpus[JOULE_LEDGER_WORDS_MAX] = {0};
     struct joule_registration r = {
         .job = step->job_id,
@@ -63,7 +63,7 @@ struct joule_stake *joule_registration_make(int root_fd,
     if (of_job) {
         /* Without a topology the numbers alone must do. */
         joule_topology_read(root_fd, &topology, NULL);
-        job_count = find_cpus(&topology, of_job, cpus);
+        job_count = find_cpus(&topology, of_job, job_cpus);
         step_count = find_cpus(&topology, of_step, step_cpus);
         joule_topology_free(&topology);
     }
@@ -75,7 +75,7 @@ struct joule_stake *joule_registration_make(int root_fd,
     r.job_cpu_count = (uint32_t)job_count;
     r.cpu_count = (uint32_t)step_count;
     stake = joule_stake_create(&joule_clock_system, root_fd, step->node, &r,
-                               cpus, JOULE_LEDGER_WORDS_MAX);
+                               job_cpus, step_cpus, JOULE_LEDGER_WORDS_MAX);
     if (!stake)
         joule_error_set(err, ENOMEM, "out of memory");
     return stake;

@@ -10,8 +10,8 @@
 #include "plugins/slurm_abi/step.h"
 
 /*
- * Register the step.  The CPUs of its job are those of the cores that Slurm
- * gave it, found below root_fd; where the machine has other cores than Slurm
+ * Register the step.  Its CPUs and its job's are those of the cores that Slurm
+ * gave them, found below root_fd; where the machine has other cores than Slurm
  * was told, only their number is known.  NULL with a sentence: ENOTSUP (the
  * cores of the step are not said) or ENOMEM.
  */

@@ -138,7 +138,8 @@ static void register_step(size_t i, uint64_t owner)
 
     make_group(i, r.path);
     cpus[i % 2] = UINT64_C(1) << i / 2 % 64;
-    if (joule_ledger_register(n.stepd, n.root_fd, &r, cpus, &slot, NULL) < 0)
+    if (joule_ledger_register(n.stepd, n.root_fd, &r, cpus, cpus, &slot,
+                              NULL) < 0)
         bench_die("register", strerror(errno));
     n.owner[slot] = owner;
     n.usage[slot] = joule_usage_create(

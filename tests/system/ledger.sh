@@ -168,13 +168,6 @@ truth_j() {
         'BEGIN { printf "%.3f\n", idle / n * s + busy * cpu }'
 }
 
-# step_truth_j CPU-SECONDS - what its step is to be charged beside an extern step,
-# which has the floor of the time that the CPU was not used in: on a machine with
-# other things to do that is not a little
-step_truth_j() {
-    truth_j "$1" "$1"
-}
-
 # The dir of a step's group in this machine's cpuacct hierarchy.
 step_group() { # JOB STEP
     local top

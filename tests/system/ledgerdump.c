@@ -106,22 +106,30 @@ static void print_row(size_t slot, const struct joule_row *r)
            r->job_uj, r->mw, r->job_mw, cpu_ns, r->backwards, r->unknown);
 }
 
-static void print_claim(size_t slot, const struct joule_registration *r,
-                        const uint64_t *cpus, size_t words)
+static void print_cpus(const char *name, const uint64_t *cpus, size_t words)
 {
     const char *comma = "";
 
-    printf("claim slot=%zu pid=%d job=%u step=%u uid=%u kind=%s cpus=%u"
-           " job_cpus=%u began_ns=%" PRId64 " ended_ns=%" PRId64 " list=",
-           slot, (int)joule_ledger_owner_pid(r->owner), r->job, r->step, r->uid,
-           kinds[r->kind], r->cpu_count, r->job_cpu_count, r->began_ns,
-           r->ended_ns);
+    printf(" %s=", name);
     for (size_t cpu = 0; cpu < words * 64; cpu++) {
         if (!(cpus[cpu / 64] >> cpu % 64 & 1))
             continue;
         printf("%s%zu", comma, cpu);
         comma = ",";
     }
+}
+
+static void print_claim(size_t slot, const struct joule_registration *r,
+                        const uint64_t *job_cpus, const uint64_t *step_cpus,
+                        size_t words)
+{
+    printf("claim slot=%zu pid=%d job=%u step=%u uid=%u kind=%s cpus=%u"
+           " job_cpus=%u began_ns=%" PRId64 " ended_ns=%" PRId64,
+           slot, (int)joule_ledger_owner_pid(r->owner), r->job, r->step, r->uid,
+           kinds[r->kind], r->cpu_count, r->job_cpu_count, r->began_ns,
+           r->ended_ns);
+    print_cpus("list", job_cpus, words);
+    print_cpus("step_list", step_cpus, words);
     /* The path may hold anything but a NUL. */
     fputs(" path=", stdout);
     for (const char *c = r->path; *c; c++)
@@ -131,12 +139,15 @@ static void print_claim(size_t slot, const struct joule_registration *r,
 
 static void print_claims(struct joule_ledger *ledger)
 {
-    uint64_t cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX];
+    uint64_t step_cpus[JOULE_LEDGER_WORDS_MAX];
     struct joule_registration r;
 
     for (size_t i = 0; i < joule_ledger_slots(ledger); i++) {
-        if (joule_ledger_registered(ledger, (unsigned)i, &r, cpus) == 0)
-            print_claim(i, &r, cpus, joule_ledger_words(ledger));
+        if (joule_ledger_registered(ledger, (unsigned)i, &r, job_cpus,
+                                    step_cpus) == 0)
+            print_claim(i, &r, job_cpus, step_cpus,
+                        joule_ledger_words(ledger));
         else if (errno == EBADMSG)
             printf("claim slot=%zu makes=nonsense\n", i);
     }

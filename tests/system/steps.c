@@ -139,7 +139,7 @@ static int run_step(unsigned number, bool crashes)
     if (!l || joule_process_start(root_fd, getpid(), &start) < 0)
         return 1;
     r.owner = joule_ledger_owner(getpid(), start);
-    if (joule_ledger_register(l, root_fd, &r, cpus, &slot, NULL) < 0) {
+    if (joule_ledger_register(l, root_fd, &r, cpus, cpus, &slot, NULL) < 0) {
         results->refused++;
         return 0;
     }

@@ -108,6 +108,11 @@ check "a job is its steps, exactly" holds "$SCRATCH/root.json" \
 # Half of the idle power each; nobody uses much CPU time.
 check "each is charged half of what idles" holds "$SCRATCH/root.json" \
     'all(9000 < j["power_mw"] < 14000 for j in d["jobs"]) and len(d["jobs"]) == 2'
+# Asleep, they hold its CPU; the script has that in the time between them alone.
+check "her step has the idle power of the CPU that it holds" holds \
+    "$SCRATCH/root.json" "[[s['power_mw'] > 9000 if s['step'] == '0' else
+        s['power_mw'] < 2000 for s in j['steps']] for j in d['jobs']
+        if j['job'] == $HERS] == [[True] * 3]"
 check "nothing is amiss" holds "$SCRATCH/root.json" \
     'not d["stale"] and d["attribution"] == "cputime" and all(d["totals"][k] == 0
         for k in ("faults", "cpu_time_backwards", "registrations_refused"))'
@@ -244,6 +249,9 @@ for step in extern batch 1; do
     check "sacct has the same of $step: $SACCT J, $UJ uJ" test \
         "$SACCT" = "$(((UJ + 500000) / 1000000))"
 done
+check "her steps have most of what the job was charged" holds \
+    "$SCRATCH/end.json" "sum(s['energy_uj'] for s in d['jobs'][0]['steps'] if
+        s['step'] in '01') > 0.7 * d['jobs'][0]['energy_uj']"
 root --json > "$SCRATCH/sums.json"
 JOBS_J=$(sacct_field whose "$HERS" ConsumedEnergyRaw)
 JOBS_J=$((JOBS_J + $(sacct_field whose "$ROOTS" ConsumedEnergyRaw)))

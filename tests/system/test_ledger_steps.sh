@@ -160,7 +160,7 @@ begins_alone() {
     wait
     read -r seconds cpu < <(burnt a)
     check "a step that began while the sampler was stopped" charged \
-        "$(job_number a).0" "$(step_truth_j "$cpu")" $((BUSY_W / 2)) $((BUSY_W / 2))
+        "$(job_number a).0" "$(truth_j "$seconds" "$cpu")" $((BUSY_W / 2)) $((BUSY_W / 2))
     check "its job" charged \
         "$(job_number a)" "$(truth_j "$seconds" "$cpu")" "$(most_w)" "$(most_w)"
 }
@@ -192,7 +192,7 @@ ends_alone() {
     wait_for 60 job_is_over a
     read -r seconds cpu < <(burnt a)
     check "the step that ended while slurmd was stopped" charged "$(job_number a).0" \
-        "$(step_truth_j "$cpu")" \
+        "$(truth_j "$seconds" "$cpu")" \
         "$(awk -v w="$(most_w)" -v ns=$((ended_ns - stopped_ns)) \
             'BEGIN { print w * (1 + ns / 1e9) }')" 10
     job_seconds=$(awk -v s="$seconds" -v ns=$(($(now_ns) - ended_ns)) \
@@ -201,6 +201,38 @@ ends_alone() {
         "$(most_w)" "$(most_w)"
     check "nothing is in the ledger" wait_for 60 ledger_is_empty
     check "jobs and rest are what the node used" ledger_adds_up
+}
+
+# sleeper NAME COMMAND... - a step of a job of all CPUs that sleeps: it holds them,
+# and so has all that the idle node used; its job has no more but for its edges.
+sleeper() {
+    local name=$1 from to idle most
+    shift
+    rm -f "$SCRATCH/sleeper"
+    "$@" > /dev/null 2>&1
+    wait_for 20 test -s "$SCRATCH/sleeper"
+    wait_for 20 job_is_over "$name"
+    read -r from to < "$SCRATCH/sleeper"
+    idle=$(awk -v w=$IDLE_W -v ns=$((to - from)) 'BEGIN { print w * ns / 1e9 }')
+    most=$(cluster energy "$C" $((from - 500000000)) $((to + 500000000)))
+    check "$name: its step" charged "$(job_number "$name").0" "$idle" 1 $IDLE_W
+    check "the wattmeter had $most uJ at most" awk -v uj="$most" \
+        -v j="$(step_energy "$C" "$(job_number "$name").0")" \
+        'BEGIN { exit !(j != "" && j <= uj / 1e6 + 1) }'
+}
+
+sleepers() {
+    local job
+    sleeper srun cluster user "$C" srun -Q -n1 -c "$CPUS" -J srun \
+        "$STAMP" --sleep 4 "$SCRATCH/sleeper"
+    sleeper batch cluster user "$C" sbatch -Q -n1 -c "$CPUS" -J batch \
+        -o /dev/null --wrap "sleep 2
+            srun -c $CPUS $STAMP --sleep 4 $SCRATCH/sleeper; sleep 2"
+    job=$(job_number batch)
+    check "the script that waits for it" charged "$job.batch" $((4 * IDLE_W)) \
+        $IDLE_W $((2 * IDLE_W))
+    check "the job is both" charged "$job" "$(($(step_energy "$C" "$job.0") +
+        $(step_energy "$C" "$job.batch")))" 1 $IDLE_W
 }
 
 if [ -z "$(machine_cpuacct)" ]; then
@@ -213,6 +245,7 @@ trap 'thaw; ledger_cleanup' EXIT
 many_steps
 ask_without_end
 no_answer
+sleepers
 begins_alone
 ends_alone
 finish

@@ -135,7 +135,7 @@ static struct joule_stake *begin(uint32_t job, uint32_t kind, uint64_t cpus,
     struct joule_stake *s;
 
     fake.now_ns++; /* a sample of the same moment is none */
-    s = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
+    s = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, &cpus, 1);
     ck_assert_ptr_nonnull(s);
     if (sampler)
         must_read_now(s);
@@ -297,8 +297,8 @@ START_TEST(test_too_many_steps)
 
     slurmd_ends();
     for (size_t i = 0; i < sizeof(s) / sizeof(s[0]); i++)
-        s[i] = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
-    one = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, 1);
+        s[i] = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, &cpus, 1);
+    one = joule_stake_create(&fake.clock, tree.fd, "n1", &r, &cpus, &cpus, 1);
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
     ck_assert_int_eq(joule_stake_read_now(one, &reading, &err), -1);
     ck_assert_int_eq(errno, EDQUOT);
@@ -511,7 +511,7 @@ static struct joule_stake *power_begin(uint32_t job)
     uint64_t cpus = 1;
 
     bmc.now_ns += 1000;
-    return joule_stake_create(&bmc.clock, tree.fd, "n2", &r, &cpus, 1);
+    return joule_stake_create(&bmc.clock, tree.fd, "n2", &r, &cpus, &cpus, 1);
 }
 
 /* A BMC that does not answer: the ledger does, with the last power. */

@@ -80,8 +80,9 @@ static const struct joule_ledger_totals *second(uint64_t uj, uint64_t busy)
     return t;
 }
 
-static unsigned add(uint32_t job, enum joule_step_kind kind, uint64_t cpus,
-                    uint32_t count)
+/* A step that has [own] of its job's CPUs, or 0: so many. */
+static unsigned add_step(uint32_t job, enum joule_step_kind kind, uint64_t cpus,
+                         uint64_t own, uint32_t count)
 {
     static unsigned pid;
     struct joule_registration r = {
@@ -95,10 +96,17 @@ static unsigned add(uint32_t job, enum joule_step_kind kind, uint64_t cpus,
     unsigned slot;
 
     ck_assert_int_eq(
-        joule_ledger_register(stepd, tree.fd, &r, &cpus, &slot, &err), 0);
+        joule_ledger_register(stepd, tree.fd, &r, &cpus, &own, &slot, &err),
+        0);
     usage[slot] = (struct joule_charge_usage){.owner = r.owner,
                                               .state = JOULE_USAGE_KNOWN};
     return slot;
+}
+
+static unsigned add(uint32_t job, enum joule_step_kind kind, uint64_t cpus,
+                    uint32_t count)
+{
+    return add_step(job, kind, cpus, 0, count);
 }
 
 static struct joule_row row(unsigned slot)
@@ -188,10 +196,10 @@ START_TEST(test_what_no_step_accounts_for)
     usage[other].cpu_ns = S;
     jobs[0].cpu_ns = 2 * S;
     second(40 * J + 60 * J, 3 * S);
-    /* 20 J of the floor, of which the step used a quarter of its CPUs. */
+    /* 20 J of the floor, of which the step holds all. */
     ck_assert_uint_eq(row(x).job_uj, 20 * J + 40 * J);
-    ck_assert_uint_eq(row(n).uj, 5 * J + 10 * J);
-    ck_assert_uint_eq(row(x).uj, 15 * J + 30 * J);
+    ck_assert_uint_eq(row(n).uj, 20 * J + 10 * J);
+    ck_assert_uint_eq(row(x).uj, 30 * J);
     ck_assert_uint_eq(row(other).uj, 20 * J + 20 * J);
     ck_assert_uint_eq(row(x).job_cpu_ns, 2 * S);
     /* The same over a restart. */
@@ -201,13 +209,13 @@ START_TEST(test_what_no_step_accounts_for)
     usage[other].cpu_ns += S;
     second(40 * J + 60 * J, 3 * S);
     ck_assert_uint_eq(row(x).job_uj, 2 * (20 * J + 40 * J));
-    ck_assert_uint_eq(row(n).uj, 15 * J);
+    ck_assert_uint_eq(row(n).uj, 2 * 20 * J + 10 * J);
     /* What could not be read of the step is known of the job. */
     usage[n].state = JOULE_USAGE_UNKNOWN;
     jobs[0].cpu_ns += S;
     second(40 * J + 60 * J, 3 * S);
     ck_assert_uint_eq(row(x).job_uj, 3 * 20 * J + 2 * 40 * J + 20 * J);
-    ck_assert_uint_eq(row(n).uj, 15 * J + 10 * J + 20 * J);
+    ck_assert_uint_eq(row(n).uj, 3 * 20 * J + 10 * J + 20 * J);
 }
 END_TEST
 
@@ -282,6 +290,41 @@ START_TEST(test_counter_of_a_job)
     n = add(1, JOULE_STEP_NUMBERED, 0xf, 4);
     second(40 * J + 60 * J, S);
     ck_assert_uint_eq(row(n).uj, 40 * J);
+}
+END_TEST
+
+/* A batch script that does `srun sleep`, on half of the node; what is known of
+ * the CPUs is the same after a restart. */
+START_TEST(test_a_step_that_sleeps)
+{
+    unsigned x, batch, n;
+
+    second(0, 0);
+    x = add_step(1, JOULE_STEP_EXTERN, 0x3, 0x3, 2);
+    batch = add_step(1, JOULE_STEP_OTHER, 0x3, 0x3, 2);
+    second(40 * J, 0);
+    n = add_step(1, JOULE_STEP_NUMBERED, 0x3, 0x3, 2);
+    second(40 * J, 0);
+    end();
+    begin();
+    usage[batch].cpu_ns += S / 1000;
+    second(40 * J, S / 1000);
+    ck_assert_uint_eq(row(n).uj, 2 * 20 * J);
+    ck_assert_uint_eq(row(batch).uj, 20 * J);
+    ck_assert_uint_eq(row(x).uj, 0);
+    ck_assert_uint_eq(row(x).job_uj, 60 * J);
+    /* It ends in the middle: the script has the rest. */
+    joule_ledger_end(stepd, n, usage[n].owner, sample.mono_ns + S / 2);
+    second(40 * J, 0);
+    ck_assert_uint_eq(row(n).uj, 50 * J);
+    ck_assert_uint_eq(row(batch).uj, 30 * J);
+    /* One CPU of two. */
+    n = add_step(1, JOULE_STEP_NUMBERED, 0x3, 0x2, 1);
+    joule_ledger_end(stepd, batch, usage[batch].owner, sample.mono_ns);
+    second(40 * J, 0);
+    ck_assert_uint_eq(row(n).uj, 10 * J);
+    ck_assert_uint_eq(row(x).uj, 10 * J);
+    ck_assert_uint_eq(row(x).job_uj, 100 * J);
 }
 END_TEST
 
@@ -728,6 +771,7 @@ int main(void)
     tcase_add_test(tc, test_what_no_step_accounts_for);
     tcase_add_test(tc, test_what_no_step_accounts_for_without_extern);
     tcase_add_test(tc, test_counter_of_a_job);
+    tcase_add_test(tc, test_a_step_that_sleeps);
     tcase_add_test(tc, test_steps_one_after_the_other_without_extern);
     tcase_add_test(tc, test_edges_inside_an_interval);
     tcase_add_test(tc, test_restart);

@@ -128,6 +128,7 @@ static void begin_step(void)
         .began_ns = w.now_ns - (int64_t)(roll(20) ? 0 : roll(5 * S)),
     };
     uint64_t cpus = roll(8) ? dice64(&w.seed) & dice64(&w.seed) & 0x1ff : 0;
+    uint64_t own = roll(4) ? dice64(&w.seed) & (roll(8) ? cpus : 0x1ff) : 0;
     char path[48], text[96];
 
     if (s->owner)
@@ -144,7 +145,8 @@ static void begin_step(void)
              w.next_pid);
     tree_write(&w.tree, path, text);
     ck_assert_int_eq(
-        joule_ledger_register(w.reader, w.tree.fd, &r, &cpus, &s->slot, NULL),
+        joule_ledger_register(w.reader, w.tree.fd, &r, &cpus, &own, &s->slot,
+                              NULL),
         0);
     w.steps++;
 }

@@ -65,7 +65,7 @@ static struct joule_registration step(uint32_t job, uint32_t number,
                                        .path = "/slurm/job_1/step_0"};
 }
 
-static const uint64_t cpus = 0x33;
+static const uint64_t cpus = 0x33, own_cpus = 0x30;
 
 static int add_kind(struct joule_ledger *l, uint32_t job, uint32_t uid,
                     enum joule_step_kind kind, uint64_t owner, unsigned *slot)
@@ -74,7 +74,7 @@ static int add_kind(struct joule_ledger *l, uint32_t job, uint32_t uid,
 
     r.uid = uid;
     r.kind = (uint32_t)kind;
-    return joule_ledger_register(l, tree.fd, &r, &cpus, slot, &err);
+    return joule_ledger_register(l, tree.fd, &r, &cpus, &own_cpus, slot, &err);
 }
 
 static int add(struct joule_ledger *l, uint32_t job, uint64_t owner,
@@ -82,7 +82,7 @@ static int add(struct joule_ledger *l, uint32_t job, uint64_t owner,
 {
     struct joule_registration r = step(job, 0, owner);
 
-    return joule_ledger_register(l, tree.fd, &r, &cpus, slot, &err);
+    return joule_ledger_register(l, tree.fd, &r, &cpus, &own_cpus, slot, &err);
 }
 
 START_TEST(test_what_is_no_ledger)
@@ -147,14 +147,17 @@ START_TEST(test_registration)
 {
     struct joule_ledger *l = joule_ledger_open(tree.fd, "n1", &err);
     struct joule_registration r;
-    uint64_t got;
+    uint64_t got, got_own;
     unsigned slot;
 
     set_process(7, 'S');
-    ck_assert_int_eq(joule_ledger_registered(writer, 0, &r, &got), -1);
+    ck_assert_int_eq(joule_ledger_registered(writer, 0, &r, &got, NULL), -1);
     ck_assert_int_eq(errno, ENOENT);
     ck_assert_int_eq(add(l, 3, joule_ledger_owner(7, 77), &slot), 0);
-    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), 0);
+    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, &got_own),
+                     0);
+    ck_assert_uint_eq(got_own, own_cpus);
+    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, NULL, NULL), 0);
     ck_assert_uint_eq(r.job, 3);
     ck_assert_uint_eq(r.uid, 1003);
     ck_assert_int_eq(r.began_ns, 55);
@@ -169,12 +172,12 @@ START_TEST(test_registration)
     joule_ledger_report_cpu(l, slot, r.owner + 1, 77);
     joule_ledger_end(l, slot, r.owner, 99);
     joule_ledger_end(l, slot, r.owner + 1, 98);
-    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), 0);
+    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, NULL), 0);
     ck_assert_int_eq(r.ended_ns, 99);
     joule_ledger_release(l, slot, r.owner + 1);
-    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), 0);
+    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, NULL), 0);
     joule_ledger_release(l, slot, r.owner);
-    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), -1);
+    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, NULL), -1);
     ck_assert_int_eq(joule_ledger_ended(writer, slot, r.owner), 99);
     ck_assert_int_eq(joule_ledger_ended(writer, slot, r.owner + 1), 0);
     ck_assert_uint_eq(joule_ledger_reported_cpu(writer, slot, r.owner), 88);
@@ -202,14 +205,15 @@ START_TEST(test_bad_registrations_are_refused)
     strcpy(bad[7].path, "/a/../../../etc");
     for (int i = 0; i < 8; i++) {
         ck_assert_int_eq(
-            joule_ledger_register(writer, tree.fd, &bad[i], &cpus, &slot, &err),
+            joule_ledger_register(writer, tree.fd, &bad[i], &cpus, &own_cpus, &slot,
+                                  &err),
             -1);
         ck_assert_int_eq(errno, EINVAL);
     }
     /* Written past the check, into the file. */
     ck_assert_int_eq(add(writer, 1, 7, &slot), 0);
     ledger_slot(writer, slot)->claim.word[1] |= UINT64_C(0xffff) << 32;
-    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got), -1);
+    ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, NULL), -1);
     ck_assert_int_eq(errno, EBADMSG);
 }
 END_TEST
@@ -220,7 +224,7 @@ START_TEST(test_noise)
     static struct joule_row rows[SLOTS];
     struct joule_ledger_totals totals;
     struct joule_registration r;
-    uint64_t seed = dice_seed(), got;
+    uint64_t seed = dice_seed(), got, got_own;
     size_t count = SLOTS;
 
     for (int round = 0; round < 200; round++) {
@@ -231,7 +235,7 @@ START_TEST(test_noise)
                 word[k] = dice64(&seed) >> dice(&seed, 64);
             ledger_slot(writer, i)->claim.ready =
                 (uint64_t)ledger_slot(writer, i)->claim.owner;
-            joule_ledger_registered(writer, i, &r, &got);
+            joule_ledger_registered(writer, i, &r, &got, &got_own);
             joule_ledger_sweep(writer, tree.fd, i);
         }
         writer->head->slots = (uint32_t)dice64(&seed);
@@ -480,7 +484,7 @@ START_TEST(test_many_register_at_once)
                 }
                 for (unsigned i = 0; i < 40; i++) {
                     owner = joule_ledger_owner((pid_t)(10 + p), 77 + i);
-                    if (joule_ledger_registered(l, slot[i], &r, &got) < 0 ||
+                    if (joule_ledger_registered(l, slot[i], &r, &got, NULL) < 0 ||
                         r.owner != owner || r.job != 100 * p + i)
                         _exit(2);
                     joule_ledger_release(l, slot[i], owner);

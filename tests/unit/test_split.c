@@ -94,7 +94,6 @@ START_TEST(test_floor_by_cpus_and_the_rest_by_time)
     ck_assert_uint_eq(share[0].active_uj, 30 * J);
     ck_assert_uint_eq(share[1].active_uj, 15 * J);
     ck_assert_uint_eq(rest.system_uj, 15 * J);
-    ck_assert_uint_eq(share[0].capacity_ns, 2 * S);
     run(all, ALLOC, part(100 * J, 40 * J, 2 * S), c, 2);
     ck_assert_uint_eq(share[0].floor_uj, 50 * J);
     ck_assert_uint_eq(share[1].floor_uj, 25 * J);

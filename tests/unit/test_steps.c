@@ -82,84 +82,353 @@ END_TEST
 
 static uint64_t step_uj[8];
 
-static void run_steps(struct joule_share s, const struct joule_step_claim *c,
-                      size_t count)
+/* A node of four CPUs in two packages, or in one. */
+static const uint64_t packages[] = {0x3, 0xc}, all = 0xf;
+static struct joule_splitter *splitter;
+static struct joule_claim job;
+static struct joule_share share;
+
+/* A second: a job that has [cpus] alone, which cost 10 J each when idle, and
+ * 30 J for its CPU time. */
+static void split(const uint64_t *cpus, size_t parts)
+{
+    struct joule_split_part p[] = {
+        {.delta_uj = 70 * J, .floor_uj = 40 * J, .busy_ns = S, .busy_known = 1},
+        {.delta_uj = 0}};
+    struct joule_split_rest rest;
+
+    joule_splitter_destroy(splitter);
+    splitter = joule_splitter_create(1, parts == 1 ? &all : packages, parts);
+    ck_assert_ptr_nonnull(splitter);
+    job = (struct joule_claim){.cpus = cpus, .present_ns = S, .cpu_ns = S};
+    /* A CPU of the second package costs three times one of the first. */
+    if (parts == 2) {
+        p[0].floor_uj = 10 * J;
+        p[0].delta_uj = 40 * J;
+        p[0].busy_ns = S / 2;
+        p[1] = (struct joule_split_part){.delta_uj = 30 * J,
+                                         .floor_uj = 30 * J};
+    }
+    joule_split(splitter, JOULE_ATTRIBUTION_CPUTIME, S, p, &job, 1, &share,
+                &rest);
+}
+
+static void run_steps(const struct joule_step_claim *c, size_t count)
 {
     uint64_t sum = 0;
 
-    joule_split_steps(&s, c, count, step_uj);
+    joule_split_steps(splitter, 0, &job, &share, c, count, step_uj);
     for (size_t i = 0; i < count; i++)
         sum += step_uj[i];
-    ck_assert_uint_eq(sum, s.floor_uj + s.active_uj);
+    ck_assert_uint_eq(sum, share.floor_uj + share.active_uj);
 }
 
-static struct joule_step_claim step(enum joule_step_kind kind, uint32_t cpus,
-                                    uint64_t cpu_ns)
+static void teardown(void)
+{
+    joule_splitter_destroy(splitter);
+    splitter = NULL;
+}
+
+static struct joule_step_claim step(enum joule_step_kind kind,
+                                    const uint64_t *cpus, uint64_t cpu_ns)
 {
     return (struct joule_step_claim){
-        .kind = kind, .cpu_count = cpus, .present_ns = S, .cpu_ns = cpu_ns};
+        .kind = kind,
+        .cpus = cpus,
+        .cpu_count = cpus ? (uint32_t)__builtin_popcountll(*cpus) : 0,
+        .present_ns = S,
+        .cpu_ns = cpu_ns};
 }
 
-START_TEST(test_steps_share_what_the_job_has)
+/* srun sleep: who holds the CPUs pays for them, asleep or not. */
+START_TEST(test_idle_cpus_are_the_steps_that_hold_them)
 {
-    struct joule_share s = {
-        .floor_uj = 40 * J, .active_uj = 30 * J, .capacity_ns = 4 * S};
+    uint64_t a = 0x1, bc = 0x6;
     struct joule_step_claim c[] = {
-        step(JOULE_STEP_EXTERN, 4, 0), step(JOULE_STEP_OTHER, 4, 0),
-        step(JOULE_STEP_NUMBERED, 1, S), step(JOULE_STEP_NUMBERED, 1, S / 2)};
+        step(JOULE_STEP_EXTERN, &all, 0), step(JOULE_STEP_OTHER, &all, 0),
+        step(JOULE_STEP_NUMBERED, &a, S), step(JOULE_STEP_NUMBERED, &bc, 0)};
 
-    run_steps(s, c, 4);
-    ck_assert_uint_eq(step_uj[0], 25 * J); /* 2.5 CPUs that nobody used */
-    ck_assert_uint_eq(step_uj[1], 0);
-    ck_assert_uint_eq(step_uj[2], 10 * J + 20 * J);
-    ck_assert_uint_eq(step_uj[3], 5 * J + 10 * J);
-    /* Without an extern step the numbered ones have it, not the script. */
-    run_steps(s, c + 1, 3);
+    split(&all, 1);
+    ck_assert_uint_eq(share.floor_uj, 40 * J);
+    ck_assert_uint_eq(share.active_uj, 30 * J);
+    run_steps(c, 4);
     ck_assert_uint_eq(step_uj[0], 0);
-    ck_assert_uint_eq(step_uj[1], 30 * J + 25 * J / 2);
-    ck_assert_uint_eq(step_uj[2], 15 * J + 25 * J / 2);
-    /* A script alone has all. */
-    run_steps(s, c + 1, 1);
+    ck_assert_uint_eq(step_uj[1], 10 * J); /* the CPU that no step took */
+    ck_assert_uint_eq(step_uj[2], 10 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[3], 20 * J);
+    /* One that holds all, and sleeps; the script waits for it. */
+    c[2] = step(JOULE_STEP_NUMBERED, &all, 0);
+    c[1].cpu_ns = 1;
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[1], 30 * J);
+    ck_assert_uint_eq(step_uj[2], 40 * J);
+    /* salloc, srun: what no step took is the extern step's. */
+    c[1] = step(JOULE_STEP_NUMBERED, &bc, 0);
+    run_steps(c, 2);
+    ck_assert_uint_eq(step_uj[0], 20 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[1], 20 * J);
+    run_steps(c, 1);
     ck_assert_uint_eq(step_uj[0], 70 * J);
-    /* More CPU time than the job's CPUs have: nothing is left. */
-    c[2].cpu_ns = 6 * S;
-    c[3].cpu_ns = 2 * S;
-    run_steps(s, c, 4);
+}
+END_TEST
+
+/* srun --overlap, and srun within a step. */
+START_TEST(test_steps_that_overlap_share)
+{
+    uint64_t ab = 0x3, b = 0x2;
+    struct joule_step_claim c[] = {step(JOULE_STEP_NUMBERED, &ab, S),
+                                   step(JOULE_STEP_NUMBERED, &b, 0),
+                                   step(JOULE_STEP_NUMBERED, &b, 0),
+                                   step(JOULE_STEP_EXTERN, &all, 0)};
+
+    split(&all, 1);
+    run_steps(c, 4);
+    ck_assert_uint_eq(step_uj[0], 10 * J + 30 * J + 3333334);
+    ck_assert_uint_eq(step_uj[1], 3333333);
+    ck_assert_uint_eq(step_uj[2], 3333333);
+    ck_assert_uint_eq(step_uj[3], 20 * J);
+    /* A CPU which the job shares with another costs it half. */
+    {
+        uint64_t a = 0x1;
+        struct joule_claim jobs[] = {job, {.cpus = &a, .present_ns = S}};
+        struct joule_split_part p = {.delta_uj = 40 * J, .floor_uj = 40 * J};
+        struct joule_split_rest rest;
+        struct joule_share shares[2];
+
+        joule_split(splitter, JOULE_ATTRIBUTION_CPUTIME, S, &p, jobs, 2, shares,
+                    &rest);
+        ck_assert_uint_eq(shares[0].floor_uj, 35 * J);
+        c[1].cpus = c[2].cpus = NULL;
+        joule_split_steps(splitter, 0, &jobs[0], &shares[0], c, 1, step_uj);
+        ck_assert_uint_eq(step_uj[0], 35 * J);
+        joule_split_steps(splitter, 0, &jobs[0], &shares[0], &c[3], 1, step_uj);
+        ck_assert_uint_eq(step_uj[0], 35 * J);
+        c[1] = c[3];
+        joule_split_steps(splitter, 0, &jobs[0], &shares[0], c, 2, step_uj);
+        ck_assert_uint_eq(step_uj[0], 15 * J);
+        ck_assert_uint_eq(step_uj[1], 20 * J);
+    }
+}
+END_TEST
+
+/* For as long as they run. */
+START_TEST(test_steps_for_a_part_of_the_interval)
+{
+    struct joule_step_claim c[] = {step(JOULE_STEP_NUMBERED, &all, 0),
+                                   step(JOULE_STEP_NUMBERED, &all, 0),
+                                   step(JOULE_STEP_OTHER, &all, 1),
+                                   step(JOULE_STEP_EXTERN, &all, 0)};
+
+    c[0].present_ns = S / 4;
+    c[1].present_ns = S / 2;
+    split(&all, 1);
+    run_steps(c, 4);
+    ck_assert_uint_eq(step_uj[0], 10 * J);
+    ck_assert_uint_eq(step_uj[1], 20 * J);
+    ck_assert_uint_eq(step_uj[2], 10 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[3], 0);
+    /* The script ended early, too. */
+    c[2].present_ns = S / 8;
+    run_steps(c, 4);
+    ck_assert_uint_eq(step_uj[2], 5 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[3], 5 * J);
+    /* More than there is: by how long they were there. */
+    c[1].present_ns = INT64_MAX;
+    run_steps(c, 4);
+    ck_assert_uint_eq(step_uj[0], 8 * J);
+    ck_assert_uint_eq(step_uj[1], 32 * J);
+    ck_assert_uint_eq(step_uj[2], 30 * J);
+    c[0].present_ns = -S;
+    run_steps(c, 4);
     ck_assert_uint_eq(step_uj[0], 0);
-    ck_assert_uint_eq(step_uj[3], 70 * J / 4);
+    ck_assert_uint_eq(step_uj[1], 40 * J);
+}
+END_TEST
+
+/* The idle power of a CPU is its package's. */
+START_TEST(test_steps_in_packages)
+{
+    uint64_t first = 0x1, second = 0xc;
+    struct joule_step_claim c[] = {step(JOULE_STEP_NUMBERED, &first, S),
+                                   step(JOULE_STEP_NUMBERED, &second, 0),
+                                   step(JOULE_STEP_EXTERN, &all, 0)};
+    struct joule_split_part p[] = {{.delta_uj = 20 * J}, {.delta_uj = 60 * J}};
+    struct joule_split_rest rest;
+
+    split(&all, 2);
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[0], 5 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[1], 30 * J);
+    ck_assert_uint_eq(step_uj[2], 5 * J);
+    /* By allocation it is the same, with all of the energy. */
+    joule_split(splitter, JOULE_ATTRIBUTION_ALLOC, S, p, &job, 1, &share,
+                &rest);
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[0], 10 * J);
+    ck_assert_uint_eq(step_uj[1], 60 * J);
+    ck_assert_uint_eq(step_uj[2], 10 * J);
+    /* And the whole node where each job is charged that: a package in which
+     * the job has no CPU, by the others. */
+    job.cpus = &second;
+    joule_split(splitter, JOULE_ATTRIBUTION_NODE, S, p, &job, 1, &share, &rest);
+    ck_assert_uint_eq(share.floor_uj, 80 * J);
+    run_steps(c + 1, 2);
+    ck_assert_uint_eq(step_uj[0], 80 * J);
+}
+END_TEST
+
+/* The number of CPUs alone is known, of the step or even of its job. */
+START_TEST(test_steps_of_which_the_number_of_cpus_is_known)
+{
+    uint64_t beyond = 0xf0;
+    struct joule_step_claim c[] = {step(JOULE_STEP_NUMBERED, NULL, S),
+                                   step(JOULE_STEP_NUMBERED, &beyond, 0),
+                                   step(JOULE_STEP_EXTERN, &all, 0)};
+
+    c[0].cpu_count = 1;
+    c[1].cpu_count = 2;
+    split(&all, 1);
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[0], 10 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[1], 20 * J);
+    ck_assert_uint_eq(step_uj[2], 10 * J);
+    c[1].cpu_count = UINT32_MAX;
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[0], 8 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[1], 32 * J);
+    job.cpus = NULL;
+    job.cpu_count = 2;
+    {
+        struct joule_split_part p = {.delta_uj = 40 * J, .floor_uj = 40 * J};
+        struct joule_split_rest rest;
+
+        joule_split(splitter, JOULE_ATTRIBUTION_CPUTIME, S, &p, &job, 1, &share,
+                    &rest);
+    }
+    ck_assert_uint_eq(share.floor_uj, 20 * J);
+    c[1].cpus = NULL;
+    c[1].cpu_count = 0;
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[0], 10 * J);
+    ck_assert_uint_eq(step_uj[2], 10 * J);
+    c[1].cpu_count = 1;
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[1], 10 * J);
+    ck_assert_uint_eq(step_uj[2], 0);
+}
+END_TEST
+
+/* Where there is no extern step: what no step holds. */
+START_TEST(test_steps_without_an_extern_step)
+{
+    uint64_t a = 0x1, b = 0x2;
+    struct joule_step_claim c[] = {step(JOULE_STEP_OTHER, &all, 0),
+                                   step(JOULE_STEP_NUMBERED, &a, S),
+                                   step(JOULE_STEP_NUMBERED, &b, 0)};
+
+    split(&all, 1);
+    run_steps(c, 1);
+    ck_assert_uint_eq(step_uj[0], 70 * J);
+    run_steps(c, 3);
+    ck_assert_uint_eq(step_uj[0], 20 * J);
+    ck_assert_uint_eq(step_uj[1], 10 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[2], 10 * J);
+    /* salloc, and two steps in it. */
+    run_steps(c + 1, 2);
+    ck_assert_uint_eq(step_uj[0], 20 * J + 30 * J);
+    ck_assert_uint_eq(step_uj[1], 20 * J);
 }
 END_TEST
 
 START_TEST(test_steps_of_which_little_is_known)
 {
-    struct joule_share s = {.floor_uj = 40 * J,
-                            .active_uj = 30 * J,
-                            .capacity_ns = 4 * S,
-                            .estimated_ns = S};
-    struct joule_step_claim c[] = {step(JOULE_STEP_NUMBERED, 3, 0),
-                                   step(JOULE_STEP_NUMBERED, 3, S)};
+    uint64_t abc = 0x7;
+    struct joule_step_claim c[] = {step(JOULE_STEP_NUMBERED, &abc, 0),
+                                   step(JOULE_STEP_NUMBERED, &abc, S)};
 
     c[0].cpu_unknown = true;
-    run_steps(s, c, 2);
+    split(&all, 1);
+    share.estimated_ns = S;
+    run_steps(c, 2);
     ck_assert_uint_eq(step_uj[0], 35 * J);
     /* No CPUs, no time, and nobody there any more. */
-    memset(&s, 0, sizeof(s));
-    s.floor_uj = 5;
-    s.active_uj = 2;
-    c[0] = step(JOULE_STEP_NUMBERED, 0, 0);
-    c[1] = step(JOULE_STEP_OTHER, 0, 0);
-    run_steps(s, c, 2);
-    ck_assert_uint_eq(step_uj[0], 7);
+    c[0] = step(JOULE_STEP_NUMBERED, NULL, 0);
+    c[1] = step(JOULE_STEP_OTHER, NULL, 0);
+    share.estimated_ns = 0;
+    run_steps(c, 2);
+    ck_assert_uint_eq(step_uj[0], 70 * J);
     c[0].present_ns = c[1].present_ns = -1;
-    run_steps(s, c, 2);
-    ck_assert_uint_eq(step_uj[0], 4);
+    run_steps(c, 2);
+    ck_assert_uint_eq(step_uj[0], 35 * J);
     /* Far too much of everything. */
-    s.floor_uj = INT64_MAX;
-    s.active_uj = INT64_MAX;
-    s.capacity_ns = UINT64_MAX >> 11;
-    c[0] = step(JOULE_STEP_NUMBERED, UINT32_MAX, UINT64_MAX);
+    c[0] = step(JOULE_STEP_NUMBERED, NULL, UINT64_MAX);
+    c[0].cpu_count = UINT32_MAX;
     c[0].present_ns = INT64_MAX;
-    run_steps(s, c, 2);
+    run_steps(c, 2);
+    ck_assert_uint_eq(step_uj[0], 70 * J);
+}
+END_TEST
+
+/* Whatever there is, each microjoule is some step's, and none of a CPU that
+ * all hold is nobody's. */
+START_TEST(test_steps_at_random)
+{
+    static struct joule_claim jobs[4];
+    static struct joule_share shares[4];
+    static struct joule_step_claim c[64];
+    static uint64_t cpus[64], job_cpus[4], uj[64];
+    static const uint64_t sets[] = {0xff, 0xff00, 0xffff};
+    uint64_t seed = dice_seed();
+
+    splitter = joule_splitter_create(1, sets, 3);
+    for (int round = 0; round < 20000; round++) {
+        size_t n = 1 + (size_t)dice(&seed, 64), k = 1 + dice(&seed, 4);
+        struct joule_split_part p[3];
+        struct joule_split_rest rest;
+        enum joule_attribution how;
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < 3; i++)
+            p[i] = (struct joule_split_part){
+                .delta_uj = (dice64(&seed) >> 8) >> dice(&seed, 56),
+                .floor_uj = dice64(&seed) >> dice(&seed, 64),
+                .busy_ns = dice64(&seed) >> dice(&seed, 64),
+                .busy_known = true};
+        for (size_t i = 0; i < k; i++) {
+            job_cpus[i] = dice64(&seed) & dice64(&seed);
+            jobs[i] = (struct joule_claim){
+                .cpus = dice(&seed, 5) ? &job_cpus[i] : NULL,
+                .cpu_count = (uint32_t)dice(&seed, 20),
+                .present_ns = (int64_t)dice(&seed, 2 * (uint64_t)S) - S / 8,
+                .cpu_ns = dice64(&seed) >> dice(&seed, 64)};
+        }
+        how = (enum joule_attribution)dice(&seed, 3);
+        joule_split(splitter, how, S, p, jobs, k, shares, &rest);
+        for (size_t i = 0; i < n; i++) {
+            cpus[i] = dice64(&seed) & (dice(&seed, 3) ? job_cpus[0] : ~0ULL);
+            c[i] = (struct joule_step_claim){
+                .kind = (enum joule_step_kind)dice(&seed, 3),
+                .cpus = dice(&seed, 5) ? &cpus[i] : NULL,
+                .cpu_count = (uint32_t)dice(&seed, 20),
+                .present_ns = (int64_t)dice(&seed, 2 * (uint64_t)S) - S / 8,
+                .cpu_ns = dice64(&seed) >> dice(&seed, 64),
+                .cpu_unknown = dice(&seed, 9) == 0};
+        }
+        joule_split_steps(splitter, 0, &jobs[0], &shares[0], c, n, uj);
+        for (size_t i = 0; i < n; i++)
+            sum += uj[i];
+        ck_assert_uint_eq(sum, shares[0].floor_uj + shares[0].active_uj);
+        /* All of it held: the extern step has no idle energy of its own. */
+        for (size_t i = 0; i < 3 && n >= 3; i++) {
+            c[i] = (struct joule_step_claim){.kind = JOULE_STEP_NUMBERED,
+                                             .cpus = jobs[0].cpus,
+                                             .cpu_count = UINT32_MAX,
+                                             .present_ns = S};
+        }
+        if (n >= 3 && how != JOULE_ATTRIBUTION_NODE)
+            ck_assert_uint_eq(joule_split_idle(splitter, 0, &jobs[0], c, n, uj),
+                              0);
+    }
 }
 END_TEST
 
@@ -172,8 +441,15 @@ int main(void)
 
     tcase_add_test(tc, test_apportion_gives_the_largest_remainders);
     tcase_add_test(tc, test_apportion_at_random);
-    tcase_add_test(tc, test_steps_share_what_the_job_has);
+    tcase_add_test(tc, test_idle_cpus_are_the_steps_that_hold_them);
+    tcase_add_test(tc, test_steps_that_overlap_share);
+    tcase_add_test(tc, test_steps_for_a_part_of_the_interval);
+    tcase_add_test(tc, test_steps_in_packages);
+    tcase_add_test(tc, test_steps_of_which_the_number_of_cpus_is_known);
+    tcase_add_test(tc, test_steps_without_an_extern_step);
+    tcase_add_test(tc, test_steps_at_random);
     tcase_add_test(tc, test_steps_of_which_little_is_known);
+    tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);
