@@ -10,6 +10,7 @@ libjoule_a_SOURCES = \
 	common/base/conffile.c common/base/conffile.h \
 	common/base/error.c common/base/error.h \
 	common/base/file.c common/base/file.h \
+	common/base/hash.h \
 	common/base/option.c common/base/option.h \
 	common/base/parse.c common/base/parse.h \
 	common/base/thread.c common/base/thread.h \

@@ -15,7 +15,7 @@
 #include "common/board/nodedir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
-#define BOARD_VERSION 5
+#define BOARD_VERSION 6
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \

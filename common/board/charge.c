@@ -413,6 +413,18 @@ static void divide(struct joule_charge *c, uint64_t total, const uint64_t *uj,
         ret[0] = total;
 }
 
+/* What has been learned of one sensor says nothing of another. */
+static void follow_sensors(struct joule_charge *c, uint64_t sensor_key)
+{
+    struct joule_ledger_totals *t = &c->totals;
+
+    if (sensor_key == 0 || sensor_key == t->sensor_key)
+        return;
+    t->sensor_key = sensor_key;
+    for (size_t p = 0; p < c->part_count; p++)
+        memset(&t->part[p].floor, 0, sizeof(t->part[p].floor));
+}
+
 /* The node's energy, floor and CPU time in this interval, by part. */
 static uint64_t measure(struct joule_charge *c,
                         const struct joule_charge_sample *s, int64_t ns,
@@ -423,8 +435,12 @@ static uint64_t measure(struct joule_charge *c,
     uint64_t delta_uj = same ? growth(s->node_uj, t->node_uj) : 0;
     uint64_t own[JOULE_PARTS_MAX], uj[JOULE_PARTS_MAX], idle[JOULE_PARTS_MAX];
     u128 idle_uj = (u128)c->idle_uw * (uint64_t)ns / 1000000000;
-    bool known = c->parts_known && s->part_uj;
+    bool whole = s->measured_ns <= t->mono_ns;
+    bool known = c->parts_known && s->part_uj && whole;
+    bool learns = whole && !s->gap &&
+                  (s->sensor_key == 0 || s->sensor_key == t->sensor_key);
 
+    follow_sensors(c, s->sensor_key);
     for (size_t p = 0; known && p < c->part_count; p++)
         own[p] = growth(s->part_uj[p], t->part[p].uj);
     divide(c, delta_uj, known ? own : NULL, uj);
@@ -433,10 +449,10 @@ static uint64_t measure(struct joule_charge *c,
     for (size_t p = 0; p < c->part_count; p++) {
         struct joule_ledger_part *part = &t->part[p];
 
-        if (s->gap)
-            joule_floor_gap(&part->floor);
-        else
+        if (learns)
             joule_floor_add(&part->floor, uj[p], ns);
+        else
+            joule_floor_gap(&part->floor);
         parts[p] = (struct joule_split_part){
             .delta_uj = uj[p],
             .floor_uj = c->idle_uw ? idle[p] : joule_floor_uj(&part->floor, ns),
@@ -541,6 +557,7 @@ joule_charge_interval(struct joule_charge *c,
     if (t->begun_ns == 0) {
         t->begun_ns = s->mono_ns;
         c->power_ns = s->mono_ns;
+        t->sensor_key = s->sensor_key;
         move_on(c, s);
         gather(c, s);
         publish(c);

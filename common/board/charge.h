@@ -51,7 +51,11 @@ struct joule_charge_job {
 struct joule_charge_sample {
     int64_t mono_ns;         /* when all of it was read */
     uint64_t node_uj;        /* the node total */
-    int64_t node_since_ns;   /* when it began: tells one total from another */
+    int64_t node_since_ns;  /* when it began: tells one total from another */
+    int64_t measured_ns;   /* since when it has all that the node used; what is
+                              before says nothing of the floor */
+    uint64_t sensor_key;   /* what it is made of: of other sensors other floors
+                              are learned; 0: not told */
     const uint64_t *part_uj; /* that of each part, or NULL */
     const uint64_t *part_busy_ns;           /* CPU time of its CPUs, or NULL */
     const struct joule_charge_usage *usage; /* by slot */

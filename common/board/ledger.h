@@ -104,6 +104,8 @@ struct joule_ledger_totals {
     uint64_t foreign;  /* jobs with groups that Slurm has not made */
     uint64_t stray_ns; /* CPU time of jobs that had no step */
     uint64_t part_key; /* tells one set of parts from another */
+    uint64_t sensor_key; /* and the sensors that the node total is made of, of
+                            which the floors are; 0: not told */
     uint64_t how;      /* enum joule_attribution + 1: by which rule; 0: not said */
     uint64_t part_count;
     struct joule_ledger_part part[JOULE_PARTS_MAX]; /* last: only part_count

@@ -13,7 +13,7 @@
 #include "common/board/nodedir.h"
 
 #define LEDGER_MAGIC   UINT64_C(0x31306472676c644a) /* "Jdlgrd01" */
-#define LEDGER_VERSION 5
+#define LEDGER_VERSION 6
 
 _Static_assert(sizeof(struct joule_row) % sizeof(uint64_t) == 0 &&
                    sizeof(struct joule_ledger_part) % sizeof(uint64_t) == 0 &&

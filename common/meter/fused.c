@@ -176,6 +176,21 @@ static double shaped_j(struct joule_fused_state *s, double rapl_w, int64_t ns,
     return watts * (double)ns / 1e9;
 }
 
+/* What has been learned of the BMC is of another sensor. */
+static void follow_sensor(struct joule_fused_state *s,
+                          const struct joule_power *bmc)
+{
+    if (bmc->sensor_key == 0 || bmc->sensor_key == s->bmc_key)
+        return;
+    if (s->bmc_key) {
+        memset(&s->fuse, 0, sizeof(s->fuse));
+        s->bmc_mono_ns = 0;
+        s->stand_in_ns = 0;
+        s->stand_in_j = s->debt_j = 0;
+    }
+    s->bmc_key = bmc->sensor_key;
+}
+
 static void take_bmc(struct joule_fused_state *s, const struct joule_power *bmc)
 {
     s->bmc_w = bmc->watts;
@@ -317,6 +332,8 @@ void joule_fused_advance(struct joule_fused_state *s,
     if (bmc && (bmc->status != JOULE_POWER_OK || !is_power(bmc->watts) ||
                 bmc->mono_ns <= s->bmc_mono_ns))
         bmc = NULL;
+    if (bmc)
+        follow_sensor(s, bmc);
     if (answer)
         shape = follow_counters(s, domains, readings, now_ns, ret);
     if (s->mono_ns == 0) {

@@ -36,6 +36,7 @@ struct joule_fused_state {
     int64_t asked_ns;    /* first call: nothing is counted until then */
     int64_t bmc_mono_ns; /* of the BMC's last measurement; 0: none */
     double bmc_w;        /* which it was */
+    uint64_t bmc_key;    /* sensor_key of it; 0: not told */
     double watts;        /* of the node, in the last interval */
     int64_t basis_ns[JOULE_FUSED_BASES]; /* time that stands on each */
     uint64_t basis;                      /* of the last interval */

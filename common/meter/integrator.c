@@ -47,14 +47,26 @@ static void follow_refresh(struct joule_integrator *g, double watts,
     g->changed_ns = at_ns;
 }
 
-int64_t joule_integrator_update(struct joule_integrator *g, double watts,
-                                int64_t at_ns, int64_t edge_ns, int64_t gap_ns)
+/* What is known of how often the BMC refreshes is of the sensor before. */
+static void change_sensor(struct joule_integrator *g, uint64_t sensor_key,
+                          int64_t at_ns)
 {
+    g->sensor_key = sensor_key;
+    g->changed_ns = at_ns;
+    g->refresh_ns = 0;
+    g->changes = 0;
+}
+
+int64_t joule_integrator_update(struct joule_integrator *g, double watts,
+                                uint64_t sensor_key, int64_t at_ns,
+                                int64_t edge_ns, int64_t gap_ns)
+{
+    bool is_other = sensor_key != g->sensor_key && sensor_key != 0;
     int64_t ns = at_ns - g->read_ns;
     int64_t lost_ns = 0;
 
     if (g->readings == 0) {
-        g->changed_ns = at_ns;
+        change_sensor(g, sensor_key, at_ns);
     } else if (ns <= 0) {
         return 0;
     } else {
@@ -66,8 +78,12 @@ int64_t joule_integrator_update(struct joule_integrator *g, double watts,
             g->lost++;
         else
             add_uj(g,
-                   interval_uj(g->power_w, watts, g->read_ns, at_ns, edge_ns));
-        follow_refresh(g, watts, at_ns);
+                   interval_uj(g->power_w, watts, g->read_ns, at_ns,
+                               is_other ? at_ns : edge_ns));
+        if (is_other)
+            change_sensor(g, sensor_key, at_ns);
+        else
+            follow_refresh(g, watts, at_ns);
     }
     g->power_w = watts;
     g->read_ns = at_ns;
@@ -77,7 +93,7 @@ int64_t joule_integrator_update(struct joule_integrator *g, double watts,
 }
 
 void joule_integrator_add(struct joule_integrator *g, double watts,
-                          double joules, int64_t at_ns)
+                          double joules, uint64_t sensor_key, int64_t at_ns)
 {
     if (g->readings > 0 && at_ns <= g->read_ns)
         return;
@@ -85,6 +101,8 @@ void joule_integrator_add(struct joule_integrator *g, double watts,
         g->changed_ns = at_ns;
     if (g->readings > 0 && joules > 0 && joules < MOST_J)
         add_uj(g, joules * 1e6);
+    if (sensor_key)
+        g->sensor_key = sensor_key;
     g->power_w = watts;
     g->read_ns = at_ns;
     if (g->readings != UINT32_MAX)

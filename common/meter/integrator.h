@@ -16,6 +16,7 @@ struct joule_integrator {
     double power_w;     /* last measurement */
     double rest_uj;     /* of uj, in [0, 1) */
     uint64_t uj;        /* since the first measurement, never falls */
+    uint64_t sensor_key; /* of that measurement; 0: not told */
     int64_t read_ns;    /* when power_w was measured */
     int64_t changed_ns; /* when power_w last differed from the one before (or
                            was first measured) */
@@ -37,7 +38,9 @@ struct joule_integrator {
 /*
  * Follow the power with a measurement of [watts] (finite, >= 0) at [at_ns]; one
  * that is not later than the last is ignored.  The interval between is
- *  - a trapezoid, or
+ *  - a trapezoid,
+ *  - with the power before all the way if [sensor_key] says that another sensor
+ *    is read from here on: nothing is between the powers of two sensors, or
  *  - if [edge_ns] lies within it (a step began then: its load begins at once),
  *    the power before up to the edge and the new power from there on.
  * Intervals longer than [gap_ns] are counted as gaps; above
@@ -45,12 +48,13 @@ struct joule_integrator {
  * Returns the length of the gap, 0 if there was none.
  */
 int64_t joule_integrator_update(struct joule_integrator *g, double watts,
-                                int64_t at_ns, int64_t edge_ns, int64_t gap_ns);
+                                uint64_t sensor_key, int64_t at_ns,
+                                int64_t edge_ns, int64_t gap_ns);
 
 /* The same where the energy since the reading before is known: [joules], and
  * [watts] for what is carried on from here.  Ignored if it is not later. */
 void joule_integrator_add(struct joule_integrator *g, double watts,
-                          double joules, int64_t at_ns);
+                          double joules, uint64_t sensor_key, int64_t at_ns);
 
 /* A reading that is no measurement. */
 void joule_integrator_error(struct joule_integrator *g);

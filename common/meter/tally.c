@@ -4,46 +4,46 @@
 #include <math.h>
 #include <string.h>
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo): no secrecy is needed here. */
-static uint64_t hash_u64(uint64_t hash, uint64_t value)
-{
-    int i;
-
-    for (i = 0; i < 8; i++) {
-        hash ^= (value >> (8 * i)) & 0xff;
-        hash *= UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = hash_u64(hash, (unsigned char)*text);
-    return hash;
-}
+#include "common/base/hash.h"
 
 uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = JOULE_HASH_BEGIN;
     size_t i;
 
-    hash = hash_u64(hash, count);
+    hash = joule_hash_u64(hash, count);
     for (i = 0; i < count; i++) {
         const struct joule_domain *d = &domains[i];
 
-        hash = hash_u64(hash, (uint64_t)d->kind << 32 | d->width_bits << 8 |
-                                  d->in_total);
-        hash = hash_u64(hash, (uint64_t)d->package << 16 | d->die);
-        hash = hash_u64(hash, (uint64_t)d->unit.num << 32 | d->unit.shift);
+        hash = joule_hash_u64(hash, (uint64_t)d->kind << 32 |
+                                        d->width_bits << 8 | d->in_total);
+        hash = joule_hash_u64(hash, (uint64_t)d->package << 16 | d->die);
+        hash =
+            joule_hash_u64(hash, (uint64_t)d->unit.num << 32 | d->unit.shift);
         /* A core is told from its neighbours by its CPU; a package may be
          * read through another CPU after a hot-unplug. */
-        hash = hash_u64(hash, d->kind == JOULE_DOMAIN_CORE ? d->cpu : 0);
+        hash = joule_hash_u64(hash, d->kind == JOULE_DOMAIN_CORE ? d->cpu : 0);
         /* Nothing but its label tells one power from another. */
         if (d->kind == JOULE_DOMAIN_POWER)
-            hash = hash_text(hash, d->name);
+            hash = joule_hash_text(hash, d->name);
     }
     return hash;
+}
+
+uint64_t joule_tally_sensor_key(const struct joule_tally *t,
+                                const struct joule_domain *domains)
+{
+    uint64_t hash = JOULE_HASH_BEGIN;
+    bool told = false;
+    uint32_t i;
+
+    for (i = 0; t->is_power && i < t->count; i++) {
+        if (!domains[i].in_total)
+            continue;
+        hash = joule_hash_u64(hash, t->integrator[i].sensor_key);
+        told |= t->integrator[i].sensor_key != 0;
+    }
+    return told ? hash : 0;
 }
 
 int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
@@ -127,6 +127,8 @@ void joule_tally_update(struct joule_tally *t,
     t->node_uj = sum_uj;
     t->gap_ns += gap_ns;
     t->mono_ns = now_ns;
+    if (!t->valid)
+        t->from_ns = now_ns;
     t->valid = carried && !missing;
 }
 
@@ -169,13 +171,16 @@ void joule_tally_integrate(struct joule_tally *t,
 
         if (is_measurement(&power[i]))
             lost_ns = joule_integrator_update(
-                g, power[i].watts, power[i].mono_ns, edge_ns, gap_ns);
+                g, power[i].watts, power[i].sensor_key, power[i].mono_ns,
+                edge_ns, gap_ns);
         else
             joule_integrator_error(g);
         if (!domains[i].in_total)
             continue;
         t->gap_ns += lost_ns;
         t->mono_ns = g->read_ns;
+        if (!t->valid)
+            t->from_ns = g->read_ns;
         t->valid = g->readings > 0;
         sum_uj += g->uj;
     }
@@ -193,7 +198,7 @@ void joule_tally_add(struct joule_tally *t, const struct joule_domain *domains,
 
         if (is_measurement(&power[i]))
             joule_integrator_add(g, power[i].watts, power[i].joules,
-                                 power[i].mono_ns);
+                                 power[i].sensor_key, power[i].mono_ns);
         else
             joule_integrator_error(g);
         if (!domains[i].in_total)
@@ -201,6 +206,8 @@ void joule_tally_add(struct joule_tally *t, const struct joule_domain *domains,
         if (is_measurement(&power[i]))
             t->gap_ns += power[i].gap_ns;
         t->mono_ns = g->read_ns;
+        if (!t->valid)
+            t->from_ns = g->read_ns;
         t->valid = g->readings > 0;
         sum_uj += g->uj;
     }

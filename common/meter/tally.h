@@ -21,6 +21,8 @@ struct joule_tally {
     int64_t gap_ns;      /* time over which wraps may have been missed, or the
                             power of the node was not measured */
     uint64_t domain_key; /* joule_domains_key of the domains */
+    int64_t from_ns;     /* since when node_uj has all that the node used: the
+                            first time at which it was valid */
     uint32_t valid;      /* 1: node_uj is a measurement (below) */
     uint32_t count;      /* domains */
     uint64_t is_power;   /* 1: integrator[] holds the domains, 0: counter[] */
@@ -32,6 +34,11 @@ struct joule_tally {
 
 /* A number that two sets of domains share only if they are the same. */
 uint64_t joule_domains_key(const struct joule_domain *domains, size_t count);
+
+/* One for the sensors that the total is made of, as their readings told; 0: they
+ * did not. */
+uint64_t joule_tally_sensor_key(const struct joule_tally *t,
+                                const struct joule_domain *domains);
 
 /*
  * Read all domains of the source and return the time at which that was, to

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/board/charge.h"
+#include "common/base/hash.h"
 #include "common/cgroup/busy.h"
 #include "common/cgroup/usage.h"
 #include "common/source/topology.h"
@@ -182,15 +183,20 @@ static int place_cpus(struct joule_book *b, struct joule_error *err)
     return rc;
 }
 
-/* Tells this set of parts, and what is counted in them, from another. */
+/* Tells this set of parts, and what is counted in them, from another.  Labels of
+ * a BMC that say nothing of the node may come and go. */
 static uint64_t parts_key(const struct joule_book *b)
 {
     const struct joule_source *source = b->opt.source;
-    uint64_t key = joule_domains_key(source->domains, source->domain_count);
+    uint64_t key = JOULE_HASH_BEGIN;
 
+    for (size_t i = 0; i < source->domain_count; i++)
+        if (source->domains[i].in_total || is_counted(b, &source->domains[i]))
+            key = joule_hash_u64(key,
+                                 joule_domains_key(&source->domains[i], 1));
     for (size_t i = 0; i < b->part_count * b->words; i++)
-        key = (key ^ b->part_cpus[i]) * UINT64_C(0x100000001b3);
-    return key ^ b->part_count;
+        key = joule_hash_u64(key, b->part_cpus[i]);
+    return joule_hash_u64(key, b->part_count);
 }
 
 struct joule_book *joule_book_create(const struct joule_book_options *opt,
@@ -501,6 +507,9 @@ joule_book_sample(struct joule_book *b, const struct joule_snapshot *s,
     struct joule_charge_sample sample = {
         .mono_ns = s->tally.is_power ? now_ns : s->tally.mono_ns,
         .node_since_ns = s->since_ns,
+        .measured_ns = s->tally.from_ns,
+        .sensor_key =
+            joule_tally_sensor_key(&s->tally, b->opt.source->domains),
         .usage = b->usage,
         .jobs = b->job_usage,
         .gap = s->tally.gap_ns > b->gap_ns,

@@ -197,6 +197,8 @@ static void say_learned(struct fusion *f)
 {
     const struct joule_fuse *fuse = &f->state.fuse;
 
+    if (!joule_fuse_learned(fuse))
+        f->said_learned = false;
     if (f->said_learned || !joule_fuse_learned(fuse))
         return;
     f->said_learned = true;
@@ -243,6 +245,8 @@ static void fill(struct fusion *f, const struct joule_fused_interval *interval,
             .mono_ns = now_ns,
         };
     out[JOULE_FUSION_NODE].gap_ns = interval->gap_ns;
+    out[JOULE_FUSION_NODE].sensor_key = f->state.bmc_key;
+    out[JOULE_FUSION_BMC].sensor_key = f->state.bmc_key;
     if (interval->ns == 0)
         out[JOULE_FUSION_NODE].watts = f->state.watts;
     out[JOULE_FUSION_BMC].watts = f->state.bmc_w;

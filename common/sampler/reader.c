@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/hash.h"
 #include "common/sampler/child.h"
 #include "common/sampler/config.h"
 
@@ -42,6 +43,7 @@ struct reader {
     /* what the last connection found */
     bool has_found;
     struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+    uint64_t sensor_key[JOULE_IPMI_LABELS_MAX]; /* of each label's, found */
     /* for the log, in this order */
     bool say_found;
     struct joule_error remark; /* empty: none */
@@ -196,6 +198,30 @@ static void adopt_choice(struct joule_ipmi_config *config,
     }
 }
 
+/* What tells the sensors of a label from any others: the BMC, where it is not
+ * this machine's, and of each sensor its record, number, entity, name and unit. */
+static uint64_t sensor_key(const struct reader *r, uint32_t label)
+{
+    uint64_t hash = JOULE_HASH_BEGIN;
+
+    if (r->config.driver == JOULE_IPMI_DRIVER_LAN ||
+        r->config.driver == JOULE_IPMI_DRIVER_LAN_2_0)
+        hash = joule_hash_text(hash, r->config.host);
+    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+        const struct joule_wire_found *f = &r->found[i];
+
+        if (r->config.sensor[i].label != label)
+            continue;
+        hash = joule_hash_u64(hash, (uint64_t)f->kind << 32 |
+                                        (uint64_t)f->record_id << 8 |
+                                        f->number);
+        hash = joule_hash_u64(hash, (uint64_t)f->entity << 8 | f->instance);
+        hash = joule_hash_text(hash, f->name);
+        hash = joule_hash_text(hash, f->unit);
+    }
+    return hash;
+}
+
 static void take_found(struct reader *r, struct joule_wire_opened *opened)
 {
     if (r->config.sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
@@ -213,6 +239,8 @@ static void take_found(struct reader *r, struct joule_wire_opened *opened)
             memcpy(sensor->found_name, found->name, sizeof(found->name));
     }
     r->has_found = true;
+    for (uint32_t i = 0; i < r->config.label_count; i++)
+        r->sensor_key[i] = sensor_key(r, i);
     opened->head.text[sizeof(opened->head.text) - 1] = '\0';
     if (opened->head.text[0])
         joule_error_set(&r->remark, 0, "%s", opened->head.text);
@@ -331,6 +359,7 @@ static void sum_label(const struct reader *r, uint32_t label,
     }
     out->watts = worst == JOULE_POWER_OK ? watts : 0;
     out->status = worst;
+    out->sensor_key = r->sensor_key[label];
     out->mono_ns = first_ns + since_first_ns / n;
 }
 

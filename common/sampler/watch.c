@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/sampler/fusion.h"
 
 /* What is said of the labels that read so; the BMC's words are those of the
@@ -63,18 +64,6 @@ void joule_watch_start(struct joule_watch *w,
     w->measured_ns = measured_ns;
 }
 
-/* FNV-1a: two sentences of one outage do not share it but by a miracle. */
-static uint64_t number_of(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text; text++) {
-        hash ^= (unsigned char)*text;
-        hash *= UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
 static const char *meanwhile(const struct joule_watch *w)
 {
     _Static_assert(JOULE_POWER_BRIDGE_NS == 300 * JOULE_NS_PER_S,
@@ -89,7 +78,7 @@ static const char *meanwhile(const struct joule_watch *w)
 void joule_watch_failure(struct joule_watch *w, const char *sentence,
                          int64_t now_ns)
 {
-    uint64_t number = number_of(sentence);
+    uint64_t number = joule_hash_text(JOULE_HASH_BEGIN, sentence);
     unsigned i;
 
     for (i = 0; i < w->texts; i++) {

@@ -88,6 +88,9 @@ struct joule_power {
     double watts;    /* valid only when status is JOULE_POWER_OK */
     int64_t mono_ns; /* middle of the request (joule_clock_mono_ns) */
     enum joule_power_status status;
+    uint64_t sensor_key; /* tells the sensors that this is the power of from any
+                            others that may stand behind the same name; 0: the
+                            source has no others, or does not know yet */
     /* Sources that measure energy, valid as watts: */
     double joules;  /* since the last reading that was OK; the first: 0 */
     int64_t gap_ns; /* of that time, not measured */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/board/stake.h"
+#include "common/sampler/book.h"
 #include "common/sampler/sampler.h"
 #include "tests/unit/fake.h"
 #include "tests/unit/fake_power.h"
@@ -599,6 +600,123 @@ START_TEST(test_power_is_charged)
 }
 END_TEST
 
+/* ---- what a power is of, without a thread ---- */
+
+static struct joule_snapshot node_board;
+static struct joule_book *book;
+
+static void book_opens(void)
+{
+    struct joule_book_options opt = {.source = &bmc.source,
+                                     .root_fd = tree.fd,
+                                     .node = "n3",
+                                     .attribution = JOULE_ATTRIBUTION_CPUTIME};
+
+    book = joule_book_create(&opt, &err);
+    ck_assert_msg(book != NULL, "%s", err.text);
+}
+
+/* slurmd is away for [ns], and comes back with the labels as they are now. */
+static void book_reopens(int64_t ns)
+{
+    uint64_t key = joule_domains_key(bmc.domain, bmc.source.domain_count);
+
+    joule_book_destroy(book);
+    bmc.now_ns += ns;
+    if (node_board.tally.domain_key != key)
+        joule_tally_start(&node_board.tally, bmc.domain, bmc.source.domain_count,
+                          node_board.tally.node_uj);
+    book_opens();
+}
+
+/* Readings of a second each; returns what was charged to jobs. */
+static uint64_t book_samples(int seconds, double watts, uint64_t sensor_key)
+{
+    const struct joule_ledger_totals *t = NULL;
+    uint64_t before_uj = 0;
+
+    for (int i = 0; i < seconds; i++) {
+        struct joule_power read[FAKE_LABELS_MAX];
+
+        bmc.now_ns += S;
+        for (size_t k = 0; k < bmc.source.domain_count; k++)
+            read[k] = (struct joule_power){
+                .watts = watts, .mono_ns = bmc.now_ns, .sensor_key = sensor_key};
+        joule_tally_integrate(&node_board.tally, bmc.domain, read, 0, 3 * S);
+        /* It is looked at a little later. */
+        t = joule_book_sample(book, &node_board, bmc.now_ns + S / 2);
+        ck_assert_ptr_nonnull(t);
+        ck_assert_uint_eq(t->faults, 0);
+        if (i == 0)
+            before_uj = t->jobs_uj;
+    }
+    return t->jobs_uj - before_uj;
+}
+
+static uint64_t book_floor_w(void)
+{
+    return totals_of("n3").part[0].floor.floor_uw / J;
+}
+
+/* A job that has the node and sleeps, while the idle power is learned. */
+static void book_begins(void)
+{
+    struct joule_registration r = {.owner = joule_ledger_owner(9, 9),
+                                   .job = 7,
+                                   .cpu_count = 4,
+                                   .job_cpu_count = 4};
+    uint64_t all = 0xf;
+    unsigned slot;
+
+    tree_write(&tree, "proc/9/stat", "9 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 "
+                                     "0 1 0 9 1 1");
+    fake_power_init(&bmc);
+    joule_tally_start(&node_board.tally, bmc.domain, 1, 0);
+    book_opens();
+    r.began_ns = bmc.now_ns;
+    ck_assert_int_eq(joule_ledger_register(joule_book_ledger(book), tree.fd, &r,
+                                           &all, &all, &slot, &err), 0);
+    ck_assert_uint_eq(book_samples(121, 136, 5), 120 * 136 * J);
+    ck_assert_uint_eq(book_floor_w(), 136);
+}
+
+/* A reconfigure puts another sensor behind the label. */
+START_TEST(test_another_sensor)
+{
+    book_begins();
+    book_reopens(2 * S);
+    ck_assert_uint_eq(book_samples(121, 300, 6), 120 * 300 * J);
+    ck_assert_uint_eq(book_floor_w(), 300);
+    joule_book_destroy(book);
+}
+END_TEST
+
+/* Or one more label before the first minute is over, and later: what is known of
+ * the node's sensor is still known. */
+START_TEST(test_another_label)
+{
+    book_begins();
+    fake_power_add(&bmc, "Socket0", 40);
+    book_reopens(3 * S);
+    ck_assert_uint_eq(book_samples(21, 136, 5), 20 * 136 * J);
+    ck_assert_uint_eq(book_floor_w(), 136);
+    joule_book_destroy(book);
+}
+END_TEST
+
+/* Both: nothing is known, and the interval before the first reading tells nothing
+ * of the new sensor. */
+START_TEST(test_another_sensor_and_label)
+{
+    book_begins();
+    fake_power_add(&bmc, "Socket0", 40);
+    book_reopens(3 * S);
+    ck_assert_uint_eq(book_samples(121, 200, 6), 120 * 200 * J);
+    ck_assert_uint_eq(book_floor_w(), 200);
+    joule_book_destroy(book);
+}
+END_TEST
+
 /* Without a topology there is one part. */
 START_TEST(test_no_topology)
 {
@@ -652,6 +770,9 @@ int main(void)
     tcase_add_test(tc, test_a_job_has_a_group);
     tcase_add_test(tc, test_power_hangs);
     tcase_add_test(tc, test_power_is_charged);
+    tcase_add_test(tc, test_another_sensor);
+    tcase_add_test(tc, test_another_label);
+    tcase_add_test(tc, test_another_sensor_and_label);
     tcase_add_test(tc, test_no_topology);
     tcase_add_test(tc, test_no_room_for_a_ledger);
     suite_add_tcase(suite, tc);

@@ -366,6 +366,82 @@ START_TEST(test_edges_inside_an_interval)
 }
 END_TEST
 
+/* What jobs are charged in [seconds] of [watts], in which nobody computes. */
+static uint64_t sleeps(int seconds, uint64_t watts)
+{
+    /* Once more the same sample: no interval. */
+    uint64_t before_uj = joule_charge_interval(charge, &sample)->jobs_uj;
+
+    for (int i = 0; i < seconds; i++)
+        second(watts * J, 0);
+    return joule_charge_interval(charge, &sample)->jobs_uj - before_uj;
+}
+
+static uint64_t floor_w(void)
+{
+    return joule_charge_interval(charge, &sample)->part[0].floor.floor_uw / J;
+}
+
+static void restart(uint64_t part_key)
+{
+    end();
+    options.part_key = part_key;
+    begin();
+}
+
+/* The same label, behind which the admin has put the whole node's sensor instead
+ * of that of the processors. */
+START_TEST(test_floor_of_another_sensor)
+{
+    options.idle_uw = 0;
+    restart(0);
+    sample.sensor_key = 5;
+    second(0, 0);
+    add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    ck_assert_uint_eq(sleeps(120, 136), 120 * 136 * J);
+    ck_assert_uint_eq(floor_w(), 136);
+    /* One sensor, known by its readings, keeps it over a restart. */
+    restart(0);
+    sample.sensor_key = 0;
+    ck_assert_uint_eq(sleeps(1, 136), 136 * J);
+    sample.sensor_key = 5;
+    ck_assert_uint_eq(sleeps(1, 136), 136 * J);
+    ck_assert_uint_eq(floor_w(), 136);
+    restart(0);
+    sample.sensor_key = 6;
+    ck_assert_uint_eq(sleeps(1, 200), 200 * J); /* of both sensors */
+    ck_assert_uint_eq(floor_w(), 0);
+    ck_assert_uint_eq(sleeps(120, 300), 120 * 300 * J);
+    ck_assert_uint_eq(floor_w(), 300);
+}
+END_TEST
+
+/* Of the interval in which the node is measured for the first time since the set
+ * of labels has changed a part was not measured. */
+START_TEST(test_floor_before_it_was_measured)
+{
+    options.idle_uw = 0;
+    restart(0);
+    second(0, 0);
+    add(1, JOULE_STEP_NUMBERED, 0xf, 4);
+    sleeps(120, 100);
+    restart(1);
+    sample.mono_ns += 3 * S;
+    sample.measured_ns = sample.mono_ns;
+    second(100 * J, 0); /* the last of four seconds */
+    ck_assert_uint_eq(sleeps(20, 100), 20 * 100 * J);
+    ck_assert_uint_eq(sleeps(60, 100), 60 * 100 * J);
+    ck_assert_uint_eq(floor_w(), 100);
+    /* The same parts: what is known stays. */
+    restart(1);
+    sample.mono_ns += 3 * S;
+    sample.measured_ns = sample.mono_ns;
+    second(100 * J, 0);
+    ck_assert_uint_eq(sleeps(70, 100), 70 * 100 * J);
+    ck_assert_uint_eq(floor_w(), 100);
+}
+END_TEST
+
 /* slurmd is killed, and away for a while: energy and CPU time go on. */
 START_TEST(test_restart)
 {
@@ -775,6 +851,8 @@ int main(void)
     tcase_add_test(tc, test_steps_one_after_the_other_without_extern);
     tcase_add_test(tc, test_edges_inside_an_interval);
     tcase_add_test(tc, test_restart);
+    tcase_add_test(tc, test_floor_of_another_sensor);
+    tcase_add_test(tc, test_floor_before_it_was_measured);
     tcase_add_test(tc, test_a_process_that_dies);
     tcase_add_test(tc, test_a_slot_that_is_owed_a_charge);
     tcase_add_test(tc, test_a_slot_that_is_owed_a_charge_and_is_the_last);

@@ -27,6 +27,7 @@ static struct {
     struct joule_fused_state state;
     struct joule_fused_interval interval;
     int64_t now_ns, bmc_ns;
+    uint64_t bmc_key;
     double raw;
     int error; /* of the counter */
     double total_j, domain_j;
@@ -49,7 +50,7 @@ static struct joule_reading counter(void)
 /* [ns] pass at a RAPL power; then both are read, the BMC if [bmc_w] >= 0. */
 static bool pass(int64_t ns, double rapl_w, double bmc_w)
 {
-    struct joule_power bmc = { .watts = bmc_w };
+    struct joule_power bmc = { .watts = bmc_w, .sensor_key = node.bmc_key };
     struct joule_reading reading;
     double domain_j = 0;
 
@@ -311,6 +312,25 @@ START_TEST(no_counters)
 END_TEST
 
 /* slurmd was away: the counters have counted. */
+/* The admin has chosen another of the BMC's sensors: half of the node's power. */
+START_TEST(another_sensor)
+{
+    node.bmc_key = 4;
+    learn();
+    node.bmc_key = 0; /* does not tell */
+    ck_assert(pass(S, 200, node_w(200)));
+    ck_assert(joule_fuse_learned(&node.state.fuse));
+    node.bmc_key = 5;
+    node.total_j = 0;
+    ck_assert(pass(S, 200, 210));
+    ck_assert(!joule_fuse_learned(&node.state.fuse));
+    ck_assert_uint_eq(node.state.basis, JOULE_FUSED_BMC);
+    for (int i = 0; i < 10; i++)
+        ck_assert(pass(S, 200, 210));
+    ck_assert_double_eq_tol(node.total_j, 11 * 210, 1);
+}
+END_TEST
+
 START_TEST(restart)
 {
     struct joule_fused_state kept;
@@ -476,6 +496,7 @@ int main(void)
     tcase_add_test(tc, both_away);
     tcase_add_test(tc, both_away_for_long);
     tcase_add_test(tc, no_counters);
+    tcase_add_test(tc, another_sensor);
     tcase_add_test(tc, restart);
     tcase_add_test(tc, restart_after_long);
     tcase_add_test(tc, nonsense);

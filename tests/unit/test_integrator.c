@@ -19,6 +19,9 @@
 
 #define UPDATES 1000000
 
+#define J       UINT64_C(1000000)
+#define KEY     UINT64_C(7) /* of the sensor */
+
 static struct joule_integrator g;
 
 static void setup(void)
@@ -28,12 +31,13 @@ static void setup(void)
 
 static int64_t at(int64_t ns, double watts)
 {
-    return joule_integrator_update(&g, watts, START + ns, NO_EDGE, GAP);
+    return joule_integrator_update(&g, watts, KEY, START + ns, NO_EDGE, GAP);
 }
 
 static int64_t at_edge(int64_t ns, double watts, int64_t edge_ns)
 {
-    return joule_integrator_update(&g, watts, START + ns, START + edge_ns, GAP);
+    return joule_integrator_update(&g, watts, KEY, START + ns, START + edge_ns,
+                                   GAP);
 }
 
 static uint64_t extended(int64_t ns)
@@ -122,11 +126,42 @@ START_TEST(bridge_limit)
 }
 END_TEST
 
+/* The power before is that of another sensor: it is carried on, and what was
+ * seen of its refreshes is forgotten. */
+START_TEST(another_sensor)
+{
+    at(0, 100);
+    at(S, 100);
+    at(2 * S, 110);
+    at(3 * S, 100);
+    ck_assert_int_eq(g.refresh_ns, S);
+    ck_assert_uint_eq(g.uj, 100 * J + 105 * J + 105 * J);
+    ck_assert_int_eq(joule_integrator_update(&g, 300, KEY + 1, START + 5 * S,
+                                             NO_EDGE, GAP), 0);
+    ck_assert_uint_eq(g.uj, 310 * J + 200 * J);
+    ck_assert_uint_eq(g.sensor_key, KEY + 1);
+    ck_assert_int_eq(g.refresh_ns, 0);
+    ck_assert_uint_eq(g.changes, 0);
+    ck_assert_int_eq(g.changed_ns, START + 5 * S);
+    /* A reading that does not tell is of the same. */
+    joule_integrator_update(&g, 500, 0, START + 6 * S, NO_EDGE, GAP);
+    ck_assert_uint_eq(g.uj, 510 * J + 400 * J);
+    ck_assert_uint_eq(g.sensor_key, KEY + 1);
+    /* Not bridged for ever. */
+    ck_assert_int_eq(joule_integrator_update(&g, 1, KEY, START + 1000 * S,
+                                             NO_EDGE, GAP), 994 * S);
+    ck_assert_uint_eq(g.uj, 910 * J);
+    joule_integrator_add(&g, 1, 5, KEY + 2, START + 1001 * S);
+    ck_assert_uint_eq(g.uj, 915 * J);
+    ck_assert_uint_eq(g.sensor_key, KEY + 2);
+}
+END_TEST
+
 /* A gap_ns beyond the bridge does not hide that nothing was added. */
 START_TEST(lost_is_a_gap)
 {
     at(0, 100);
-    ck_assert_int_eq(joule_integrator_update(&g, 100,
+    ck_assert_int_eq(joule_integrator_update(&g, 100, KEY,
                                              START + JOULE_POWER_BRIDGE_NS + 1,
                                              NO_EDGE, INT64_MAX),
                      JOULE_POWER_BRIDGE_NS + 1);
@@ -174,7 +209,7 @@ START_TEST(senseless_edges)
     static const int64_t edges[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
 
     at(0, 100);
-    joule_integrator_update(&g, 300, START + S, edges[_i], GAP);
+    joule_integrator_update(&g, 300, KEY, START + S, edges[_i], GAP);
     ck_assert_uint_eq(g.uj, 200000000);
 }
 END_TEST
@@ -196,7 +231,7 @@ START_TEST(rest)
 {
     at(0, 1.0 / 3);
     for (int64_t i = 1; i <= 3000000; i++)
-        joule_integrator_update(&g, 1.0 / 3, START + i * 1000, NO_EDGE, GAP);
+        joule_integrator_update(&g, 1.0 / 3, KEY, START + i * 1000, NO_EDGE, GAP);
     ck_assert_double_lt(g.rest_uj, 1.0);
     ck_assert_double_ge(g.rest_uj, 0.0);
     ck_assert_double_eq_tol((double)g.uj + g.rest_uj, 1e6, 1e-3);
@@ -315,7 +350,7 @@ START_TEST(random_power)
     double w = 100;
 
     srandom((unsigned)_i);
-    joule_integrator_update(&g, w, ns, 0, GAP);
+    joule_integrator_update(&g, w, KEY, ns, 0, GAP);
     for (int i = 0; i < UPDATES; i++) {
         static const int64_t longest[] = {MS, S, 10 * S, 400 * S};
         int64_t step_ns =
@@ -326,10 +361,10 @@ START_TEST(random_power)
         if (random() % 10 == 0)
             joule_integrator_error(&g);
         if (random() % 10 == 0)
-            joule_integrator_update(&g, 1e5, ns - (int64_t)any(1e9), ns, GAP);
+            joule_integrator_update(&g, 1e5, KEY, ns - (int64_t)any(1e9), ns, GAP);
         true_update(&truth, w, next_w, ns, ns + step_ns, edge_ns);
         gap_ns +=
-            joule_integrator_update(&g, next_w, ns + step_ns, edge_ns, GAP);
+            joule_integrator_update(&g, next_w, KEY, ns + step_ns, edge_ns, GAP);
         ns += step_ns;
         w = next_w;
         bad += g.uj < before_uj || g.rest_uj < 0 || g.rest_uj >= 1;
@@ -378,6 +413,7 @@ int main(void)
     tcase_add_test(bad, gaps);
     tcase_add_test(bad, bridge_limit);
     tcase_add_test(bad, lost_is_a_gap);
+    tcase_add_test(bad, another_sensor);
     tcase_add_loop_test(bad, senseless_edges, 0, 5);
     suite_add_tcase(suite, bad);
 

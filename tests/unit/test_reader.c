@@ -322,6 +322,41 @@ START_TEST(sum_of_labels)
 }
 END_TEST
 
+/* [label]'s key of the sensors that [sensors] names at [host]. */
+static uint64_t key_of(const char *sensors, const char *host, int label)
+{
+    struct joule_ipmi_config config = config_of(sensors);
+    struct joule_power power[4];
+    struct joule_source *source;
+
+    if (host) {
+        config.driver = JOULE_IPMI_DRIVER_LAN_2_0;
+        snprintf(config.host, sizeof(config.host), "%s", host);
+    }
+    source = create("well", &config);
+    ck_assert_msg(read_power(source, power) == 0, "%s", err.text);
+    ck_assert_uint_ne(power[label].sensor_key, 0);
+    joule_source_destroy(source);
+    return power[label].sensor_key;
+}
+
+/* It is the sensor that counts, not its label nor how it was asked for. */
+START_TEST(sensor_key)
+{
+    uint64_t first = key_of("", NULL, 0);
+
+    ck_assert_uint_eq(key_of("Node=Node", NULL, 0), first);
+    ck_assert_uint_eq(key_of("Node=2;GPU=17", NULL, 0), first);
+    ck_assert_uint_eq(key_of("Node=17;GPU=2", NULL, 1), first);
+    ck_assert_uint_ne(key_of("Node=17", NULL, 0), first);
+    ck_assert_uint_ne(key_of("Node=Power", NULL, 0), first);
+    ck_assert_uint_ne(key_of("Node=DCMI", NULL, 0), first);
+    ck_assert_uint_ne(key_of("Node=2,17", NULL, 0), first);
+    ck_assert_uint_ne(key_of("", "bmc1", 0), first);
+    ck_assert_uint_ne(key_of("", "bmc1", 0), key_of("", "bmc2", 0));
+}
+END_TEST
+
 static const char *const unsound[] = {"Node='!10'", "Node='!-1'", "Node='@-5'",
                                       "Node='@72057594037927936'"};
 
@@ -856,6 +891,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, good, 0, COUNT(good_modes));
     tcase_add_loop_test(t, sum, 0, COUNT(sums));
     tcase_add_test(t, sum_of_labels);
+    tcase_add_test(t, sensor_key);
     tcase_add_test(t, connects_again);
     tcase_add_test(t, started_again);
     tcase_add_test(t, interrupted_in_between);

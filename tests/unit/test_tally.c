@@ -519,6 +519,39 @@ START_TEST(power_key)
 }
 END_TEST
 
+/* Whose power it is, and since when all of it is known. */
+START_TEST(power_sensors)
+{
+    struct joule_power power[2] = {{.watts = 100, .mono_ns = 7 * S,
+                                    .sensor_key = 3},
+                                   {.watts = 40, .mono_ns = 7 * S,
+                                    .sensor_key = 4}};
+    uint64_t one;
+
+    fake_power_add(&bmc, "Socket0", 40);
+    start_power(0);
+    ck_assert_uint_eq(joule_tally_sensor_key(&tally, bmc.domain), 0);
+    joule_tally_integrate(&tally, bmc.domain, power, 0, 3 * S);
+    one = joule_tally_sensor_key(&tally, bmc.domain);
+    ck_assert_uint_ne(one, 0);
+    ck_assert_int_eq(tally.from_ns, 7 * S);
+    /* A label that is not the node's. */
+    power[0].mono_ns = power[1].mono_ns = 8 * S;
+    power[1].sensor_key = 5;
+    power[1].watts = 90;
+    joule_tally_integrate(&tally, bmc.domain, power, 0, 3 * S);
+    ck_assert_uint_eq(joule_tally_sensor_key(&tally, bmc.domain), one);
+    ck_assert_uint_eq(tally.integrator[1].uj, 40000000);
+    power[0].mono_ns = 9 * S;
+    power[0].sensor_key = 5;
+    power[0].watts = 200;
+    joule_tally_integrate(&tally, bmc.domain, power, 0, 3 * S);
+    ck_assert_uint_ne(joule_tally_sensor_key(&tally, bmc.domain), one);
+    ck_assert_uint_eq(tally.node_uj, 200000000);
+    ck_assert_int_eq(tally.from_ns, 7 * S);
+}
+END_TEST
+
 START_TEST(power_gap)
 {
     ck_assert_int_eq(joule_power_gap_ns(10 * JOULE_NS_PER_MS), 3 * S);
@@ -567,6 +600,7 @@ int main(void)
     tcase_add_test(power, power_of_a_label_fails);
     tcase_add_test(power, power_adds_up);
     tcase_add_test(power, power_key);
+    tcase_add_test(power, power_sensors);
     tcase_add_test(power, power_gap);
     suite_add_tcase(suite, power);
 
