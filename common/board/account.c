@@ -182,19 +182,12 @@ static void read_and_follow(struct joule_account *a)
 }
 
 /* Our own counters have moved, or stand where the sampler has seen them move.
- * One that has never answered us says nothing, whatever the board says. */
+ * One that does not answer us says nothing, whatever the board says. */
 static bool is_known(const struct joule_account *a)
 {
-    uint32_t i;
-
-    if (a->tally.valid)
-        return true;
-    for (i = 0; i < a->tally.count; i++) {
-        if (a->source->domains[i].in_total &&
-            a->tally.counter[i].state == JOULE_COUNTER_NEW)
-            return false;
-    }
-    return a->board_valid;
+    return a->tally.valid ||
+           (a->board_valid &&
+            joule_tally_silent(&a->tally, a->source->domains) < 0);
 }
 
 void joule_account_begin(struct joule_account *a)

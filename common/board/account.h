@@ -64,8 +64,9 @@ void joule_account_edge(struct joule_account *account);
 /*
  * Read the counters and say what has been used.  Returns 0, or -1 with errno
  *   ENODATA  not known: no counter of the total has ever moved, neither for
- *            this account nor for the sampler; no power has been measured, or
- *            there is no board
+ *            this account nor for the sampler; one of them is silent
+ *            (joule_tally_silent), until it answers again; no power has been
+ *            measured, or there is no board
  *   EINVAL   joule_account_begin has not been called
  */
 int joule_account_update(struct joule_account *account,

@@ -21,6 +21,11 @@
  * begins to before the step is registered. */
 #define RETRY_NS (100 * JOULE_NS_PER_MS)
 
+/* A row that is older than this after slurmd has answered was not charged: the
+ * node's energy is not known at this moment.  (One that begins to write the
+ * ledger answers with a sample that it took just before.) */
+#define STANDS_STILL_NS (100 * JOULE_NS_PER_MS)
+
 struct joule_stake {
     const struct joule_clock *clock;
     int root_fd;
@@ -160,8 +165,8 @@ int joule_stake_ask(struct joule_stake *s, int64_t wait_ns)
     return joule_ledger_ask(s->ledger, wait_ns);
 }
 
-/* [now]: with a ticket, and [away] if nobody answered it. */
-static int read_charged(struct joule_stake *s, bool now, bool away,
+/* [asked_ns]: when a ticket was taken, 0: none; [away]: nobody answered it. */
+static int read_charged(struct joule_stake *s, int64_t asked_ns, bool away,
                         struct joule_stake_reading *ret,
                         struct joule_error *err)
 {
@@ -174,10 +179,15 @@ static int read_charged(struct joule_stake *s, bool now, bool away,
         return joule_error_set(err, ENODATA, "the ledger has no row of this "
                                "step: the node's energy is not known, or "
                                "slurmd is away");
+    if (!away && asked_ns && row.state == JOULE_ROW_RUNNING &&
+        asked_ns - mono_ns > STANDS_STILL_NS)
+        return joule_error_set(err, ENODATA,
+                               "slurmd does not know the node's energy now: "
+                               "its log says why");
     uj = is_extern ? row.job_uj : row.uj;
     mw = is_extern ? row.job_mw : row.mw;
     now_ns = joule_clock_mono_ns(s->clock);
-    if (now && is_extern)
+    if (asked_ns && is_extern)
         s->fresh_ns = away ? now_ns : mono_ns;
     end_ns = s->registration.ended_ns ? s->registration.ended_ns : now_ns;
     if (away)
@@ -212,18 +222,20 @@ int joule_stake_read(struct joule_stake *s, struct joule_stake_reading *ret,
     /* A step that could not be registered before begins here. */
     if (is_new && !s->watches)
         joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS);
-    return read_charged(s, false, false, ret, err);
+    return read_charged(s, 0, false, ret, err);
 }
 
 int joule_stake_read_now(struct joule_stake *s, struct joule_stake_reading *ret,
                          struct joule_error *err)
 {
+    int64_t asked_ns;
     bool away;
 
     if (take_slot(s, err) < 0)
         return -1;
+    asked_ns = joule_clock_mono_ns(s->clock);
     away = joule_ledger_ask(s->ledger, JOULE_STAKE_WAIT_NS) < 0;
-    return read_charged(s, true, away, ret, err);
+    return read_charged(s, asked_ns, away, ret, err);
 }
 
 /* Whether another step of the job is there.  One whose process is dead is not,

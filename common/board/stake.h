@@ -66,7 +66,8 @@ int joule_stake_read(struct joule_stake *stake, struct joule_stake_reading *ret,
                      struct joule_error *err);
 
 /* The same up to now: takes a ticket, and waits for its sample for
- * JOULE_STAKE_WAIT_NS at most; if none comes, the row is carried on. */
+ * JOULE_STAKE_WAIT_NS at most; if none comes, the row is carried on.  ENODATA
+ * also if slurmd answers, but no longer knows the node's energy. */
 int joule_stake_read_now(struct joule_stake *stake,
                          struct joule_stake_reading *ret,
                          struct joule_error *err);

@@ -96,6 +96,24 @@ static bool carries_total(const struct joule_domain *domain)
                                 domain->kind == JOULE_DOMAIN_PSYS);
 }
 
+int joule_tally_silent(const struct joule_tally *t,
+                       const struct joule_domain *domains)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->count; i++) {
+        const struct joule_counter *c = &t->counter[i];
+
+        if (!domains[i].in_total || t->mono_ns == 0 ||
+            (c->state == JOULE_COUNTER_STILL && !carries_total(&domains[i])))
+            continue;
+        if (c->state == JOULE_COUNTER_NEW ||
+            t->mono_ns - c->read_ns > JOULE_COUNTER_FROZEN_NS)
+            return (int)i;
+    }
+    return -1;
+}
+
 void joule_tally_update(struct joule_tally *t,
                         const struct joule_domain *domains,
                         const struct joule_reading *readings, int64_t now_ns)
@@ -110,12 +128,15 @@ void joule_tally_update(struct joule_tally *t,
         const struct joule_domain *d = &domains[i];
         int64_t before_ns = c->read_ns;
         uint32_t gaps = c->gaps;
+        bool was_new = c->state == JOULE_COUNTER_NEW;
 
         joule_counter_update(c, d, readings[i], now_ns);
         if (!d->in_total)
             continue;
         if (c->gaps != gaps && now_ns - before_ns > gap_ns)
             gap_ns = now_ns - before_ns;
+        if (was_new && t->mono_ns != 0 && now_ns - t->mono_ns > gap_ns)
+            gap_ns = now_ns - t->mono_ns;
         sum_uj += joule_unit_to_uj(d->unit, c->ticks);
         if (carries_total(d)) {
             if (c->state >= JOULE_COUNTER_MOVING)
@@ -129,7 +150,7 @@ void joule_tally_update(struct joule_tally *t,
     t->mono_ns = now_ns;
     if (!t->valid)
         t->from_ns = now_ns;
-    t->valid = carried && !missing;
+    t->valid = carried && !missing && joule_tally_silent(t, domains) < 0;
 }
 
 bool joule_tally_stale(const struct joule_tally *t,

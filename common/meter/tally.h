@@ -21,8 +21,8 @@ struct joule_tally {
     int64_t gap_ns;      /* time over which wraps may have been missed, or the
                             power of the node was not measured */
     uint64_t domain_key; /* joule_domains_key of the domains */
-    int64_t from_ns;     /* since when node_uj has all that the node used: the
-                            first time at which it was valid */
+    int64_t from_ns;     /* since when node_uj has all that the node used: when
+                            it has become valid, or has again */
     uint32_t valid;      /* 1: node_uj is a measurement (below) */
     uint32_t count;      /* domains */
     uint64_t is_power;   /* 1: integrator[] holds the domains, 0: counter[] */
@@ -59,7 +59,10 @@ void joule_tally_start(struct joule_tally *t,
  * Follow all counters.  The total is valid once every package (or PSYS)
  * counter in it has moved: registers of guests that read 0, or any other
  * constant, never make a valid total, and a total without one of its packages
- * is none.
+ * is none.  It is not valid while a counter is silent (joule_tally_silent).
+ * When that answers again, what it has counted meanwhile is added, if it cannot
+ * have wrapped; else there is a gap.  The time until a counter answers first is
+ * a gap, too.
  */
 void joule_tally_update(struct joule_tally *t,
                         const struct joule_domain *domains,
@@ -92,6 +95,14 @@ int64_t joule_power_gap_ns(int64_t period_ns);
  * [now_ns], or there has been none. */
 bool joule_tally_overdue(const struct joule_tally *t, int64_t now_ns,
                          int64_t gap_ns);
+
+/*
+ * The first counter of the total that did not answer at the last update, and
+ * had not for JOULE_COUNTER_FROZEN_NS or longer, or never; -1: there is none.
+ * DRAM that has never moved is no part of a total.
+ */
+int joule_tally_silent(const struct joule_tally *t,
+                       const struct joule_domain *domains);
 
 /* true: a counter that the total stands on has stopped moving or answering
  * for JOULE_COUNTER_FROZEN_NS or longer at the last update. */

@@ -515,9 +515,9 @@ joule_book_sample(struct joule_book *b, const struct joule_snapshot *s,
         .gap = s->tally.gap_ns > b->gap_ns,
     };
 
-    b->gap_ns = s->tally.gap_ns;
     if (!s->tally.valid)
         return NULL;
+    b->gap_ns = s->tally.gap_ns;
     sample.node_uj = node_energy(b, s, now_ns);
     if (b->by_package) {
         find_part_energy(b, s);

@@ -315,6 +315,9 @@ static int fusion_remark(struct joule_source *source,
         f->remark.text[0] = '\0';
         return 1;
     }
+    if (f->opt.counters && f->opt.counters->ops->remark &&
+        f->opt.counters->ops->remark(f->opt.counters, ret_remark))
+        return 1;
     pthread_mutex_lock(&f->lock);
     if (f->mail.remarks > 0) {
         *ret_remark = f->mail.remark[0];

@@ -32,6 +32,7 @@ enum problem {
                       another slurmd writes it */
     PROBLEM_READ,  /* a counter does not answer; not taken back: one that
                       fails now and then would fill the log */
+    PROBLEM_LOST,  /* for so long that there is no total */
     PROBLEM_STALE, /* a counter no longer moves */
     PROBLEM_NEVER, /* nothing has ever moved */
     PROBLEM_COUNT,
@@ -55,7 +56,7 @@ struct joule_sampler {
         struct joule_reading readings[JOULE_DOMAINS_MAX];
         struct joule_power power[JOULE_DOMAINS_MAX];
     };
-    struct joule_watch watch; /* power sources */
+    struct joule_watch watch; /* counters: their remarks alone */
 };
 
 int64_t joule_sampler_period_ns(int64_t wrap_ns, int64_t asked_ns)
@@ -88,12 +89,48 @@ static bool say_once(struct joule_sampler *s, enum problem problem)
     return first;
 }
 
+static int64_t last_ns(const struct joule_sampler *s)
+{
+    return s->snapshot.tally.mono_ns;
+}
+
+/* true: a part of the total is lost, and nothing else is worth a word. */
+static bool report_lost(struct joule_sampler *s)
+{
+    const struct joule_domain *domains = s->opt.source->domains;
+    int lost = joule_tally_silent(&s->snapshot.tally, domains);
+
+    if (lost >= 0 && say_once(s, PROBLEM_LOST))
+        tell(s, JOULE_EVENT_PROBLEM,
+             "energy counter %s answers on no CPU (on CPU %u: %s): the energy "
+             "of the node, and of steps that end meanwhile, is unknown until "
+             "it does",
+             domains[lost].name, domains[lost].cpu,
+             strerror(s->readings[lost].error));
+    if (lost < 0 && s->said[PROBLEM_LOST]) {
+        s->said[PROBLEM_LOST] = false;
+        tell(s, JOULE_EVENT_INFO,
+             "the energy counters answer again: energy is known");
+    }
+    return lost >= 0;
+}
+
+static void remark(struct joule_sampler *s)
+{
+    struct joule_source *source = s->opt.source;
+    struct joule_error text;
+
+    if (source->ops->remark && source->ops->remark(source, &text))
+        joule_watch_remark(&s->watch, text.text, last_ns(s));
+}
+
 static void report(struct joule_sampler *s)
 {
     const struct joule_tally *t = &s->snapshot.tally;
     const struct joule_domain *domains = s->opt.source->domains;
     uint32_t i;
 
+    remark(s);
     for (i = 0; i < t->count; i++) {
         if (s->readings[i].error && say_once(s, PROBLEM_READ))
             tell(s, JOULE_EVENT_PROBLEM,
@@ -102,6 +139,8 @@ static void report(struct joule_sampler *s)
                  domains[i].name, domains[i].cpu,
                  strerror(s->readings[i].error));
     }
+    if (report_lost(s))
+        return;
     if (!t->valid && t->mono_ns - s->begun_ns > JOULE_COUNTER_FROZEN_NS &&
         say_once(s, PROBLEM_NEVER))
         tell(s, JOULE_EVENT_PROBLEM,
@@ -337,11 +376,10 @@ static bool acquire_board(struct joule_sampler *s, struct joule_error *err)
         return false;
     s->board = board;
     continue_total(s);
-    if (joule_source_is_power(s->opt.source)) {
-        joule_watch_start(&s->watch, &s->opt, s->snapshot.tally.mono_ns,
-                          s->begun_ns);
+    joule_watch_start(&s->watch, &s->opt, s->snapshot.tally.mono_ns,
+                      s->begun_ns);
+    if (joule_source_is_power(s->opt.source))
         publish_power(s);
-    }
     return true;
 }
 

@@ -36,6 +36,10 @@ _Static_assert(sizeof(off_t) == 8, "MSR numbers need 64-bit file offsets");
 
 #define MSR_PATH_MAX 64
 
+/* How many other CPUs one reading asks.  Each that is asked is interrupted: a
+ * register that no CPU can read must not disturb all of them each second. */
+#define ELSEWHERE_MAX 4
+
 /* All that a reading needs, and nothing else: this is the hot path. */
 struct slot {
     int fd;
@@ -43,11 +47,22 @@ struct slot {
     uint64_t mask;
 };
 
+/* An MSR device that is open, and where its counters can be read as well. */
+struct device {
+    int fd;
+    struct joule_topology_cpu at; /* the CPU whose device it is */
+    enum joule_topology_scope scope;
+    uint32_t asked; /* the other CPU that was tried last */
+};
+
 struct rapl {
     struct joule_source source; /* first: a source is cast to its rapl */
     struct joule_rapl_info info;
-    size_t fd_count;
-    int fds[JOULE_DOMAINS_MAX];
+    int root_fd; /* our own copy; -1: none yet */
+    struct joule_topology topology;
+    struct joule_error remark; /* empty: none */
+    size_t device_count;
+    struct device devices[JOULE_DOMAINS_MAX];
     struct slot slots[JOULE_DOMAINS_MAX];
     struct joule_domain domains[JOULE_DOMAINS_MAX];
 };
@@ -56,7 +71,6 @@ struct rapl {
 struct builder {
     struct rapl *rapl;
     const struct joule_rapl_row *row;
-    struct joule_topology topology;
     int root_fd;
     unsigned open_kinds, total_kinds;
     struct joule_error *err;
@@ -91,9 +105,103 @@ static int read_msr(int fd, off_t offset, uint64_t *ret_raw)
     return n < 0 ? errno : EIO;
 }
 
+static void msr_path(char path[MSR_PATH_MAX], unsigned cpu)
+{
+    snprintf(path, MSR_PATH_MAX, "dev/cpu/%u/msr", cpu);
+}
+
+/* The device's counters are read on another CPU of its package, die or core
+ * from now on.  A core keeps the number by which it is known. */
+static void move_device(struct rapl *rapl, struct device *d, uint32_t cpu,
+                        int errnum)
+{
+    const char *name = NULL;
+
+    for (size_t i = 0; i < rapl->source.domain_count; i++) {
+        if (rapl->slots[i].fd != d->fd)
+            continue;
+        if (!name)
+            name = rapl->domains[i].name;
+        if (d->scope != JOULE_TOPOLOGY_CORE)
+            rapl->domains[i].cpu = cpu;
+    }
+    joule_error_set(&rapl->remark, 0,
+                    "energy counter %s is read on CPU %u now: on CPU %u it "
+                    "failed (%s)",
+                    name, cpu, d->at.cpu, strerror(errnum));
+    d->at.cpu = cpu;
+}
+
+/* Read the slot's register on one other CPU, and stay there if it answers. */
+static int read_on(struct rapl *rapl, struct device *d, const struct slot *slot,
+                   uint32_t cpu, int errnum, uint64_t *ret_raw)
+{
+    char path[MSR_PATH_MAX];
+    int fd, rc = -1;
+
+    msr_path(path, cpu);
+    fd = joule_file_open(rapl->root_fd, path, O_RDONLY);
+    if (fd < 0)
+        return -1;
+    /* All slots of the device have its number. */
+    if (read_msr(fd, slot->offset, ret_raw) == 0 &&
+        dup3(fd, d->fd, O_CLOEXEC) >= 0) {
+        move_device(rapl, d, cpu, errnum);
+        rc = 0;
+    }
+    close(fd);
+    return rc;
+}
+
+/*
+ * The CPU of the slot has gone offline, or its device has failed: another one
+ * of the same package, die or core shows the same counter.  The process may
+ * run as a user at this moment (slurmstepd): then nothing can be opened, and
+ * the next reading tries again.
+ */
+static int read_elsewhere(struct rapl *rapl, const struct slot *slot,
+                          int errnum, uint64_t *ret_raw)
+{
+    const struct joule_topology *t = &rapl->topology;
+    struct device *d = rapl->devices;
+    size_t from = 0;
+    unsigned asked = 0;
+
+    while (d->fd != slot->fd)
+        d++;
+    if (joule_topology_refresh(rapl->root_fd, &rapl->topology, NULL) < 0)
+        return -1;
+    while (from < t->cpu_count && t->cpus[from].cpu <= d->asked)
+        from++;
+    for (size_t i = 0; i < t->cpu_count && asked < ELSEWHERE_MAX; i++) {
+        const struct joule_topology_cpu *c =
+            &t->cpus[(from + i) % t->cpu_count];
+
+        if (c->cpu == d->at.cpu || !joule_topology_is_same(c, &d->at, d->scope))
+            continue;
+        asked++;
+        d->asked = c->cpu;
+        if (read_on(rapl, d, slot, c->cpu, errnum, ret_raw) == 0)
+            return 0;
+    }
+    return -1;
+}
+
+/* After a first failure: 0 or an errno value. */
+static int read_again(struct rapl *rapl, const struct slot *slot,
+                      uint64_t *ret_raw)
+{
+    int errnum = read_msr(slot->fd, slot->offset, ret_raw);
+
+    if (errnum != 0 && read_elsewhere(rapl, slot, errnum, ret_raw) == 0)
+        errnum = 0;
+    return errnum;
+}
+
 static void rapl_read(struct joule_source *source, struct joule_reading *out)
 {
-    const struct slot *slot = ((struct rapl *)source)->slots;
+    struct rapl *rapl = (struct rapl *)source;
+    const struct slot *slot = rapl->slots;
     const struct slot *end = slot + source->domain_count;
 
     for (; slot < end; slot++, out++) {
@@ -101,7 +209,7 @@ static void rapl_read(struct joule_source *source, struct joule_reading *out)
 
         out->error = read_msr(slot->fd, slot->offset, &raw);
         if (__builtin_expect(out->error != 0, 0)) {
-            out->error = read_msr(slot->fd, slot->offset, &raw);
+            out->error = read_again(rapl, slot, &raw);
             if (out->error != 0)
                 raw = 0;
         }
@@ -109,29 +217,40 @@ static void rapl_read(struct joule_source *source, struct joule_reading *out)
     }
 }
 
+static int rapl_remark(struct joule_source *source,
+                       struct joule_error *ret_remark)
+{
+    struct rapl *rapl = (struct rapl *)source;
+
+    if (!rapl->remark.text[0])
+        return 0;
+    *ret_remark = rapl->remark;
+    rapl->remark.text[0] = '\0';
+    return 1;
+}
+
 static void rapl_destroy(struct joule_source *source)
 {
     struct rapl *rapl = (struct rapl *)source;
 
-    for (size_t i = 0; i < rapl->fd_count; i++)
-        close(rapl->fds[i]);
+    for (size_t i = 0; i < rapl->device_count; i++)
+        close(rapl->devices[i].fd);
+    if (rapl->root_fd >= 0)
+        close(rapl->root_fd);
+    joule_topology_free(&rapl->topology);
     free(rapl);
 }
 
 static const struct joule_source_ops rapl_ops = {
     .type = "rapl",
     .read = rapl_read,
+    .remark = rapl_remark,
     .destroy = rapl_destroy,
 };
 
 const struct joule_rapl_info *joule_rapl_info(const struct joule_source *source)
 {
     return &((const struct rapl *)source)->info;
-}
-
-static void msr_path(char path[MSR_PATH_MAX], unsigned cpu)
-{
-    snprintf(path, MSR_PATH_MAX, "dev/cpu/%u/msr", cpu);
 }
 
 /* Appended to sentences about registers that do not answer. */
@@ -144,19 +263,21 @@ static const char *guest_hint(const struct builder *b)
 }
 
 /* Open the MSR device of a CPU; the source owns it from here on. */
-static int open_msr(struct builder *b, unsigned cpu)
+static int open_msr(struct builder *b, const struct joule_topology_cpu *at,
+                    enum joule_topology_scope scope)
 {
     char path[MSR_PATH_MAX];
     int fd, errnum;
 
-    if (b->rapl->fd_count == JOULE_DOMAINS_MAX)
+    if (b->rapl->device_count == JOULE_DOMAINS_MAX)
         return joule_error_set(b->err, E2BIG,
                                "this machine has more than %d energy counters",
                                JOULE_DOMAINS_MAX);
-    msr_path(path, cpu);
+    msr_path(path, at->cpu);
     fd = joule_file_open(b->root_fd, path, O_RDONLY);
     if (fd >= 0) {
-        b->rapl->fds[b->rapl->fd_count++] = fd;
+        b->rapl->devices[b->rapl->device_count++] = (struct device){
+            .fd = fd, .at = *at, .scope = scope, .asked = at->cpu};
         return fd;
     }
     errnum = errno;
@@ -189,7 +310,7 @@ static int open_msr(struct builder *b, unsigned cpu)
 /* Close the MSR device that was opened last: nothing on it is of use. */
 static void drop_msr(struct builder *b)
 {
-    close(b->rapl->fds[--b->rapl->fd_count]);
+    close(b->rapl->devices[--b->rapl->device_count].fd);
 }
 
 /* A register that must answer did not.  On a CPU that no row knows by its
@@ -317,6 +438,11 @@ static int add_domain(struct builder *b, int fd,
     return 0;
 }
 
+static enum joule_topology_scope leader_scope(const struct builder *b)
+{
+    return b->row->per_die ? JOULE_TOPOLOGY_DIE : JOULE_TOPOLOGY_PACKAGE;
+}
+
 /* All domains that the CPU of a package or die can read. */
 static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
                       bool first, bool with_die)
@@ -329,7 +455,7 @@ static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
     /* There is one platform; the first package speaks for it. */
     if (!first)
         kinds &= ~PSYS;
-    fd = open_msr(b, cpu->cpu);
+    fd = open_msr(b, cpu, leader_scope(b));
     if (fd < 0 || read_unit(b, fd, cpu->cpu, &unit_raw) < 0)
         return -1;
     if (first) {
@@ -351,9 +477,8 @@ static int add_leaders(struct builder *b)
     size_t count;
     int rc = 0;
 
-    cpus = joule_topology_first_cpus(
-        &b->topology,
-        b->row->per_die ? JOULE_TOPOLOGY_DIE : JOULE_TOPOLOGY_PACKAGE, &count);
+    cpus = joule_topology_first_cpus(&b->rapl->topology, leader_scope(b),
+                                     &count);
     if (!cpus)
         return joule_error_set(b->err, errno, "cannot list the packages: %m");
     for (size_t i = 0; i < count && rc == 0; i++)
@@ -371,12 +496,13 @@ static int add_cores(struct builder *b)
 
     if (!(b->open_kinds & b->row->kinds & CORE))
         return 0;
-    cpus = joule_topology_first_cpus(&b->topology, JOULE_TOPOLOGY_CORE, &count);
+    cpus = joule_topology_first_cpus(&b->rapl->topology, JOULE_TOPOLOGY_CORE,
+                                     &count);
     if (!cpus)
         return joule_error_set(b->err, errno, "cannot list the cores: %m");
     for (size_t i = 0; i < count && rc == 0; i++) {
         size_t before = b->rapl->source.domain_count;
-        int fd = open_msr(b, cpus[i].cpu);
+        int fd = open_msr(b, &cpus[i], JOULE_TOPOLOGY_CORE);
 
         rc = fd < 0 ? -1
                     : add_domain(b, fd, &cpus[i], JOULE_DOMAIN_CORE,
@@ -416,13 +542,13 @@ static int identify(struct builder *b)
                                "RAPL",
                                cpu.vendor, cpu.family, cpu.model);
     info->row = b->row->name;
-    if (joule_topology_read(b->root_fd, &b->topology, b->err) < 0) {
+    if (joule_topology_read(b->root_fd, &b->rapl->topology, b->err) < 0) {
         if (errno == ENOENT)
             errno = EINVAL;
         return -1;
     }
-    info->packages = b->topology.packages;
-    info->dies = b->topology.dies;
+    info->packages = b->rapl->topology.packages;
+    info->dies = b->rapl->topology.dies;
     return 0;
 }
 
@@ -437,6 +563,16 @@ static int check_total(const struct builder *b)
                            b->row->name,
                            b->total_kinds == PSYS ? "psys" : "package",
                            guest_hint(b));
+}
+
+/* To open other devices later. */
+static int keep_root(struct builder *b)
+{
+    b->rapl->root_fd = fcntl(b->root_fd, F_DUPFD_CLOEXEC, 0);
+    if (b->rapl->root_fd < 0)
+        return joule_error_set(b->err, errno,
+                               "cannot open the RAPL counters: %m");
+    return 0;
 }
 
 struct joule_source *joule_rapl_create(int root_fd,
@@ -467,13 +603,13 @@ struct joule_source *joule_rapl_create(int root_fd,
         joule_error_set(err, errno, "cannot open the RAPL counters: %m");
         return NULL;
     }
+    b.rapl->root_fd = -1;
     b.rapl->source.ops = &rapl_ops;
     b.rapl->source.domains = b.rapl->domains;
     if (identify(&b) == 0 && add_leaders(&b) == 0 && add_cores(&b) == 0 &&
-        check_total(&b) == 0)
+        check_total(&b) == 0 && keep_root(&b) == 0)
         source = &b.rapl->source;
     saved = errno;
-    joule_topology_free(&b.topology);
     if (!source)
         rapl_destroy(&b.rapl->source);
     errno = saved;

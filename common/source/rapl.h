@@ -39,9 +39,13 @@ struct joule_rapl_info {
 
 /*
  * Open the counters of the machine below [root_fd] ("proc/cpuinfo",
- * "sys/devices/system/cpu", "dev/cpu/N/msr"; not kept).  The lowest online CPU
- * is chosen for each package (AMD, Hygon) or each die of it (Intel), for PSYS
- * that of the first package.  [opt] may be NULL for the defaults.
+ * "sys/devices/system/cpu", "dev/cpu/N/msr"; duplicated).  The lowest online
+ * CPU is chosen for each package (AMD, Hygon) or each die of it (Intel), for
+ * PSYS that of the first package.  [opt] may be NULL for the defaults.
+ *
+ * If that CPU goes offline, or its device fails, the next reading opens another
+ * online CPU of the same package or die (a core's: of the core), and remark()
+ * says so.  Devices are opened as whoever reads then.
  *
  * Returns a source to be destroyed with joule_source_destroy, or NULL with
  * errno and one sentence that says what is missing and how to mend it:

@@ -46,12 +46,13 @@ struct joule_unit {
     uint32_t shift; /* 0..31 */
 };
 
-/* What a counter is.  Constant for the life of its source. */
+/* What a counter is.  Constant for the life of its source, but for cpu. */
 struct joule_domain {
     enum joule_domain_kind kind;
     uint16_t package; /* physical package id as sysfs says */
     uint16_t die;     /* die id within the package */
-    uint32_t cpu;     /* logical CPU whose MSR device is read */
+    uint32_t cpu;     /* logical CPU whose MSR device is read; that may become
+                         another one, but for a core, which is known by it */
     struct joule_unit unit;
     uint8_t width_bits; /* 32 or 64: where the counter wraps */
     bool in_total;      /* counts towards the node's energy */
@@ -102,7 +103,8 @@ struct joule_fused_state;
 struct joule_source_ops {
     const char *type; /* "rapl", "ipmi" */
     /* counter sources: read every domain; out has as many entries as domains.
-     * A reading that failed is tried once more before it is an error. */
+     * A reading that failed is tried once more, and then wherever else the
+     * same counter can be read, before it is an error. */
     void (*read)(struct joule_source *source, struct joule_reading *out);
     /*
      * power sources: ask for every domain once; out has as many entries as
@@ -115,9 +117,9 @@ struct joule_source_ops {
      */
     int (*read_power)(struct joule_source *source, struct joule_power *out,
                       struct joule_error *err);
-    /* power sources, optional: a sentence for the log about something that
-     * happened since the last call (connected; sensors found or changed), or
-     * 0 if there is none. */
+    /* optional: 1 and a sentence for the log about something that happened
+     * since the last call (connected; sensors found or changed; a counter is
+     * read on another CPU), or 0 if there is none. */
     int (*remark)(struct joule_source *source, struct joule_error *ret_remark);
     /* power sources: end a read_power that waits, and let every later one
      * fail with ECANCELED.  Any thread. */

@@ -200,6 +200,13 @@ joule_topology_first_cpus(const struct joule_topology *t,
     return cpus;
 }
 
+bool joule_topology_is_same(const struct joule_topology_cpu *a,
+                            const struct joule_topology_cpu *b,
+                            enum joule_topology_scope scope)
+{
+    return compare_place(a, b, scope) == 0;
+}
+
 static int count_places(const struct joule_topology *t,
                         enum joule_topology_scope scope, unsigned *ret_count)
 {
@@ -258,6 +265,29 @@ out:
         free(t.cpus);
     errno = saved;
     return rc;
+}
+
+int joule_topology_refresh(int root_fd, struct joule_topology *t,
+                           struct joule_error *err)
+{
+    struct joule_topology now;
+    unsigned *numbers = NULL;
+    bool maybe_offline = false, same;
+    size_t count = 0;
+
+    if (read_lists(root_fd, &numbers, &count, &maybe_offline, err) < 0)
+        return -1;
+    same = !maybe_offline && count == t->cpu_count;
+    for (size_t i = 0; same && i < count; i++)
+        same = numbers[i] == t->cpus[i].cpu;
+    free(numbers);
+    if (same)
+        return 0;
+    if (joule_topology_read(root_fd, &now, err) < 0)
+        return -1;
+    joule_topology_free(t);
+    *t = now;
+    return 0;
 }
 
 void joule_topology_free(struct joule_topology *t)

@@ -7,11 +7,13 @@
  * offline CPU has no topology directory, die_id is absent before Linux 5.3
  * and on some architectures, and an id may be -1 (unknown) in guests.
  *
- * A topology is a snapshot: CPUs may come and go afterwards.
+ * A topology is a snapshot: CPUs may come and go afterwards
+ * (joule_topology_refresh).
  */
 #ifndef JOULE_SOURCE_TOPOLOGY_H
 #define JOULE_SOURCE_TOPOLOGY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +57,13 @@ enum joule_topology_scope {
 int joule_topology_read(int root_fd, struct joule_topology *ret,
                         struct joule_error *err);
 
+/*
+ * Bring *t, which joule_topology_read has filled, up to date.  Only the list of
+ * online CPUs is read as long as that is the same.  As joule_topology_read.
+ */
+int joule_topology_refresh(int root_fd, struct joule_topology *t,
+                           struct joule_error *err);
+
 /* Frees what *t points to and clears it; a cleared one is a no-op. */
 void joule_topology_free(struct joule_topology *t);
 
@@ -66,6 +75,11 @@ void joule_topology_free(struct joule_topology *t);
 struct joule_topology_cpu *
 joule_topology_first_cpus(const struct joule_topology *t,
                           enum joule_topology_scope scope, size_t *ret_count);
+
+/* Whether both CPUs are in the same package, die or core. */
+bool joule_topology_is_same(const struct joule_topology_cpu *a,
+                            const struct joule_topology_cpu *b,
+                            enum joule_topology_scope scope);
 
 /*
  * Parse a physical_package_id, die_id or core_id: 0 and *ret_id, which is

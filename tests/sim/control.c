@@ -9,6 +9,7 @@
 
 #include "common/base/parse.h"
 #include "tests/sim/command.h"
+#include "tests/sim/tree.h"
 
 static int do_energy(void *context, char *arg, char *reply, size_t size,
                      struct joule_error *err)
@@ -110,6 +111,30 @@ static int do_thaw(void *context, char *arg, char *reply, size_t size,
     (void)err;
     sim_registers_thaw(&c->node->registers, &now);
     return 0;
+}
+
+static int switch_cpus(struct sim_control *c, const char *list, bool online,
+                       struct joule_error *err)
+{
+    if (sim_machine_switch(c->node->machine, list, online, err))
+        return -1;
+    return sim_tree_switch(c->dir_fd, c->node->machine, err);
+}
+
+static int do_offline(void *context, char *arg, char *reply, size_t size,
+                      struct joule_error *err)
+{
+    (void)reply;
+    (void)size;
+    return switch_cpus(context, arg, false, err);
+}
+
+static int do_online(void *context, char *arg, char *reply, size_t size,
+                     struct joule_error *err)
+{
+    (void)reply;
+    (void)size;
+    return switch_cpus(context, arg, true, err);
 }
 
 static int do_load(void *context, char *arg, char *reply, size_t size,
@@ -291,6 +316,9 @@ static const struct sim_command commands[] = {
      "every Nth read of an energy counter fails"},
     {"freeze", NULL, do_freeze, "the counters stop; the wattmeter does not"},
     {"thaw", NULL, do_thaw, "they go on from where they stood"},
+    {"offline", "CPUS", do_offline,
+     "they go offline: open devices fail, others are gone"},
+    {"online", "CPUS", do_online, "they are back"},
     {"load", "SPEC", do_load, "another generator from now on"},
     {"busy", "W", do_busy, "another power of a busy CPU from now on"},
     {"freq", "GHZ", do_freq, "another frequency from now on"},

@@ -14,6 +14,7 @@
 struct sim_control {
     struct sim_node *node;
     struct sim_wattmeter *meter; /* may be NULL */
+    int dir_fd;                  /* where the node's tree is */
 };
 
 /* Answer one command, without newline: a sim_talk_f, [arg] is a struct

@@ -21,6 +21,7 @@ tests_sim_libsim_a_SOURCES = \
 	tests/sim/procstat.c tests/sim/procstat.h \
 	tests/sim/registers.c tests/sim/registers.h \
 	tests/sim/talk.c tests/sim/talk.h \
+	tests/sim/tree.c tests/sim/tree.h \
 	tests/sim/wattmeter.c tests/sim/wattmeter.h
 
 # What serves a directory through FUSE.
@@ -31,8 +32,7 @@ sim_serve_sources = \
 tests_sim_nodesim_SOURCES = $(sim_serve_sources) \
 	tests/sim/msrfs.c tests/sim/msrfs.h \
 	tests/sim/nodesim.c \
-	tests/sim/options.c tests/sim/options.h \
-	tests/sim/tree.c tests/sim/tree.h
+	tests/sim/options.c tests/sim/options.h
 tests_sim_nodesim_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
 tests_sim_nodesim_LDADD = $(LIBSIM) $(FUSE3_LIBS)
 

@@ -165,34 +165,46 @@ static int cpus_number(struct sim_machine *m,
     return 0;
 }
 
-static int cpus_offline(struct sim_machine *m, const char *text,
-                        struct joule_error *err)
+int sim_machine_switch(struct sim_machine *m, const char *text, bool online,
+                       struct joule_error *err)
 {
     unsigned *list = NULL;
-    size_t count = 0, i, j, online = m->cpu_count;
+    size_t count = 0, i, j, left = 0;
+    bool *now;
+    int rc = -1;
 
-    if (!text)
-        return 0;
     if (joule_parse_cpulist(text, &list, &count))
         return joule_error_set(err, EINVAL,
                                "\"%s\" is not a list of CPU numbers", text);
+    now = calloc(m->cpu_count, sizeof(*now));
+    if (!now) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        goto out;
+    }
+    for (j = 0; j < m->cpu_count; j++)
+        now[j] = m->cpus[j].online;
     for (i = 0; i < count; i++) {
         for (j = 0; j < m->cpu_count && m->cpus[j].number != list[i]; j++)
             ;
         if (j == m->cpu_count) {
-            joule_error_set(err, EINVAL,
-                            "CPU %u of the offline list does not exist",
-                            list[i]);
-            free(list);
-            return -1;
+            joule_error_set(err, EINVAL, "CPU %u does not exist", list[i]);
+            goto out;
         }
-        m->cpus[j].online = false;
-        online--;
+        now[j] = online;
     }
+    for (j = 0; j < m->cpu_count; j++)
+        left += now[j];
+    if (left == 0) {
+        joule_error_set(err, EINVAL, "every CPU is offline");
+        goto out;
+    }
+    for (j = 0; j < m->cpu_count; j++)
+        m->cpus[j].online = now[j];
+    rc = 0;
+out:
+    free(now);
     free(list);
-    if (!online)
-        return joule_error_set(err, EINVAL, "every CPU is offline");
-    return 0;
+    return rc;
 }
 
 struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
@@ -237,7 +249,7 @@ struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
     m->no_physical_id = opt->no_physical_id;
     m->filtering = opt->filtering;
     if (start_parse(m, opt->start, err) || cpus_number(m, opt, err) ||
-        cpus_offline(m, opt->offline, err)) {
+        (opt->offline && sim_machine_switch(m, opt->offline, false, err))) {
         sim_machine_destroy(m);
         return NULL;
     }

@@ -76,6 +76,11 @@ struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
  * one of the others.  Its place in [cpus]. */
 size_t sim_machine_host_cpu(const struct sim_machine *m, unsigned number);
 
+/* Take the CPUs of the list offline, or online, before or while they are
+ * simulated.  -1 with EINVAL and a sentence; at least one CPU stays online. */
+int sim_machine_switch(struct sim_machine *m, const char *list, bool online,
+                       struct joule_error *err);
+
 /* NULL is a no-op. */
 void sim_machine_destroy(struct sim_machine *machine);
 

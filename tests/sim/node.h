@@ -74,8 +74,8 @@ int64_t sim_node_uw(struct sim_node *node, int64_t mono_ns);
 /* What the counters are about to show: the energy at the last step. */
 struct sim_energy sim_node_stepped(struct sim_node *node);
 
-/* rdmsr on machine->cpus[cpu]: 0 or EIO.  APERF, MPERF and the time stamp
- * counter are there once CPUs have frequencies of their own. */
+/* rdmsr on machine->cpus[cpu]: 0, EIO or ENXIO.  APERF, MPERF and the time
+ * stamp counter are there once CPUs have frequencies of their own. */
 int sim_node_rdmsr(struct sim_node *node, size_t cpu, uint32_t reg,
                    uint64_t *ret_value);
 

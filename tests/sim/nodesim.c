@@ -207,7 +207,7 @@ static int serve(const struct sim_options *opt)
     s.fs = sim_msrfs_create(mount_path, &s.node, &err);
     if (!s.fs)
         goto out;
-    s.control = (struct sim_control){&s.node, s.meter};
+    s.control = (struct sim_control){&s.node, s.meter, s.dir_fd};
     s.talk = sim_talk_create(s.dir_fd, SIM_CONTROL_NAME, sim_control_command,
                              &s.control, &err);
     if (!s.talk || timer_open(&s, opt->log_ns, &err))

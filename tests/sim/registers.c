@@ -195,6 +195,8 @@ int sim_registers_read(struct sim_registers *regs, size_t cpu, uint32_t reg,
     struct sim_energy e = shown(regs, now);
     uint64_t value;
 
+    if (!m->cpus[cpu].online)
+        return ENXIO;
     if (!c)
         return constant_read(m, reg, ret_value);
     regs->reads++;

@@ -60,7 +60,7 @@ void sim_registers_init(struct sim_registers *regs,
                         const struct sim_machine *machine, uint32_t dram_ppm);
 
 /* Read register [reg] of machine->cpus[cpu] at energy [now].  Returns 0, or
- * EIO with *ret_value unchanged. */
+ * EIO, or ENXIO if the CPU is offline, with *ret_value unchanged. */
 int sim_registers_read(struct sim_registers *regs, size_t cpu, uint32_t reg,
                        const struct sim_energy *now, uint64_t *ret_value);
 

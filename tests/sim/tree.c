@@ -284,6 +284,19 @@ static void old_remove(int dir_fd, const char *name)
     unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
+static int cpus_write(const struct tree *t)
+{
+    const struct sim_cpu *cpus = t->machine->cpus;
+
+    for (size_t i = 0; i < t->machine->cpu_count; i++)
+        if (cpu_write(t, &cpus[i]))
+            return -1;
+    if (list_write(t, CPU_DIR "/online", is_online, cpus) ||
+        list_write(t, CPU_DIR "/offline", is_offline, cpus))
+        return -1;
+    return 0;
+}
+
 int sim_tree_write(int root_fd, const struct sim_machine *machine,
                    struct joule_error *err)
 {
@@ -295,14 +308,25 @@ int sim_tree_write(int root_fd, const struct sim_machine *machine,
     old_remove(root_fd, CPU_DIR);
     if (make_dirs(&t, CPU_DIR) || make_dirs(&t, "dev/cpu") || cpuinfo_write(&t))
         return -1;
-    for (size_t i = 0; i < machine->cpu_count; i++)
-        if (cpu_write(&t, &cpus[i]))
-            return -1;
-    if (list_write(&t, CPU_DIR "/possible", any, cpus) ||
-        list_write(&t, CPU_DIR "/present", any, cpus) ||
-        list_write(&t, CPU_DIR "/online", is_online, cpus) ||
-        list_write(&t, CPU_DIR "/offline", is_offline, cpus))
+    if (cpus_write(&t) || list_write(&t, CPU_DIR "/possible", any, cpus) ||
+        list_write(&t, CPU_DIR "/present", any, cpus))
         return -1;
     return file_write(&t, CPU_DIR "/kernel_max", "%u\n",
                       cpus[machine->cpu_count - 1].number);
+}
+
+int sim_tree_switch(int root_fd, const struct sim_machine *machine,
+                    struct joule_error *err)
+{
+    const struct tree t = {root_fd, machine, err};
+    char path[128];
+
+    for (size_t i = 0; i < machine->cpu_count; i++) {
+        if (machine->cpus[i].online)
+            continue;
+        snprintf(path, sizeof(path), CPU_DIR "/cpu%u/topology",
+                 machine->cpus[i].number);
+        old_remove(root_fd, path);
+    }
+    return cpus_write(&t) || cpuinfo_write(&t) ? -1 : 0;
 }

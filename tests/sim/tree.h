@@ -19,4 +19,8 @@
 int sim_tree_write(int root_fd, const struct sim_machine *machine,
                    struct joule_error *err);
 
+/* Write anew what tells which CPUs are online. */
+int sim_tree_switch(int root_fd, const struct sim_machine *machine,
+                    struct joule_error *err);
+
 #endif

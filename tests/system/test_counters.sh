@@ -47,7 +47,7 @@ kind "Silvermont, microjoule units" 4 \
     '--model 0x37 --esu 5 --packages 1 --load const:15'
 
 # Every 7th reading of a counter fails.
-up eio --sim '--load const:80' || exit 1
+up eio --sim '--packages 2 --cpus 4 --load const:80' || exit 1
 cluster sim eio node1 'eio every 7' > /dev/null
 measure_step eio user -- --sleep 8 &&
     check "EIO on every 7th reading: the step ($STEP_J J, $STEP_TRUE_J J)" \
@@ -66,9 +66,37 @@ end_step
 check "2 s were in mid-step" step_lasts "$FROM_NS" "$TO_NS"
 check "no answer for 2 s in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
     step_within 0.2 1.5
-check "the watts are right again" wait_for 60 bash -c \
-    '[ "$("$0" run eio scontrol show node node1 |
-        sed -n "s/.*CurrentWatts=\([^ ]*\).*/\1/p")" = 80 ]' "$LIB/cluster"
+watts_are() {
+    [ "$(cluster run eio scontrol show node node1 |
+        sed -n 's/.*CurrentWatts=\([^ ]*\).*/\1/p')" = "$1" ]
+}
+check "the watts are right again" wait_for 60 watts_are 80
 check "failed readings are said once" test \
     "$(cluster log eio node1 | grep -c 'reading energy counter')" -eq 1
+
+# The CPU on which package 1 is read goes offline; then the package's last one.
+said() { cluster log eio node1 | grep joule_rapl | grep -q "$1"; }
+begin_step eio user -- --sleep 5
+cluster sim eio node1 'offline 2' > /dev/null
+end_step
+check "a CPU goes offline in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
+    step_within 0.2 1.5
+check "the log says where the package is read now" said 'is read on CPU 3 now'
+begin_step eio user -- --sleep 8
+cluster sim eio node1 'offline 3' > /dev/null
+check "a package that nobody can read: watts are unknown" \
+    wait_for 60 watts_are "$UNKNOWN_WATTS"
+end_step
+check "the step that ends meanwhile has no energy ('$STEP_J')" \
+    test -z "$STEP_J"
+check "the log says so" said 'package-1 answers on no CPU'
+cluster sim eio node1 'online 3' > /dev/null
+check "it is back, and the watts" wait_for 60 watts_are 80
+begin_step eio user -- --sleep 9
+cluster sim eio node1 'offline 3' > /dev/null
+check "it goes once more" wait_for 7 watts_are "$UNKNOWN_WATTS"
+cluster sim eio node1 'online 2' > /dev/null
+end_step
+check "it comes back in mid-step ($STEP_J J, $STEP_TRUE_J J)" \
+    step_within 0.2 1.5
 finish

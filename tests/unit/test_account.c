@@ -568,6 +568,38 @@ START_TEST(every_seventh_fails)
 }
 END_TEST
 
+/* A package goes, and with it what the step has used; it comes back, and with
+ * it what was used meanwhile, also if the board says what it likes. */
+START_TEST(a_package_goes_and_comes)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    sampler_start();
+    sampler_run();
+    account_start();
+    fake.ticks[1] = sampled.ticks[1] = TICKS_PER_J;
+    pass(S, 10);
+    sampler_run();
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 11000000);
+    fake.error[1] = ENXIO;
+    for (int i = 1; i <= 20; i++) {
+        pass(S, 10);
+        fake.ticks[1] += 10 * TICKS_PER_J;
+        sampled.ticks[1] = fake.ticks[1];
+        sampler_run();
+        if (i > 3)
+            must_be_unknown();
+        else
+            must_update();
+    }
+    fake.error[1] = 0;
+    must_update();
+    ck_assert_uint_eq(got.used_uj, 11000000 + 400000000);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
 START_TEST(two_packages_and_dram)
 {
     add(JOULE_DOMAIN_PACKAGE, 5);
@@ -610,10 +642,26 @@ static uint64_t true_uj(void)
     return uj;
 }
 
+static int64_t good_ns[2]; /* when the account has read it last */
+
+/* A counter did not answer this time, nor for a while. */
+static bool is_silent(void)
+{
+    bool silent = false;
+
+    for (int d = 0; d < 2; d++) {
+        if (!fake.error[d])
+            good_ns[d] = fake.now_ns;
+        silent |= fake.now_ns - good_ns[d] > JOULE_COUNTER_FROZEN_NS;
+    }
+    return silent;
+}
+
 /*
  * Any schedule of sampler runs, crashes, own readings, errors and pauses at
  * up to 1000 W, against the exact truth: never more than that, never less
- * than before, and exact as long as no gap is said.
+ * than before, exact as long as no gap is said, and unknown while a counter is
+ * silent.
  */
 static void random_schedule(unsigned seed)
 {
@@ -649,10 +697,14 @@ static void random_schedule(unsigned seed)
         if (!account && i > 5) {
             account_start();
             true_uj();
+            is_silent();
         } else if (account && below(3) == 0) {
             rc = joule_account_update(account, &got);
             truth_uj = true_uj();
-            if (rc == 0) {
+            if (is_silent()) {
+                ck_assert_int_eq(rc, -1);
+                ck_assert_int_eq(errno, ENODATA);
+            } else if (rc == 0) {
                 ck_assert_msg(got.used_uj >= before_uj, "seed %u step %d: fell",
                               seed, i);
                 ck_assert_msg(got.used_uj <= truth_uj,
@@ -1203,6 +1255,7 @@ int main(void)
     tcase_add_test(bad, never_moves);
     tcase_add_test(bad, never_answers);
     tcase_add_test(bad, never_answers_beside_a_valid_board);
+    tcase_add_test(bad, a_package_goes_and_comes);
     tcase_add_test(bad, guest_with_a_board);
     tcase_add_test(bad, board_of_other_domains);
     tcase_add_test(bad, set_back);

@@ -316,6 +316,40 @@ START_TEST(test_too_many_steps)
 }
 END_TEST
 
+/* A package no longer answers: nothing is known of the node, and so of no step,
+ * until it is back with what it has used meanwhile. */
+START_TEST(test_a_package_is_lost)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    struct joule_stake_reading r;
+    int rc = 0;
+
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 160 * J);
+    fake.error[1] = ENXIO;
+    pass(20 * S, 100, 60);
+    for (int tries = 0; rc == 0 && tries < 100; tries++) {
+        rc = joule_stake_read_now(s, &r, &err);
+        /* Where the sampler was later than it is waited for. */
+        if (rc == 0)
+            ck_assert(r.carried);
+    }
+    ck_assert_int_eq(rc, -1);
+    ck_assert_int_eq(errno, ENODATA);
+    ck_assert_ptr_nonnull(strstr(err.text, "does not know"));
+    ck_assert_int_eq(problems, 2);
+    ck_assert_uint_eq(totals().jobs_uj, 160 * J);
+    fake.error[1] = 0;
+    pass(S, 100, 60);
+    /* A reading that was carried on may have said more. */
+    ck_assert_uint_ge(must_read_now(s).used_uj, 480 * J);
+    joule_stake_end(s);
+    must_read_now(s);
+    joule_stake_destroy(s);
+    ck_assert_uint_eq(totals().jobs_uj, 480 * J);
+}
+END_TEST
+
 /* A step that begins before slurmd has ever sampled. */
 START_TEST(test_no_ledger_yet)
 {
@@ -762,6 +796,7 @@ int main(void)
     tcase_add_test(tc, test_slurmd_away);
     tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_too_many_steps);
+    tcase_add_test(tc, test_a_package_is_lost);
     tcase_add_test(tc, test_no_ledger_yet);
     tcase_add_test(tc, test_flood);
     tcase_add_test(tc, test_one_pace);

@@ -160,7 +160,7 @@ static int64_t fake_mono(void *arg)
 
 static void ask(struct sim_node *node, const char *command, const char *answer)
 {
-    struct sim_control control = {node, NULL};
+    struct sim_control control = {node, NULL, -1};
     char line[64], reply[256];
 
     strcpy(line, command);

@@ -443,7 +443,7 @@ static void node_make(struct sim_node *node, struct sim_machine *machine,
 
 static void ask(struct sim_node *node, const char *command, const char *answer)
 {
-    struct sim_control control = {node, NULL};
+    struct sim_control control = {node, NULL, -1};
     char line[64], reply[512];
 
     strcpy(line, command);

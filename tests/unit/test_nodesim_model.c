@@ -668,7 +668,7 @@ START_TEST(control_commands)
     int64_t now = 7 * S;
     const struct joule_clock clock = {fake_now, fake_now, &now};
     struct sim_node node;
-    struct sim_control control = {&node, NULL};
+    struct sim_control control = {&node, NULL, -1};
     char line[128], reply[512];
 
     node_make(&node, &clock);

@@ -398,6 +398,216 @@ START_TEST(read_error)
 }
 END_TEST
 
+static void four_dies(const char *vendor, unsigned family, unsigned model,
+                      off_t unit, off_t pkg);
+
+/* Four CPUs in two packages, 0 and 2, 1 and 3, whose counters all CPUs of a
+ * package show. */
+static void two_by_two(void)
+{
+    xeon(2);
+    online("0-3");
+    for (unsigned cpu = 2; cpu < 4; cpu++) {
+        tree_cpu(&tree, cpu, (int)cpu % 2, 0, 1);
+        poke(cpu, UNIT, ESU_14);
+        poke(cpu, PKG, 0x1000 + cpu);
+        poke(cpu, DRAM, 0x2000 + cpu);
+        cut(cpu, DRAM + 8);
+    }
+}
+
+/* Reads of the CPU fail from now on, though its device is open. */
+static void offline(unsigned cpu, const char *rest)
+{
+    char path[64];
+
+    cut(cpu, 0);
+    snprintf(path, sizeof(path), "dev/cpu/%u/msr", cpu);
+    tree_remove(&tree, path);
+    snprintf(path, sizeof(path),
+             "sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
+    tree_remove(&tree, path);
+    online(rest);
+}
+
+static void must_remark(struct joule_source *source, const char *sentence)
+{
+    struct joule_error remark;
+
+    ck_assert_int_eq(source->ops->remark(source, &remark), sentence != NULL);
+    if (sentence)
+        ck_assert_msg(strstr(remark.text, sentence), "%s", remark.text);
+}
+
+static void must_read(struct joule_source *source, uint64_t package_1,
+                      uint64_t dram_1)
+{
+    struct joule_reading out[4];
+
+    joule_source_read(source, out);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(out[i].error, 0);
+    ck_assert_uint_eq(out[0].raw, 0x100);
+    ck_assert_uint_eq(out[2].raw, package_1);
+    ck_assert_uint_eq(out[3].raw, dram_1);
+}
+
+/* At once, and for all counters of the device; and back, when the other one
+ * goes in its turn. */
+START_TEST(cpu_goes_offline)
+{
+    struct joule_source *source;
+    unsigned fds;
+
+    two_by_two();
+    source = must_create(NULL);
+    fds = tree_open_fds();
+    must_read(source, 0x101, 0x201);
+    must_remark(source, NULL);
+    offline(1, "0,2-3");
+    must_read(source, 0x1003, 0x2003);
+    must_remark(source, "package-1 is read on CPU 3 now: on CPU 1 it failed");
+    must_remark(source, NULL);
+    ck_assert_uint_eq(source->domains[0].cpu, 0);
+    ck_assert_uint_eq(source->domains[2].cpu, 3);
+    ck_assert_uint_eq(source->domains[3].cpu, 3);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+    must_read(source, 0x1003, 0x2003);
+    /* CPU 1 is back, on another file, as its device is. */
+    tree_cpu(&tree, 1, 1, 0, 0);
+    poke(1, PKG, 0x111);
+    poke(1, DRAM, 0x211);
+    offline(3, "0-2");
+    must_read(source, 0x111, 0x211);
+    ck_assert_uint_eq(source->domains[2].cpu, 1);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+    joule_source_destroy(source);
+}
+END_TEST
+
+/* No CPU of another package stands in; the other package is read. */
+START_TEST(package_goes_offline)
+{
+    struct joule_reading out[4];
+    struct joule_source *source;
+    unsigned fds;
+
+    two_by_two();
+    source = must_create(NULL);
+    fds = tree_open_fds();
+    offline(1, "0,2-3");
+    offline(3, "0,2");
+    for (int i = 0; i < 3; i++) {
+        joule_source_read(source, out);
+        ck_assert_int_eq(out[0].error, 0);
+        ck_assert_int_eq(out[1].error, 0);
+        ck_assert_int_eq(out[2].error, EIO);
+        ck_assert_int_eq(out[3].error, EIO);
+    }
+    must_remark(source, NULL);
+    ck_assert_uint_eq(tree_open_fds(), fds);
+    /* One that was not there when the source was made. */
+    tree_cpu(&tree, 5, 1, 0, 2);
+    poke(5, PKG, 0x555);
+    poke(5, DRAM, 0x666);
+    online("0,2,5");
+    must_read(source, 0x555, 0x666);
+    must_remark(source, "package-1 is read on CPU 5 now");
+    joule_source_destroy(source);
+}
+END_TEST
+
+/* The device fails though its CPU is online; some of the others do, too. */
+START_TEST(devices_fail)
+{
+    struct joule_reading out[1];
+    struct joule_source *source;
+    char list[] = "0-9";
+    int tries = 0;
+
+    xeon(1);
+    cut(0, DRAM);
+    online(list);
+    for (unsigned cpu = 1; cpu < 10; cpu++) {
+        tree_cpu(&tree, cpu, 0, 0, (int)cpu);
+        poke(cpu, UNIT, ESU_14);
+    }
+    poke(9, PKG, 0x999);
+    cut(9, PKG + 8);
+    source = must_create(NULL);
+    must_have(source, "package-0*");
+    cut(0, 0);
+    do {
+        joule_source_read(source, out);
+        tries++;
+    } while (out[0].error && tries < 10);
+    ck_assert_int_eq(out[0].error, 0);
+    ck_assert_uint_eq(out[0].raw, 0x999);
+    ck_assert_int_le(tries, 3);
+    joule_source_destroy(source);
+}
+END_TEST
+
+/* Each die has counters of its own; those of a package that mirror one do
+ * not; a core has its own, and its name. */
+START_TEST(another_cpu_of_what_counts)
+{
+    struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
+    struct joule_reading out[9];
+    struct joule_source *source;
+
+    four_dies("GenuineIntel", 6, 0x55, UNIT, PKG);
+    source = must_create(NULL);
+    offline(2, "0-1,3-7");
+    joule_source_read(source, out);
+    ck_assert_uint_eq(out[1].raw, 1003);
+    offline(3, "0-1,4-7");
+    joule_source_read(source, out);
+    ck_assert_int_eq(out[1].error, EIO);
+    ck_assert_int_eq(out[0].error, 0);
+    joule_source_destroy(source);
+
+    four_dies("AuthenticAMD", 0x17, 1, 0xC0010299, 0xC001029B);
+    for (unsigned cpu = 0; cpu < 8; cpu++)
+        tree_cpu(&tree, cpu, (int)cpu / 4, (int)cpu / 2 % 2, 0);
+    source = must_create(&opt);
+    must_have(source, "package-0* package-1* core-0 core-2 core-4 core-6");
+    offline(0, "1-7");
+    offline(1, "2-7");
+    offline(6, "2-5,7");
+    joule_source_read(source, out);
+    ck_assert_int_eq(out[0].error, 0);
+    ck_assert_uint_eq(out[0].raw, 1002);
+    ck_assert_int_eq(out[2].error, EIO);
+    ck_assert_int_eq(out[5].error, 0);
+    must_have(source, "package-0* package-1* core-0 core-2 core-4 core-6");
+    ck_assert_uint_eq(source->domains[5].cpu, 6);
+    joule_source_destroy(source);
+}
+END_TEST
+
+/* Whoever reads may not open the device: another reading may. */
+START_TEST(no_permission_to_open_another)
+{
+    struct joule_reading out[4];
+    struct joule_source *source;
+
+    if (geteuid() != 0)
+        return;
+    two_by_two();
+    ck_assert_int_eq(fchmodat(tree.fd, "dev/cpu/3/msr", 0600, 0), 0);
+    source = must_create(NULL);
+    offline(1, "0,2-3");
+    ck_assert_int_eq(seteuid(65534), 0);
+    joule_source_read(source, out);
+    ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_eq(out[0].error, 0);
+    ck_assert_int_eq(out[2].error, EIO);
+    must_read(source, 0x1003, 0x2003);
+    joule_source_destroy(source);
+}
+END_TEST
+
 START_TEST(destroy_null)
 {
     errno = EXDEV;
@@ -413,7 +623,7 @@ START_TEST(destroy_keeps_errno)
 
     xeon(4);
     source = must_create(NULL);
-    ck_assert_uint_eq(tree_open_fds(), fds + 4);
+    ck_assert_uint_eq(tree_open_fds(), fds + 4 + 1); /* and the root */
     errno = EXDEV;
     joule_source_destroy(source);
     ck_assert_int_eq(errno, EXDEV);
@@ -655,7 +865,7 @@ START_TEST(only_what_was_asked_for)
     opt.open_kinds = BIT(PSYS);
     source = must_create(&opt);
     must_have(source, "psys*");
-    ck_assert_uint_eq(tree_open_fds(), fds + 1);
+    ck_assert_uint_eq(tree_open_fds(), fds + 1 + 1); /* and the root */
     joule_source_destroy(source);
     opt.total_kinds = BIT(PACKAGE);
     source = must_create(&opt);
@@ -919,6 +1129,11 @@ int main(void)
     tcase_add_test(bad, too_many_domains);
     tcase_add_test(bad, too_many_devices);
     tcase_add_test(bad, read_error);
+    tcase_add_test(bad, cpu_goes_offline);
+    tcase_add_test(bad, package_goes_offline);
+    tcase_add_test(bad, devices_fail);
+    tcase_add_test(bad, another_cpu_of_what_counts);
+    tcase_add_test(bad, no_permission_to_open_another);
     tcase_add_test(bad, destroy_null);
     suite_add_tcase(suite, bad);
 

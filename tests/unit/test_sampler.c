@@ -242,6 +242,43 @@ START_TEST(read_error_is_told_once)
 }
 END_TEST
 
+START_TEST(a_part_is_lost)
+{
+    struct joule_sampler *s;
+    struct joule_snapshot snap;
+
+    fake_add(fake, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(fake, JOULE_DOMAIN_PACKAGE, 1, 0);
+    s = must_create();
+    fake->ticks[1]++;
+    pass(S, 10);
+    snap = after(s, 3);
+    ck_assert_uint_eq(snap.tally.valid, 1);
+    for (int i = 1; i <= 2; i++) {
+        fake->error[1] = ENXIO;
+        for (int k = 0; k < 10; k++) {
+            pass(S, 10);
+            snap = after(s, 3);
+        }
+        ck_assert_uint_eq(snap.tally.valid, 0);
+        ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
+        ck_assert_uint_eq(snap.average_mw, JOULE_MW_UNKNOWN);
+        ck_assert_int_eq(count_told("problem: energy counter domain-1 answers "
+                                    "on no CPU (on CPU 1: No such device"), i);
+        fake->error[1] = 0;
+        fake->ticks[1]++;
+        pass(S, 10);
+        snap = after(s, 3);
+        ck_assert_uint_eq(snap.tally.valid, 1);
+        ck_assert_int_eq(count_told("info: the energy counters answer again"),
+                         i);
+    }
+    joule_sampler_destroy(s);
+    /* And once that a reading failed. */
+    ck_assert_int_eq(told, 5);
+}
+END_TEST
+
 START_TEST(stale_and_back)
 {
     struct joule_sampler *s;
@@ -1351,6 +1388,7 @@ int main(void)
     tcase_add_test(bad, destroy_null);
     tcase_add_test(bad, never_moves);
     tcase_add_test(bad, read_error_is_told_once);
+    tcase_add_test(bad, a_part_is_lost);
     tcase_add_test(bad, stale_and_back);
     tcase_add_test(bad, board_spoilt_while_waiting);
     suite_add_tcase(suite, bad);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -242,6 +243,94 @@ START_TEST(stale_when_silent)
     fake.ticks[0]++;
     step(S);
     ck_assert(!joule_tally_stale(&tally, fake.domain));
+}
+END_TEST
+
+/* A package is lost, or its memory: there is no total any more.  When it is
+ * back, what it has used meanwhile is there. */
+START_TEST(unknown_without_a_part)
+{
+    fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(&fake, _i ? JOULE_DOMAIN_DRAM : JOULE_DOMAIN_PACKAGE, 1,
+             UINT32_MAX);
+    start(0);
+    step(S);
+    for (int i = 0; i < 2; i++)
+        fake.ticks[i] += 65536;
+    step(S);
+    ck_assert_uint_eq(tally.valid, 1);
+    fake.error[1] = ENXIO;
+    for (int i = 1; i <= 20; i++) {
+        fake.ticks[0] += 65536;
+        fake.ticks[1] += 65536;
+        step(S);
+        ck_assert_uint_eq(tally.valid, i <= 3);
+        ck_assert_int_eq(joule_tally_silent(&tally, fake.domain),
+                         i <= 3 ? -1 : 1);
+    }
+    fake.error[1] = 0;
+    step(S);
+    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_int_eq(joule_tally_silent(&tally, fake.domain), -1);
+    ck_assert_uint_eq(tally.node_uj, 42000000);
+    ck_assert_int_eq(tally.gap_ns, 0);
+    /* Longer than a wrap takes: how much it was is not known. */
+    fake.error[1] = ENXIO;
+    step(S);
+    step(70 * S);
+    ck_assert_uint_eq(tally.valid, 0);
+    fake.error[1] = 0;
+    fake.ticks[0]++;
+    fake.ticks[1]++;
+    step(S);
+    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_int_eq(tally.gap_ns, 72 * S);
+}
+END_TEST
+
+/* What is no part of the total does not spoil it: cores, and the DRAM register
+ * of a desktop. */
+START_TEST(known_without_what_is_no_part)
+{
+    fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(&fake, JOULE_DOMAIN_DRAM, 0, 0);
+    fake_add(&fake, JOULE_DOMAIN_PP0, 0, 0);
+    start(0);
+    step(S);
+    fake.ticks[2] += 65536;
+    step(S);
+    fake.error[1] = fake.error[2] = EIO;
+    for (int i = 0; i < 10; i++) {
+        fake.ticks[0] += 65536;
+        step(S);
+        ck_assert_uint_eq(tally.valid, 1);
+    }
+    ck_assert_uint_eq(tally.node_uj, 10000000);
+}
+END_TEST
+
+/* The time until a part answers first is not in the total, and said to be. */
+START_TEST(first_answer_is_late)
+{
+    fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(&fake, JOULE_DOMAIN_PACKAGE, 1, 0);
+    fake.error[1] = EIO;
+    start(0);
+    for (int i = 0; i < 3; i++) {
+        fake.ticks[0] += 65536;
+        fake.ticks[1] += 65536;
+        step(S);
+        ck_assert_int_eq(joule_tally_silent(&tally, fake.domain), 1);
+    }
+    fake.error[1] = 0;
+    step(S);
+    ck_assert_int_eq(tally.gap_ns, 3 * S);
+    ck_assert_int_eq(joule_tally_silent(&tally, fake.domain), -1);
+    fake.ticks[1] += 65536;
+    step(S);
+    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_uint_eq(tally.node_uj, 3000000);
+    ck_assert_int_eq(tally.gap_ns, 3 * S);
 }
 END_TEST
 
@@ -582,6 +671,9 @@ int main(void)
     tcase_add_test(bad, gap);
     tcase_add_test(bad, stale_when_frozen);
     tcase_add_test(bad, stale_when_silent);
+    tcase_add_loop_test(bad, unknown_without_a_part, 0, 2);
+    tcase_add_test(bad, known_without_what_is_no_part);
+    tcase_add_test(bad, first_answer_is_late);
     suite_add_tcase(suite, bad);
 
     tcase_add_checked_fixture(good, setup, NULL);

@@ -310,6 +310,33 @@ START_TEST(order_of_ids)
 }
 END_TEST
 
+/* Only the list is looked at, until it changes. */
+START_TEST(refresh)
+{
+    tree_write(&tree, CPU "online", "0-1\n");
+    for (unsigned cpu = 0; cpu < 3; cpu++)
+        tree_cpu(&tree, cpu, (int)cpu, 0, 0);
+    must_read(2, 2, 2);
+    tree_remove(&tree, CPU "cpu1/topology/physical_package_id");
+    ck_assert_int_eq(joule_topology_refresh(tree.fd, &topology, &err), 0);
+    ck_assert_uint_eq(topology.cpu_count, 2);
+    tree_write(&tree, CPU "online", "0,2\n");
+    ck_assert_int_eq(joule_topology_refresh(tree.fd, &topology, &err), 0);
+    ck_assert_uint_eq(topology.cpu_count, 2);
+    ck_assert_uint_eq(topology.cpus[1].cpu, 2);
+    ck_assert(!joule_topology_is_same(&topology.cpus[0], &topology.cpus[1],
+                                      JOULE_TOPOLOGY_PACKAGE));
+    tree_remove(&tree, CPU "cpu2/topology/physical_package_id");
+    tree_write(&tree, CPU "online", "2\n");
+    ck_assert_int_eq(joule_topology_refresh(tree.fd, &topology, &err), -1);
+    ck_assert_uint_eq(topology.cpu_count, 2);
+    tree_remove(&tree, CPU "online");
+    ck_assert_int_eq(joule_topology_refresh(tree.fd, &topology, &err), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_uint_eq(topology.cpu_count, 2);
+}
+END_TEST
+
 START_TEST(free_twice)
 {
     tree_write(&tree, CPU "online", "0\n");
@@ -365,6 +392,7 @@ int main(void)
     tcase_add_test(tc, no_die_no_core);
     tcase_add_test(tc, unknown_ids);
     tcase_add_test(tc, order_of_ids);
+    tcase_add_test(tc, refresh);
     tcase_add_test(tc, free_twice);
     tcase_add_test(tc, this_machine);
     suite_add_tcase(suite, tc);
