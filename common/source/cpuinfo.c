@@ -90,17 +90,22 @@ static int take_number(const char *key, struct span from, unsigned *ret,
     return 0;
 }
 
+/* CPUID 0: EBX, EDX and ECX. */
+#define X86_VENDOR_LETTERS 12
+
 /* What the block has said so far; the first line of each key counts. */
 struct block {
     struct joule_cpuinfo info;
-    bool any, vendor, family, model, name, flags;
+    struct span family_text, model_text;
+    bool any, processor, vendor, family, model, name, flags;
 };
 
 static int take_line(struct block *b, struct span key, struct span value,
                      struct joule_error *err)
 {
+    b->any = true;
     if (span_is(key, "processor")) {
-        b->any = true;
+        b->processor = true;
     } else if (span_is(key, "vendor_id") && !b->vendor) {
         if (value.len == 0 || value.len >= sizeof(b->info.vendor))
             return joule_error_set(err, EINVAL,
@@ -111,10 +116,10 @@ static int take_line(struct block *b, struct span key, struct span value,
         b->vendor = true;
     } else if (span_is(key, "cpu family") && !b->family) {
         b->family = true;
-        return take_number("cpu family", value, &b->info.family, err);
+        b->family_text = value;
     } else if (span_is(key, "model") && !b->model) {
         b->model = true;
-        return take_number("model", value, &b->info.model, err);
+        b->model_text = value;
     } else if (span_is(key, "model name") && !b->name) {
         b->name = true;
         copy_printable(value, b->info.name, sizeof(b->info.name));
@@ -123,6 +128,23 @@ static int take_line(struct block *b, struct span key, struct span value,
         b->info.hypervisor = span_has(value, "hypervisor");
     }
     return 0;
+}
+
+static bool is_x86(const struct block *b)
+{
+    return strlen(b->info.vendor) == X86_VENDOR_LETTERS;
+}
+
+static int take_model(struct block *b, struct joule_error *err)
+{
+    if (!b->family)
+        return joule_error_set(err, EINVAL,
+                               "/" PATH " has no \"cpu family\" line");
+    if (take_number("cpu family", b->family_text, &b->info.family, err) < 0)
+        return -1;
+    if (!b->model)
+        return joule_error_set(err, EINVAL, "/" PATH " has no \"model\" line");
+    return take_number("model", b->model_text, &b->info.model, err);
 }
 
 int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,
@@ -146,14 +168,14 @@ int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,
             return -1;
         p = eol < end ? eol + 1 : end;
     }
-    if (!b.any)
+    if (!b.any || (is_x86(&b) && !b.processor))
         return joule_error_set(err, EINVAL,
                                "/" PATH " has no \"processor\" line");
-    if (b.vendor && (!b.family || !b.model))
-        return joule_error_set(err, EINVAL, "/" PATH " has no \"%s\" line",
-                               b.family ? "model" : "cpu family");
-    if (!b.vendor) {
-        /* Another architecture may use these keys for something else. */
+    if (is_x86(&b) && take_model(&b, err) < 0)
+        return -1;
+    /* Another architecture may use these keys for something else. */
+    if (!is_x86(&b) && (!b.vendor || take_model(&b, NULL) < 0)) {
+        b.info.vendor[0] = '\0';
         b.info.family = 0;
         b.info.model = 0;
     }

@@ -26,9 +26,12 @@ struct joule_cpuinfo {
 };
 
 /*
- * Parse text[len], which need not end in NUL nor hold the whole file.
+ * Parse text[len], which need not end in NUL nor hold the whole file.  That of
+ * any architecture is one: s390 has a vendor_id and no processor line, POWER
+ * and PA-RISC have words for a model.
  * Returns 0, or -1 with errno EINVAL and a sentence if it is not the text of
- * /proc/cpuinfo, or an x86 block lacks family or model or has nonsense there.
+ * /proc/cpuinfo, or the block of an x86 CPU (12 letters of vendor_id, as CPUID
+ * gives them) lacks family or model or has nonsense there.
  * *ret is written only on success.
  */
 int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,

@@ -532,15 +532,21 @@ static int identify(struct builder *b)
     info->hypervisor = cpu.hypervisor;
     if (cpu.vendor[0] == '\0')
         return joule_error_set(b->err, ENODEV,
-                               "this is not an x86 CPU (no \"vendor_id\" in "
-                               "/proc/cpuinfo): RAPL is a feature of Intel, "
-                               "AMD and Hygon CPUs");
+                               "this is not an x86 CPU: RAPL is a feature of "
+                               "Intel, AMD and Hygon CPUs");
     b->row = joule_rapl_row_find(&cpu);
     if (!b->row)
         return joule_error_set(b->err, ENODEV,
                                "%s family %u model %u is not known to have "
-                               "RAPL",
+                               "RAPL: what its energy registers mean is not "
+                               "guessed",
                                cpu.vendor, cpu.family, cpu.model);
+    if (b->row->without)
+        return joule_error_set(b->err, ENODEV,
+                               "this CPU (%s family %u model %u) has no RAPL "
+                               "energy counters: %s%s",
+                               cpu.vendor, cpu.family, cpu.model,
+                               b->row->without, guest_hint(b));
     info->row = b->row->name;
     if (joule_topology_read(b->root_fd, &b->rapl->topology, b->err) < 0) {
         if (errno == ENOENT)

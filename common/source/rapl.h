@@ -49,8 +49,8 @@ struct joule_rapl_info {
  *
  * Returns a source to be destroyed with joule_source_destroy, or NULL with
  * errno and one sentence that says what is missing and how to mend it:
- *   ENODEV   this CPU is not known to have RAPL, its registers do not answer,
- *            or its unit register holds no unit (0 in many guests)
+ *   ENODEV   this CPU has no RAPL, or is not known to have it, its registers do
+ *            not answer, or its unit register holds no unit (0 in many guests)
  *   ENOENT   no MSR device (kernel module "msr" not loaded)
  *   EACCES, EPERM  the MSR device may not be read (root and CAP_SYS_RAWIO)
  *   EIO      the registers are there but refuse to be read (guests)

@@ -121,20 +121,32 @@ static const struct joule_rapl_row rows[] = {
                 {0xBA, 0xBA},
                 {0xBD, 0xBF},
                 {0xC5, 0xC6}}},
-    /* The registers and their meaning have been the same since Sandy Bridge:
-     * what a new model has shows in whether its registers answer. */
-    {INTEL_ROW("Intel (unlisted model)", PACKAGE | PP0 | PP1 | DRAM | PSYS),
-     .models = ALL_MODELS, .unlisted = true},
-    {.name = "Intel (unlisted model)",
+    /* Linux has them with the ordinary units (intel_rapl_msr.c, 2025). */
+    {INTEL_ROW("Tremont/Lakefield", PACKAGE | PP0 | PP1),
+     .models = {{0x86, 0x86}, {0x8A, 0x8A}, {0x96, 0x96}, {0x9C, 0x9C}}},
+    /* Linux reads their counters through TPMI; the registers answer as well.
+     * That of DRAM is not to be trusted: 200 W and 6 W on two sockets of one
+     * Xeon 6767P (PAPI pull request 635, 2026).  PSYS as on Sapphire Rapids
+     * (turbostat). */
+    {INTEL_ROW("Granite Rapids", PACKAGE | PSYS), .models = {{0xAD, 0xAE}},
+     .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}},
+    {INTEL_ROW("Sierra Forest", PACKAGE), .models = {{0xAF, 0xAF}}},
+    {INTEL_ROW("Clearwater Forest", PACKAGE), .models = {{0xDD, 0xDD}}},
+    /* Sandy Bridge was the first. */
+    {INTEL_ROW("Core 2, Nehalem, Westmere and before", 0),
+     .models =
+         {{0x00, 0x29}, {0x2C, 0x2C}, {0x2E, 0x2F}, {0x35, 0x36}},
+     .without = "it is older than the first that has them (Sandy Bridge)"},
+    /* turbostat 83075bd59de2 (2025): no RAPL registers. */
+    {.name = "Diamond Rapids",
      .vendor = INTEL,
-     .family_first = 0x10,
-     .family_last = 0xFFF,
-     .models = ALL_MODELS,
+     .family_first = 0x13,
+     .family_last = 0x13,
+     .models = {{0x01, 0x01}},
      .map = &intel_map,
-     .kinds = PACKAGE | PP0 | PP1 | DRAM | PSYS,
      .width_bits = 32,
      .per_die = true,
-     .unlisted = true},
+     .without = "its counters are in TPMI alone, which is not read here"},
 
     {AMD_ROW("AMD Zen 1/2", AMD, 0x17, 0x17, 32), .models = ALL_MODELS},
     {AMD_ROW("Hygon Dhyana", HYGON, 0x18, 0x18, 32), .models = ALL_MODELS},
@@ -144,9 +156,10 @@ static const struct joule_rapl_row rows[] = {
     {AMD_ROW("AMD Zen 3", AMD, 0x19, 0x19, 32),
      .models = {{0x00, 0x0F}, {0x20, 0x5F}}},
     {AMD_ROW("AMD Zen 5", AMD, 0x1A, 0x1A, 64), .models = ALL_MODELS},
-    /* The low 32 bits of a 64-bit counter are a 32-bit counter, but not the
-     * other way round: 32 is right for both. */
-    {AMD_ROW("AMD (unlisted model)", AMD, 0x19, 0xFFF, 32),
+    /* All models of the family have the same registers.  The low 32 bits of a
+     * 64-bit counter are a 32-bit counter, but not the other way round: 32 is
+     * right for both. */
+    {AMD_ROW("AMD (unlisted model)", AMD, 0x19, 0x19, 32),
      .models = ALL_MODELS, .unlisted = true},
 };
 

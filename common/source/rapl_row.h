@@ -49,12 +49,15 @@ struct joule_rapl_row {
     enum joule_rapl_esu esu;
     bool per_die;  /* each die of a package counts for itself; otherwise the
                       dies of a package show one and the same counter */
-    bool unlisted; /* a guess for models that no other row knows */
+    bool unlisted; /* for models of a family that no other row knows */
+    const char *without; /* NULL, or why a machine of this row has no counters
+                            that can be read here; then kinds is 0 */
     /* Units that are fixed whatever the register says; num 0: not fixed. */
     struct joule_unit fixed[JOULE_RAPL_KINDS];
 };
 
-/* The row for this CPU, or NULL if it is not known to have RAPL. */
+/* The row for this CPU, or NULL if it is not known to have RAPL: what the
+ * registers of a new model mean is not guessed. */
 const struct joule_rapl_row *
 joule_rapl_row_find(const struct joule_cpuinfo *info);
 

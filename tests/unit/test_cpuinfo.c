@@ -16,6 +16,8 @@
     "stepping\t: 7\n"                                                          \
     "flags\t\t: fpu vme de\n"
 
+#define X86 "processor : 0\nvendor_id : GenuineIntel\n"
+
 static int parse(const char *text, struct joule_cpuinfo *info,
                  struct joule_error *err)
 {
@@ -36,12 +38,13 @@ static const struct {
      "no \"cpu family\" line"},
     {"processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\n",
      "no \"model\" line"},
-    {"processor : 0\ncpu family : six\n", "\"cpu family: six\""},
-    {"processor : 0\ncpu family : -6\n", "\"cpu family: -6\""},
-    {"processor : 0\ncpu family :\n", "\"cpu family: \""},
-    {"processor : 0\nmodel : 4096\n", "\"model: 4096\""},
-    {"processor : 0\nmodel : 99999999999999999999999\n", "\"model: 99999"},
-    {"processor : 0\nmodel : 1 2\n", "\"model: 1 2\""},
+    {X86 "model : 1\ncpu family : six\n", "\"cpu family: six\""},
+    {X86 "model : 1\ncpu family : -6\n", "\"cpu family: -6\""},
+    {X86 "model : 1\ncpu family :\n", "\"cpu family: \""},
+    {X86 "cpu family : 6\nmodel : 4096\n", "\"model: 4096\""},
+    {X86 "cpu family : 6\nmodel : 99999999999999999999999\n",
+     "\"model: 99999"},
+    {X86 "cpu family : 6\nmodel : 1 2\n", "\"model: 1 2\""},
     /* The second block is no part of the first. */
     {"processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\n\n"
      "processor : 1\nmodel : 85\n",
@@ -64,8 +67,8 @@ END_TEST
 
 START_TEST(bad_bytes)
 {
-    static const char text[] = "processor : 0\nmodel : 8\0"
-                               "5\n";
+    static const char text[] = X86 "cpu family : 6\nmodel : 8\0"
+                                   "5\n";
     struct joule_cpuinfo info;
     struct joule_error err;
 
@@ -155,18 +158,49 @@ START_TEST(hypervisor)
 }
 END_TEST
 
+/* The first block of each, as Linux writes it. */
+static const struct {
+    const char *text, *name;
+} others[] = {
+    {"processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\n", ""},
+    {"processor\t: 0\ncpu\t\t: POWER9, altivec supported\n"
+     "clock\t\t: 3000.000000MHz\nrevision\t: 2.2 (pvr 004e 1202)\n\n",
+     ""},
+    {"processor\t: 0\ncpu\t\t: 7447A\nmodel\t\t: Power Macintosh\n"
+     "machine\t\t: PowerBook5,6\n",
+     ""},
+    {"processor\t: 0\ncpu\t: POWER9\nmodel\t: 2\n", ""},
+    {"vendor_id       : IBM/S390\n# processors    : 2\n"
+     "bogomips per cpu: 3033.00\n"
+     "processor 0: version = FF,  identification = 133E78,  machine = 2964\n",
+     ""},
+    {"processor\t: 0\ncpu family\t: PA-RISC 2.0\n"
+     "cpu\t\t: PA8700 (PCX-W2)\nmodel\t\t: 9000/785/J6700\n",
+     ""},
+    {"processor  : 0\nvendor     : GenuineIntel\narch       : IA-64\n"
+     "family     : Itanium 2\nmodel      : 1\n",
+     ""},
+    {"processor\t: 0\nhart\t\t: 0\nisa\t\t: rv64imafdc\n", ""},
+    {"system type\t\t: generic-loongson-machine\n\nprocessor\t\t: 0\n"
+     "CPU Family\t\t: Loongson-64bit\nModel Name\t\t: Loongson-3A5000\n",
+     ""},
+    {"processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n"
+     "mode\t\t: skas\n",
+     "UML"},
+    {"vendor_id\t: Tensilica\nmodel\t\t: Xtensa (variant)\n", ""},
+    {"cpu\t\t\t: Alpha\ncpu model\t\t: EV67\n", ""},
+    {"cpu\t\t: TI UltraSparc IIIi (Jalapeno)\nncpus probed\t: 2\n", ""},
+};
+
 START_TEST(other_architectures)
 {
     struct joule_cpuinfo info;
+    struct joule_error err = {""};
 
-    ck_assert_int_eq(parse("processor\t: 0\nBogoMIPS\t: 50.00\n"
-                           "CPU implementer\t: 0x41\n",
-                           &info, NULL),
-                     0);
+    ck_assert_msg(parse(others[_i].text, &info, &err) == 0, "%s", err.text);
     ck_assert_str_eq(info.vendor, "");
+    ck_assert_str_eq(info.name, others[_i].name);
     ck_assert_uint_eq(info.family, 0);
-    ck_assert_int_eq(
-        parse("processor\t: 0\ncpu\t: POWER9\nmodel\t: 2\n", &info, NULL), 0);
     ck_assert_uint_eq(info.model, 0);
 }
 END_TEST
@@ -217,7 +251,7 @@ int main(void)
     tcase_add_test(tc, first_block_counts);
     tcase_add_test(tc, first_line_counts);
     tcase_add_loop_test(tc, hypervisor, 0, COUNT(flags));
-    tcase_add_test(tc, other_architectures);
+    tcase_add_loop_test(tc, other_architectures, 0, COUNT(others));
     tcase_add_test(tc, long_name);
     tcase_add_test(tc, large_file);
     suite_add_tcase(suite, tc);
