@@ -38,9 +38,9 @@ row() {
                ours <= limit : goal ~ /^</ ? ours < limit : \
                sprintf("%.6g", ours) == sprintf("%.6g", limit)
         printf "%s,%s,%.5g,%s,%s,%s,%s\n", name, unit, ours,
-            peer == "" ? "" : sprintf("%.5g", peer),
-            peer > 0 ? sprintf("%.3f", ours / peer) : "", goal,
-            goal == "" ? "" : pass ? "pass" : "miss"
+            (peer == "" ? "" : sprintf("%.5g", peer)),
+            (peer > 0 ? sprintf("%.3f", ours / peer) : ""), goal,
+            (goal == "" ? "" : pass ? "pass" : "miss")
         exit !pass }'
     case $? in
     0) ;;
