@@ -19,7 +19,8 @@ _Static_assert(sizeof(union cell) == 8, "a column is eight bytes");
 
 struct joule_columns {
     const struct joule_source *source;
-    bool shared, primed;
+    enum joule_columns_of of;
+    bool primed;
     uint64_t share_uj; /* that was known last */
     int64_t before_ns;
     uint64_t before_uj;
@@ -51,12 +52,23 @@ static const char *stem_of(const struct joule_domain *domain, char *stem)
     return stem;
 }
 
+static void add_share(struct joule_columns *c)
+{
+    add(c, false, "step_uJ", "");
+    add(c, true, "step_mW", "");
+}
+
 static void add_all(struct joule_columns *c)
 {
     const struct joule_source *source = c->source;
     char stem[sizeof(source->domains[0].name)];
     size_t i;
 
+    if (c->of == JOULE_COLUMNS_STEP) {
+        add(c, false, "Power", "");
+        add_share(c);
+        return;
+    }
     if (joule_source_is_power(source)) {
         for (i = 0; i < source->domain_count; i++)
             add(c, false,
@@ -70,21 +82,19 @@ static void add_all(struct joule_columns *c)
     add(c, false, "node_uJ", "");
     for (i = 0; i < source->domain_count; i++)
         add(c, true, stem_of(&source->domains[i], stem), "_mW");
-    if (c->shared) {
-        add(c, false, "step_uJ", "");
-        add(c, true, "step_mW", "");
-    }
+    if (c->of != JOULE_COLUMNS_NODE)
+        add_share(c);
 }
 
 struct joule_columns *joule_columns_create(const struct joule_source *source,
-                                           bool shared)
+                                           enum joule_columns_of of)
 {
     struct joule_columns *c = calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;
     c->source = source;
-    c->shared = shared;
+    c->of = of;
     add_all(c);
     return c;
 }
@@ -134,7 +144,7 @@ static void fill_row(struct joule_columns *c,
     (cell++)->u = reading->used_uj;
     for (i = 0; i < source->domain_count; i++)
         (cell++)->d = domain_mw(c, reading, i, ns);
-    if (!c->shared)
+    if (c->of == JOULE_COLUMNS_NODE)
         return;
     if (share && share->used_uj > c->share_uj)
         c->share_uj = share->used_uj;
@@ -147,8 +157,20 @@ void joule_columns_set_share(const struct joule_columns *c, void *row,
 {
     union cell *cell = row;
 
+    if (c->of == JOULE_COLUMNS_STEP)
+        cell[0].u = watts(mw);
     cell[c->count - 2].u = uj;
     cell[c->count - 1].d = mw;
+}
+
+void *joule_columns_step_row(struct joule_columns *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->column[i].is_double)
+            c->row[i].d = NAN;
+        else
+            c->row[i].u = 0;
+    return c->row;
 }
 
 void joule_columns_begin(struct joule_columns *c, int64_t ns)

@@ -16,7 +16,9 @@
  *
  * Where a node's energy is divided among its jobs, "step_uJ" (unsigned) and
  * "step_mW" (double) follow: the step's share since it began, and its power;
- * NaN for a power that is not known.
+ * NaN for a power that is not known.  A job that shares the node gets these
+ * alone, behind "Power" (W, unsigned: the step's own, 0 where it is not known):
+ * the power of the node and its packages shows what other jobs do.
  *
  * There is a row only for time that was measured: none for the first reading
  * (but see joule_columns_begin), and none while the BMC does not answer.
@@ -32,12 +34,18 @@ struct joule_column {
     bool is_double; /* else unsigned, 64 bits */
 };
 
+enum joule_columns_of {
+    JOULE_COLUMNS_NODE,  /* the node: each job is charged all of it */
+    JOULE_COLUMNS_BOTH,  /* and the step's share */
+    JOULE_COLUMNS_ALONE, /* the same, for as long as no other job is there */
+    JOULE_COLUMNS_STEP,  /* the step's share alone */
+};
+
 struct joule_columns;
 
-/* [source] is borrowed until destroy; [shared]: with the step's share.  NULL
- * with errno ENOMEM. */
+/* [source] is borrowed until destroy.  NULL with errno ENOMEM. */
 struct joule_columns *joule_columns_create(const struct joule_source *source,
-                                           bool shared);
+                                           enum joule_columns_of of);
 void joule_columns_destroy(struct joule_columns *columns);
 
 /* All columns; they live as long as [columns]. */
@@ -56,7 +64,11 @@ void *joule_columns_row(struct joule_columns *columns,
                         const struct joule_account_reading *reading,
                         const struct joule_stake_reading *share);
 
-/* The step's share in [row], of which joule_columns_row knew none. */
+/* The same for a row that tells nothing of the node: its columns are NaN, or 0
+ * where they have no such value, and the share is not known yet. */
+void *joule_columns_step_row(struct joule_columns *columns);
+
+/* The step's share in [row], of which nothing was known; [mw] may be NaN. */
 void joule_columns_set_share(const struct joule_columns *columns, void *row,
                              uint64_t uj, double mw);
 

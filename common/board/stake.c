@@ -8,12 +8,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+#include "common/base/parse.h"
 #include "common/base/process.h"
 #include "common/board/board.h"
 #include "common/meter/counter.h"
 
 /* Between two looks at what other steps have registered. */
 #define AWAIT_NS (50 * JOULE_NS_PER_MS)
+
+#define ONLINE_MAX 65536 /* of a list of CPUs */
 
 #define AVERAGE_MIN_NS (5 * JOULE_NS_PER_MS)
 
@@ -34,6 +38,7 @@ struct joule_stake {
     int64_t tried_ns;
     char *node;
     struct joule_ledger *ledger; /* NULL: not registered yet */
+    struct joule_ledger *seen; /* until then, a watcher's; or NULL */
     unsigned slot;
     struct joule_registration registration;
     uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX];
@@ -51,7 +56,7 @@ static int find_slot(struct joule_stake *s, struct joule_error *err)
         if (joule_ledger_owner_of(s->ledger, s->slot) ==
                 s->registration.owner &&
             joule_ledger_registered(s->ledger, s->slot, &s->registration,
-                                    NULL, NULL) == 0)
+                                    s->job_cpus, NULL) == 0)
             return 0;
     return joule_error_set(err, ENOENT, "the step is not registered");
 }
@@ -72,7 +77,8 @@ static int take_slot(struct joule_stake *s, struct joule_error *err)
     if (s->watches && s->tried_ns && now_ns - s->tried_ns < RETRY_NS)
         return joule_error_set(err, ENOENT, "the step is not registered");
     s->tried_ns = now_ns;
-    s->ledger = joule_ledger_open(s->root_fd, s->node, err);
+    s->ledger = s->seen ? s->seen : joule_ledger_open(s->root_fd, s->node, err);
+    s->seen = NULL;
     if (!s->ledger)
         return -1;
     if (joule_process_start(s->root_fd, getpid(), &start) < 0) {
@@ -91,7 +97,10 @@ fail:
     s->surplus = saved == EDQUOT && !s->watches;
     if (s->surplus)
         joule_ledger_add_surplus(s->ledger);
-    joule_ledger_destroy(s->ledger);
+    if (s->watches)
+        s->seen = s->ledger;
+    else
+        joule_ledger_destroy(s->ledger);
     s->ledger = NULL;
     errno = saved;
     return -1;
@@ -238,18 +247,19 @@ int joule_stake_read_now(struct joule_stake *s, struct joule_stake_reading *ret,
     return read_charged(s, asked_ns, away, ret, err);
 }
 
-/* Whether another step of the job is there.  One whose process is dead is not,
- * also while slurmd is away. */
-static bool has_others(struct joule_stake *s)
+/* Whether another step of [job], or else a step of another job, is there.  One
+ * whose process is dead is not, also while slurmd is away. */
+static bool has_others(const struct joule_stake *s, struct joule_ledger *ledger,
+                       uint32_t job, bool of_this_job)
 {
-    size_t slots = joule_ledger_taken(s->ledger);
+    size_t slots = joule_ledger_taken(ledger);
     struct joule_registration r;
 
     for (unsigned i = 0; i < slots; i++)
-        if (i != s->slot &&
-            joule_ledger_registered(s->ledger, i, &r, NULL, NULL) == 0 &&
-            r.job == s->registration.job && r.ended_ns == 0 &&
-            !joule_ledger_sweep(s->ledger, s->root_fd, i))
+        if ((i != s->slot || !of_this_job) &&
+            joule_ledger_registered(ledger, i, &r, NULL, NULL) == 0 &&
+            (r.job == job) == of_this_job && r.ended_ns == 0 &&
+            !joule_ledger_sweep(ledger, s->root_fd, i))
             return true;
     return false;
 }
@@ -258,7 +268,7 @@ int joule_stake_await_others(struct joule_stake *s, int64_t wait_ns)
 {
     static const struct timespec pause = {.tv_nsec = AWAIT_NS};
 
-    while (s->ledger && has_others(s)) {
+    while (s->ledger && has_others(s, s->ledger, s->registration.job, true)) {
         if (wait_ns <= 0) {
             errno = ETIMEDOUT;
             return -1;
@@ -267,6 +277,48 @@ int joule_stake_await_others(struct joule_stake *s, int64_t wait_ns)
         wait_ns -= AWAIT_NS;
     }
     return 0;
+}
+
+bool joule_stake_is_registered(struct joule_stake *s)
+{
+    s->tried_ns = 0;
+    return take_slot(s, NULL) == 0;
+}
+
+/* Where Slurm was told of other cores than there are, only the number of the job's
+ * CPUs is known. */
+static bool has_all_cpus(const struct joule_stake *s)
+{
+    char *text = joule_file_load(s->root_fd, "sys/devices/system/cpu/online",
+                                 ONLINE_MAX, NULL);
+    unsigned *online = NULL;
+    size_t count = 0, known = 0, had = 0, i;
+
+    if (!text || joule_parse_cpulist(text, &online, &count) < 0)
+        count = 0;
+    for (i = 0; i < JOULE_LEDGER_WORDS_MAX; i++)
+        known += s->job_cpus[i] != 0;
+    for (i = 0; i < count; i++)
+        had += online[i] / 64 < JOULE_LEDGER_WORDS_MAX &&
+               (s->job_cpus[online[i] / 64] >> online[i] % 64 & 1);
+    free(online);
+    free(text);
+    return count > 0 && (known ? had : s->registration.job_cpu_count) == count;
+}
+
+bool joule_stake_has_other_job(struct joule_stake *s, uint32_t job)
+{
+    if (!s->ledger && !s->seen)
+        s->seen = joule_ledger_open(s->root_fd, s->node, NULL);
+    if (!s->ledger && !s->seen)
+        return true;
+    return has_others(s, s->ledger ? s->ledger : s->seen, job, false);
+}
+
+bool joule_stake_is_alone(struct joule_stake *s)
+{
+    return joule_stake_is_registered(s) && has_all_cpus(s) &&
+           !joule_stake_has_other_job(s, s->registration.job);
 }
 
 void joule_stake_report_cpu(struct joule_stake *s, uint64_t cpu_ns)
@@ -308,6 +360,7 @@ void joule_stake_destroy(struct joule_stake *s)
         joule_ledger_release(s->ledger, s->slot, s->registration.owner);
     }
     joule_ledger_destroy(s->ledger);
+    joule_ledger_destroy(s->seen);
     if (s->root_fd >= 0)
         close(s->root_fd);
     free(s->node);

@@ -80,6 +80,19 @@ int joule_stake_ask(struct joule_stake *stake, int64_t wait_ns);
  * the node, but for those that have ended.  -1 with ETIMEDOUT: one still is. */
 int joule_stake_await_others(struct joule_stake *stake, int64_t wait_ns);
 
+/* Whether the step is registered by now. */
+bool joule_stake_is_registered(struct joule_stake *stake);
+
+/* Whether the job of the step has the node alone: it was given all CPUs that are
+ * online, and there is no other job now.  false also where that is not known, as
+ * before the step is registered. */
+bool joule_stake_is_alone(struct joule_stake *stake);
+
+/* Whether a step of another job than the step's own, [job], is registered on the
+ * node and has not ended; also before the step is registered.  true where that is
+ * not known. */
+bool joule_stake_has_other_job(struct joule_stake *stake, uint32_t job);
+
 /* The CPU time that the step has used up to now: for a slurmd that is away
  * until the step is over. */
 void joule_stake_report_cpu(struct joule_stake *stake, uint64_t cpu_ns);

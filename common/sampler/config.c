@@ -25,6 +25,12 @@ static const struct joule_word attribution_words[] = {
     {NULL, 0},
 };
 
+static const struct joule_word profile_node_words[] = {
+    {"alone", JOULE_PROFILE_NODE_ALONE},
+    {"always", JOULE_PROFILE_NODE_ALWAYS},
+    {NULL, 0},
+};
+
 static const struct joule_word total_words[] = {
     {"package", PACKAGE},
     {"dram", DRAM},
@@ -180,6 +186,14 @@ const struct joule_option joule_config_options[] = {
      .min = 10 * JOULE_NS_PER_MS,
      .max = 3600 * JOULE_NS_PER_S,
      .help = "how often users see new numbers of their own steps"},
+    {.key = "JouleProfileNode",
+     .type = JOULE_OPTION_WORD,
+     FIELD(profile_node),
+     .default_text = "alone",
+     .words = profile_node_words,
+     .range = "alone or always",
+     .help = "whether a job's profile shows the node: if the job has it alone, "
+             "or always"},
     {.key = "JouleIPMIHost",
      TEXT(ipmi_host),
      .check = host_check,

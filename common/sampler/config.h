@@ -19,6 +19,12 @@
 #define JOULE_CONFIG_PATH_SIZE    1024
 #define JOULE_CONFIG_WORDS_SIZE   256
 
+/* Whose profiles show the power of the whole node. */
+enum joule_profile_node {
+    JOULE_PROFILE_NODE_ALONE,  /* those of jobs that have it alone */
+    JOULE_PROFILE_NODE_ALWAYS, /* all */
+};
+
 struct joule_config {
     /* JouleSamplePeriod: 10 ms to 60 s, 1 s; else EnergyIPMIFrequency */
     int64_t sample_period_ns;
@@ -30,6 +36,7 @@ struct joule_config {
     uint64_t idle_w;        /* JouleIdleWatts, of the node; 0: learned */
     int64_t user_period_ns; /* JouleUserPeriod: users see new numbers of their
                                own no more often */
+    unsigned profile_node;  /* JouleProfileNode: enum joule_profile_node */
 
     /* The BMC: texts as the admin wrote them, checked.
      * joule_ipmi_config_make makes of them what the reader needs. */

@@ -2,17 +2,22 @@
 #include "common/store/energy.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "common/base/thread.h"
-#include "common/board/columns.h"
 #include "common/board/share.h"
 #include "common/store/punctual.h"
 
 #define THREAD_STACK (256 * 1024)
+
+#define UJ_PER_J UINT64_C(1000000)
+
+/* Between two looks whether the step is registered. */
+#define REGISTERED_NS (5 * JOULE_NS_PER_MS)
 
 /* Counters are updated each millisecond: over less than this, power is mostly
  * that. */
@@ -68,8 +73,16 @@ struct joule_energy_series {
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
     struct joule_share *share; /* NULL: there is no stake */
+    int64_t waiting;           /* the rows that it holds at most */
     int64_t asked_ns;          /* when a sample was asked for */
     struct joule_reading *readings; /* depth x domains */
+    /* rows of the step alone */
+    bool step_only;
+    int64_t origin_ns;   /* a multiple of the period: [ended] counts from there */
+    int64_t row_ns;      /* the end of the last row */
+    int64_t short_ns;    /* of the one that is shorter; 0: none yet */
+    uint64_t node_uj;    /* the node's at the last reading */
+    uint64_t written_uj; /* the step's in the last row */
 };
 
 static int add_table(struct joule_energy_series *s)
@@ -126,12 +139,64 @@ static void begin(struct joule_energy_series *s,
     s->last_uj = reading->used_uj;
 }
 
+/* ---- the clock ---- */
+
+static int64_t wall_offset_ns(const struct joule_energy_series *s)
+{
+    return joule_clock_wall_ns(s->opt.clock) -
+           joule_clock_mono_ns(s->opt.clock);
+}
+
+/*
+ * The clock of sleeping stands still while the machine is suspended.  Looked at
+ * after the other clock, it is never too small: no period is read too early.
+ * But all would be read too late if this thread lost its CPU in between.
+ */
+static void set_offset(struct joule_energy_series *s)
+{
+    int64_t best_ns = INT64_MAX;
+
+    for (int i = 0; i < OFFSET_TRIES && best_ns > OFFSET_GOOD_NS; i++) {
+        int64_t before_ns = joule_clock_mono_ns(s->opt.clock), took_ns;
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        took_ns = joule_clock_mono_ns(s->opt.clock) - before_ns;
+        if (took_ns >= best_ns)
+            continue;
+        best_ns = took_ns;
+        s->offset_ns = ts.tv_sec * JOULE_NS_PER_S + ts.tv_nsec - before_ns;
+    }
+}
+
+static bool sleep_until(struct joule_energy_series *s, int64_t ns)
+{
+    return joule_punctual_sleep(&s->stop, ns + s->offset_ns);
+}
+
+static void miss(struct joule_energy_series *s, int64_t periods)
+{
+    if (periods > 0)
+        joule_writer_add_missed(s->opt.writer, (uint64_t)periods);
+}
+
 /* ---- the step's share ---- */
+
+/* The nearest whole joule, but no less than in the row before. */
+static uint64_t whole_joules(const struct joule_energy_series *s, uint64_t uj)
+{
+    uj = (uj + UJ_PER_J / 2) / UJ_PER_J * UJ_PER_J;
+    return uj > s->written_uj ? uj : s->written_uj;
+}
 
 static void write_row(struct joule_energy_series *s,
                       const struct joule_share_row *row)
 {
-    joule_columns_set_share(s->columns, row->cells, row->uj, row->mw);
+    bool is_short = row->mono_ns == s->short_ns;
+
+    s->written_uj = is_short ? whole_joules(s, row->uj) : row->uj;
+    joule_columns_set_share(s->columns, row->cells, s->written_uj,
+                            is_short ? NAN : row->mw);
     joule_writer_append(s->opt.writer, s->table, row->cells, row->epoch_s,
                         row->mono_ns);
 }
@@ -165,23 +230,21 @@ static void settle_all(struct joule_energy_series *s)
 }
 
 /* Of a full share the oldest row is given up. */
-static void wait_for_share(struct joule_energy_series *s,
-                           const struct joule_account_reading *reading,
-                           int64_t epoch_s, const void *cells)
+static void wait_for_share(struct joule_energy_series *s, int64_t mono_ns,
+                           uint64_t node_uj, int64_t epoch_s, const void *cells)
 {
     struct joule_share_row oldest;
 
-    if (joule_share_is_full(s->share) &&
-        reading->mono_ns - s->asked_ns >= ASK_NS) {
-        s->asked_ns = reading->mono_ns;
+    if (joule_share_is_full(s->share) && mono_ns - s->asked_ns >= ASK_NS) {
+        s->asked_ns = mono_ns;
         joule_stake_ask(s->opt.stake, GLANCE_NS);
         settle(s);
     }
     if (joule_share_is_full(s->share) &&
         joule_share_next(s->share, true, &oldest))
         write_row(s, &oldest);
-    joule_share_add(s->share, reading->mono_ns, reading->used_uj, epoch_s,
-                    cells);
+    joule_share_add(s->share, mono_ns, node_uj, epoch_s, cells);
+    s->row_ns = mono_ns;
 }
 
 static int make_share(struct joule_energy_series *s)
@@ -195,6 +258,7 @@ static int make_share(struct joule_energy_series *s)
         depth = WAITING_MIN;
     if (depth > WAITING_MAX)
         depth = WAITING_MAX;
+    s->waiting = depth;
     joule_columns_list(s->columns, &columns);
     s->share = joule_share_create((size_t)depth, columns * sizeof(uint64_t));
     if (!s->share)
@@ -202,6 +266,79 @@ static int make_share(struct joule_energy_series *s)
     if (s->begun)
         joule_share_begin(s->share, s->last_ns, s->last_uj);
     return 0;
+}
+
+/* ---- rows of the step alone ---- */
+
+/* Rows end at the multiples of the period from here on.  What is added of the node
+ * no longer grows, so that its share does with the time. */
+static void begin_step_only(struct joule_energy_series *s, int64_t from_ns)
+{
+    s->step_only = true;
+    s->origin_ns = (from_ns + s->period_ns - 1) / s->period_ns * s->period_ns;
+    s->ended = 0;
+    s->taken = 0;
+    s->silent = 0;
+    if (s->row_ns == 0)
+        s->row_ns = from_ns;
+    joule_share_begin(s->share, s->row_ns, 0);
+}
+
+/* The rows are begun again if another job has come: those of what was read since
+ * the last look may show it. */
+static bool hides_node(struct joule_energy_series *s)
+{
+    if (!s->step_only && s->table >= 0 &&
+        s->opt.columns == JOULE_COLUMNS_ALONE &&
+        joule_stake_has_other_job(s->opt.stake, s->opt.job))
+        begin_step_only(s, joule_clock_mono_ns(s->opt.clock));
+    return s->step_only;
+}
+
+static void add_step_row(struct joule_energy_series *s, int64_t ns)
+{
+    wait_for_share(s, ns, s->node_uj,
+                   (wall_offset_ns(s) + ns) / JOULE_NS_PER_S,
+                   joule_columns_step_row(s->columns));
+}
+
+/* Of the periods that are over; of more than can wait, those are missed that
+ * were first. */
+static void add_step_rows(struct joule_energy_series *s)
+{
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
+    int64_t over = (now_ns - s->origin_ns) / s->period_ns;
+
+    if (over - s->ended > s->waiting) {
+        miss(s, over - s->ended - s->waiting);
+        s->ended = over - s->waiting;
+        set_offset(s); /* suspended */
+    }
+    while (s->ended < over)
+        add_step_row(s, s->origin_ns + ++s->ended * s->period_ns);
+    settle(s);
+}
+
+/* Nothing is read at their ends, so several are added at a time. */
+static void sample_step(struct joule_energy_series *s)
+{
+    int64_t count = DEPTH_NS / s->period_ns + 1;
+
+    while (sleep_until(s, s->origin_ns + (s->ended + count) * s->period_ns))
+        add_step_rows(s);
+}
+
+static void end_step(struct joule_energy_series *s)
+{
+    int64_t now_ns;
+
+    add_step_rows(s);
+    now_ns = joule_clock_mono_ns(s->opt.clock);
+    if (now_ns - s->row_ns >= INTERVAL_MIN_NS) {
+        s->short_ns = now_ns;
+        add_step_row(s, now_ns);
+    }
+    settle_all(s);
 }
 
 /* ---- rows ---- */
@@ -222,15 +359,10 @@ static void add_row(struct joule_energy_series *s,
         joule_writer_append(s->opt.writer, s->table, row, epoch_s,
                             reading->mono_ns);
     else if (s->table >= 0)
-        wait_for_share(s, reading, epoch_s, row);
+        wait_for_share(s, reading->mono_ns, reading->used_uj, epoch_s, row);
     if (s->share)
         joule_share_begin(s->share, reading->mono_ns, reading->used_uj);
-}
-
-static int64_t wall_offset_ns(const struct joule_energy_series *s)
-{
-    return joule_clock_wall_ns(s->opt.clock) -
-           joule_clock_mono_ns(s->opt.clock);
+    s->node_uj = reading->used_uj;
 }
 
 static void hurry(struct joule_energy_series *s)
@@ -247,6 +379,8 @@ static void follow(struct joule_energy_series *s)
     int64_t wall_ns = wall_offset_ns(s);
     struct joule_account_reading reading;
 
+    if (hides_node(s))
+        return;
     for (i = 0; i < s->taken; i++)
         if (joule_account_follow(s->opt.account, s->readings + i * count,
                                  s->taken_ns[i], &reading) == 0)
@@ -273,6 +407,8 @@ static void take(struct joule_energy_series *s)
             follow(s);
         return;
     }
+    if (hides_node(s))
+        return;
     if (joule_account_update(s->opt.account, &reading) == 0) {
         s->last_ns = reading.mono_ns;
         add_row(s, &reading, wall_offset_ns(s));
@@ -285,12 +421,6 @@ static void take(struct joule_energy_series *s)
     hurry(s);
 }
 
-static void miss(struct joule_energy_series *s, int64_t periods)
-{
-    if (periods > 0)
-        joule_writer_add_missed(s->opt.writer, (uint64_t)periods);
-}
-
 /* Of the readings so far each stands for a period. */
 static void miss_silent(struct joule_energy_series *s)
 {
@@ -298,37 +428,10 @@ static void miss_silent(struct joule_energy_series *s)
     s->silent = 0;
 }
 
-/*
- * The clock of sleeping stands still while the machine is suspended.  Looked at
- * after the other clock, it is never too small: no period is read too early.
- * But all would be read too late if this thread lost its CPU in between.
- */
-static void set_offset(struct joule_energy_series *s)
-{
-    int64_t best_ns = INT64_MAX;
-
-    for (int i = 0; i < OFFSET_TRIES && best_ns > OFFSET_GOOD_NS; i++) {
-        int64_t before_ns = joule_clock_mono_ns(s->opt.clock), took_ns;
-        struct timespec ts;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        took_ns = joule_clock_mono_ns(s->opt.clock) - before_ns;
-        if (took_ns >= best_ns)
-            continue;
-        best_ns = took_ns;
-        s->offset_ns = ts.tv_sec * JOULE_NS_PER_S + ts.tv_nsec - before_ns;
-    }
-}
-
 /* Periods that are over by the last reading. */
 static int64_t periods(const struct joule_energy_series *s)
 {
     return (s->last_ns - joule_writer_start_ns(s->opt.writer)) / s->period_ns;
-}
-
-static bool sleep_until(struct joule_energy_series *s, int64_t ns)
-{
-    return joule_punctual_sleep(&s->stop, ns + s->offset_ns);
 }
 
 /* When the next period is over; if it is by now, half a period after the last
@@ -346,8 +449,10 @@ static void sample(struct joule_energy_series *s)
 {
     int64_t behind;
 
-    while (wait_for_period(s)) {
+    while (!s->step_only && wait_for_period(s)) {
         take(s);
+        if (s->step_only)
+            break;
         miss_silent(s);
         s->ended++;
         behind = periods(s) - s->ended;
@@ -369,10 +474,15 @@ static void end(struct joule_energy_series *s)
 
     follow(s);
     miss_silent(s);
-    took = joule_clock_mono_ns(s->opt.clock) - s->last_ns >= INTERVAL_MIN_NS;
+    took = !s->step_only &&
+           joule_clock_mono_ns(s->opt.clock) - s->last_ns >= INTERVAL_MIN_NS;
     if (took) {
         take(s);
         follow(s);
+    }
+    if (s->step_only) {
+        end_step(s);
+        return;
     }
     if (s->share)
         settle_all(s);
@@ -380,13 +490,33 @@ static void end(struct joule_energy_series *s)
     miss(s, took && s->silent == 0 ? behind - 1 : behind);
 }
 
+/* Slurm says which CPUs the step has some ten milliseconds after the series has
+ * begun. */
+static int make_columns(struct joule_energy_series *s)
+{
+    if (s->opt.columns == JOULE_COLUMNS_ALONE) {
+        int64_t ns = joule_clock_mono_ns(s->opt.clock), end_ns = ns + JOULE_NS_PER_S;
+
+        while (!joule_stake_is_registered(s->opt.stake) && ns < end_ns &&
+               sleep_until(s, ns += REGISTERED_NS))
+            ;
+        if (!joule_stake_is_alone(s->opt.stake))
+            s->opt.columns = JOULE_COLUMNS_STEP;
+    }
+    s->columns = joule_columns_create(s->opt.source, s->opt.columns);
+    return s->columns ? 0 : -1;
+}
+
 static void run(struct joule_energy_series *s)
 {
     bool more = true;
 
     set_offset(s);
+    if (make_columns(s) < 0)
+        return;
     s->depth = 1;
-    take(s);
+    if (s->opt.columns != JOULE_COLUMNS_STEP)
+        take(s);
     s->silent = 0; /* it stands for no period */
     s->period_ns = s->opt.period_ns;
     if (s->period_ns == 0) {
@@ -398,8 +528,12 @@ static void run(struct joule_energy_series *s)
         add_table(s) < 0)
         return;
     s->tries = s->period_ns < HURRY_BELOW_NS ? HURRY_TRIES : 0;
+    if (s->opt.columns == JOULE_COLUMNS_STEP)
+        begin_step_only(s, joule_writer_start_ns(s->opt.writer));
     if (more)
         sample(s);
+    if (more && s->step_only)
+        sample_step(s);
     end(s);
 }
 
@@ -423,15 +557,13 @@ struct joule_energy_series *
 joule_energy_series_create(const struct joule_energy_series_options *opt)
 {
     struct joule_energy_series *s = calloc(1, sizeof(*s));
-    int rc = ENOMEM;
+    int rc;
 
     if (!s)
         return NULL;
     s->opt = *opt;
     s->table = -1;
-    s->columns = joule_columns_create(opt->source, opt->stake != NULL);
-    if (s->columns)
-        rc = joule_thread_start(&s->thread, THREAD_STACK, thread_main, s);
+    rc = joule_thread_start(&s->thread, THREAD_STACK, thread_main, s);
     if (rc == 0)
         return s;
     release(s);

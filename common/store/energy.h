@@ -15,6 +15,14 @@
  * first of them.  A period of which nothing is known (a BMC that does not
  * answer) has no row, and is counted likewise.
  *
+ * Of a step that gets its share alone (JOULE_COLUMNS_STEP, or _ALONE once another
+ * job is there), nothing is read but the ledger, and a row ends at each multiple
+ * of the period of the node's clock, for all steps of the node at the same
+ * moments.  The first row covers one to two periods.  The last, which the step's
+ * end makes shorter, has whole joules and no power: with microjoules, steps of
+ * any length would show the power of times that are as short.  Within a sample
+ * of the ledger the share grows evenly.
+ *
  * The step's share is in the rows as share.h says.  For that they wait for the
  * next sample of the ledger, for 20 seconds at most; the last of them is asked
  * for at the end.
@@ -27,6 +35,7 @@
 #define JOULE_STORE_ENERGY_H
 
 #include "common/board/account.h"
+#include "common/board/columns.h"
 #include "common/store/writer.h"
 
 /* Periods. */
@@ -40,6 +49,10 @@ struct joule_energy_series_options {
     struct joule_account *account;     /* begun; the thread's until destroy */
     struct joule_stake *stake; /* the same: the step's share; NULL: the series
                                   has no such columns */
+    /* NODE without a stake, and only then.  ALONE: if the job turns out to have
+     * the node alone when the step is registered, else STEP. */
+    enum joule_columns_of columns;
+    uint32_t job; /* the step's: all others hide the node */
     struct joule_writer *writer;
     int64_t period_ns;
     /* Where period_ns is 0: asked once, a second after the beginning; 0: there

@@ -62,7 +62,9 @@ static struct {
     /* slurmstepd */
     struct joule_board *board;
     struct joule_account *account;
-    struct joule_series *series;
+    struct joule_series *series; /* NULL: no sample was asked for yet */
+    enum joule_columns_of columns; /* of it */
+    uint32_t job;
     struct joule_stake *stake; /* in the ledger; NULL: not registered */
     struct joule_usage *usage; /* of the step; NULL: as above */
     bool is_extern, said_unknown;
@@ -211,8 +213,7 @@ static void stepd_open(void)
                     err.text);
     self.account =
         joule_account_create(&joule_clock_system, self.source, self.board);
-    self.series = joule_series_create(self.source, is_shared());
-    if (!self.account || !self.series) {
+    if (!self.account) {
         slurm_error("%s: out of memory", joule_energy_driver.name);
         close_all();
         return;
@@ -464,6 +465,15 @@ static void register_step(const void *record)
     if (joule_slurm_step_read(record, &step, &err) == 0)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
+    if (self.stake) {
+        self.job = step.job_id;
+        if (self.config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
+            self.columns = JOULE_COLUMNS_BOTH;
+        else
+            self.columns = joule_stake_is_alone(self.stake)
+                               ? JOULE_COLUMNS_ALONE
+                               : JOULE_COLUMNS_STEP;
+    }
     if (self.stake)
         self.usage = joule_usage_create(self.root_fd,
                                         &(struct joule_usage_step){
@@ -537,16 +547,35 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
     }
 }
 
+/* At the first sample: by then the step has been registered, or never will be. */
+static bool find_series(void)
+{
+    if (!self.series && self.account) {
+        if (!is_shared())
+            self.columns = JOULE_COLUMNS_NODE;
+        else if (!self.stake)
+            self.columns = JOULE_COLUMNS_STEP;
+        self.series = joule_series_create(self.source, self.columns);
+    }
+    return self.series && joule_series_wanted(self.series);
+}
+
 static void add_to_series(void)
 {
     struct joule_account_reading reading;
     struct joule_stake_reading share;
     bool known;
 
-    if (!self.series || !joule_series_wanted(self.series))
+    if (!find_series())
         return;
     known = self.stake && joule_stake_read(self.stake, &share, NULL) == 0;
-    if (self.account && joule_account_update(self.account, &reading) == 0)
+    /* The series has its columns: another job hides the node for good. */
+    if (self.columns == JOULE_COLUMNS_ALONE &&
+        joule_stake_has_other_job(self.stake, self.job))
+        self.columns = JOULE_COLUMNS_STEP;
+    if (self.columns == JOULE_COLUMNS_STEP)
+        joule_series_add_step(self.series, known ? &share : NULL, time(NULL));
+    else if (joule_account_update(self.account, &reading) == 0)
         joule_series_add(self.series, &reading, known ? &share : NULL,
                          time(NULL));
 }

@@ -25,6 +25,7 @@ struct joule_meter {
     struct joule_board *board;
     struct joule_account *account;
     struct joule_stake *stake;
+    enum joule_columns_of columns;
 };
 
 static struct joule_source *open_rapl(int root_fd,
@@ -110,7 +111,8 @@ void joule_meter_configure(struct joule_meter *meter,
                    sizeof(meter->config.ipmi_password));
 }
 
-int joule_meter_open(struct joule_meter *meter, const char *node,
+int joule_meter_open(struct joule_meter *meter,
+                     const struct joule_slurm_step *step,
                      struct joule_error *err)
 {
     int root_fd, errnum;
@@ -126,18 +128,31 @@ int joule_meter_open(struct joule_meter *meter, const char *node,
     errnum = errno;
     if (meter->source) {
         /* Without a board, counters count alone. */
-        meter->board = joule_board_open(root_fd, node, NULL);
+        meter->board = joule_board_open(root_fd, step->node, NULL);
         meter->account = joule_account_create(&joule_clock_system,
                                               meter->source, meter->board);
         errnum = ENOMEM;
         if (!meter->account)
             joule_error_set(err, ENOMEM, "out of memory");
     }
+    meter->columns = JOULE_COLUMNS_NODE;
     if (meter->account &&
-        meter->config.attribution != JOULE_ATTRIBUTION_NODE)
-        meter->stake = joule_stake_watch(&joule_clock_system, root_fd, node);
+        meter->config.attribution != JOULE_ATTRIBUTION_NODE) {
+        meter->stake =
+            joule_stake_watch(&joule_clock_system, root_fd, step->node);
+        if (meter->config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
+            meter->columns = JOULE_COLUMNS_BOTH;
+        else if (meter->stake &&
+                 joule_stake_has_other_job(meter->stake, step->job_id))
+            meter->columns = JOULE_COLUMNS_STEP;
+        else
+            meter->columns = JOULE_COLUMNS_ALONE;
+        if (!meter->stake)
+            joule_error_set(err, ENOMEM, "out of memory");
+    }
     close(root_fd);
-    if (!meter->account) {
+    if (!meter->account ||
+        (meter->columns != JOULE_COLUMNS_NODE && !meter->stake)) {
         close_all(meter);
         errno = errnum;
         return -1;
@@ -161,4 +176,9 @@ struct joule_account *joule_meter_account(const struct joule_meter *meter)
 struct joule_stake *joule_meter_stake(const struct joule_meter *meter)
 {
     return meter->stake;
+}
+
+enum joule_columns_of joule_meter_columns(const struct joule_meter *meter)
+{
+    return meter->columns;
 }

@@ -12,8 +12,10 @@
 
 #include "common/base/error.h"
 #include "common/board/account.h"
+#include "common/board/columns.h"
 #include "common/board/stake.h"
 #include "plugins/slurm_abi/slurm_abi.h"
+#include "plugins/slurm_abi/step.h"
 
 struct joule_meter;
 
@@ -31,12 +33,16 @@ void joule_meter_configure(struct joule_meter *meter,
  * plugin is not ours, or why the counters cannot be opened.  Source and
  * account live until the meter is destroyed.
  */
-int joule_meter_open(struct joule_meter *meter, const char *node,
+int joule_meter_open(struct joule_meter *meter,
+                     const struct joule_slurm_step *step,
                      struct joule_error *err);
 const struct joule_source *joule_meter_source(const struct joule_meter *meter);
 struct joule_account *joule_meter_account(const struct joule_meter *meter);
 
 /* The step's share; NULL where each job is charged the whole node. */
 struct joule_stake *joule_meter_stake(const struct joule_meter *meter);
+
+/* What the series tells of the node. */
+enum joule_columns_of joule_meter_columns(const struct joule_meter *meter);
 
 #endif

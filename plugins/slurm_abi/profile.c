@@ -287,7 +287,7 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
 
     if (joule_profile_period(&self.config, wish, &opt.period_ns, &err) < 0)
         slurm_info("%s: %s", joule_profile_name, err.text);
-    if (!self.meter || joule_meter_open(self.meter, step->node, &err) < 0) {
+    if (!self.meter || joule_meter_open(self.meter, step, &err) < 0) {
         slurm_debug("%s: %s", joule_profile_name,
                     self.meter ? err.text : "out of memory");
         return NULL;
@@ -295,6 +295,8 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
     opt.source = joule_meter_source(self.meter);
     opt.account = joule_meter_account(self.meter);
     opt.stake = joule_meter_stake(self.meter);
+    opt.columns = joule_meter_columns(self.meter);
+    opt.job = step->job_id;
     return joule_energy_series_create(&opt);
 }
 

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plugins/slurm_abi/series.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-#include "common/board/columns.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 /* Slurm's timer signals twice at the start; an interval this short says
  * nothing about power. */
 #define INTERVAL_MIN_NS (5 * JOULE_NS_PER_MS)
 
+/* The shortest time whose energy a job that shares the node is shown: a second,
+ * less what a sample of each second may come early. */
+#define SHARED_MIN_NS (900 * JOULE_NS_PER_MS)
+
 struct joule_series {
     struct joule_columns *columns;
     bool tried; /* to make the data set; then dataset says how it went */
     int dataset;
     int64_t before_ns;
+    /* of the step, as it was shown last */
+    int64_t shown_ns;
+    uint64_t shown_uj;
 };
 
 struct joule_series *joule_series_create(const struct joule_source *source,
-                                         bool shared)
+                                         enum joule_columns_of of)
 {
     struct joule_series *series = calloc(1, sizeof(*series));
 
     if (!series)
         return NULL;
-    series->columns = joule_columns_create(source, shared);
+    series->columns = joule_columns_create(source, of);
     if (series->columns)
         return series;
     free(series);
@@ -96,6 +103,44 @@ void joule_series_add(struct joule_series *series,
     series->before_ns = reading->mono_ns;
     row = joule_columns_row(series->columns, reading, share);
     if (row && is_running())
+        acct_gather_profile_g_add_sample_data(series->dataset, row,
+                                              sample_time);
+}
+
+/* The mean power since what was shown before, or NaN: there is nothing new that
+ * may be shown. */
+static double show(struct joule_series *series,
+                   const struct joule_stake_reading *share)
+{
+    int64_t since_ns = series->shown_ns;
+    uint64_t since_uj = series->shown_uj;
+
+    if (!share)
+        return NAN;
+    if (since_ns == 0)
+        since_ns = share->mono_ns - share->elapsed_ns;
+    if (share->mono_ns - since_ns < SHARED_MIN_NS)
+        return NAN;
+    series->shown_ns = share->mono_ns;
+    if (share->used_uj > since_uj)
+        series->shown_uj = share->used_uj;
+    return (double)(series->shown_uj - since_uj) * 1e6 /
+           (double)(share->mono_ns - since_ns);
+}
+
+void joule_series_add_step(struct joule_series *series,
+                           const struct joule_stake_reading *share,
+                           time_t sample_time)
+{
+    void *row;
+    double mw;
+
+    if (!joule_series_wanted(series))
+        return;
+    row = joule_columns_step_row(series->columns);
+    mw = show(series, share);
+    joule_columns_set_share(series->columns, row, series->shown_uj, mw);
+    if (is_running())
         acct_gather_profile_g_add_sample_data(series->dataset, row,
                                               sample_time);
 }

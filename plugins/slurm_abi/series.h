@@ -10,13 +10,14 @@
 #include <time.h>
 
 #include "common/board/account.h"
+#include "common/board/columns.h"
 #include "common/board/stake.h"
 
 struct joule_series;
 
-/* [shared]: with the step's share.  NULL with errno ENOMEM. */
+/* NULL with errno ENOMEM. */
 struct joule_series *joule_series_create(const struct joule_source *source,
-                                         bool shared);
+                                         enum joule_columns_of of);
 void joule_series_destroy(struct joule_series *series);
 
 /* Whether a sample is worth taking: not where there is no such series, nor
@@ -28,5 +29,15 @@ void joule_series_add(struct joule_series *series,
                       const struct joule_account_reading *reading,
                       const struct joule_stake_reading *share,
                       time_t sample_time);
+
+/*
+ * The same of a job that shares the node: nothing but its share.  Samples of the
+ * ledger come when any step begins or ends, too: one that is less than a second
+ * (or a little less) newer than the one that was shown last, or than the step's
+ * beginning, is not shown, and the row's power is not known.
+ */
+void joule_series_add_step(struct joule_series *series,
+                           const struct joule_stake_reading *share,
+                           time_t sample_time);
 
 #endif

@@ -96,7 +96,8 @@ cluster down loads
 # Sensors by record, by name, several of them, and none named.
 up_bmc sensors '' 'EnergyIPMIPowerSensors="Node=PSU1,PSU2;Mem=DRAM;Cpus=CPU0,CPU1"
 JouleSamplePeriod=200ms
-JouleAttribution=cputime' --sim '--load const:240' --profile || exit 1
+JouleAttribution=cputime
+JouleProfileNode=always' --sim '--load const:240' --profile || exit 1
 check "named sensors: the power of the node" \
     within "$(node_field sensors node1 CurrentWatts)" 240 2
 check "the log names the sensors" bash -c \

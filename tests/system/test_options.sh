@@ -17,7 +17,8 @@ BAD='JouleSamplePeriod|10ms to 60s|9ms 61s 0 -1 1x abc 1e3 9999999999999999999s 
 JouleRAPLDomains|package,dram or package or psys|dram psys,package pp0 package,package core,dram package,;
 JouleAttribution|cputime, alloc or node|jobs cputime,alloc Node1
 JouleIdleWatts|0 to 100000|-1 100001 1.5 20W
-JouleUserPeriod|10ms to 3600s|9ms 3601s'
+JouleUserPeriod|10ms to 3600s|9ms 3601s
+JouleProfileNode|alone or always|never Always1'
 
 # bad LINE KEY=VALUE RANGE - what the log must say of this line of acct_gather.conf
 bad() {

@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/board/account.h"
@@ -1141,6 +1142,11 @@ START_TEST(power_begin_again)
 }
 END_TEST
 
+union cell {
+    uint64_t u;
+    double d;
+};
+
 /* Columns: NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW. */
 static void has_row(struct joule_columns *columns, double watts, uint64_t uj)
 {
@@ -1163,7 +1169,7 @@ static void has_row(struct joule_columns *columns, double watts, uint64_t uj)
 /* A step is registered after its first row has begun. */
 START_TEST(power_begin_again_within_a_row)
 {
-    struct joule_columns *columns = joule_columns_create(&bmc.source, false);
+    struct joule_columns *columns = joule_columns_create(&bmc.source, JOULE_COLUMNS_NODE);
 
     bmc_start(0);
     bmc_measure();
@@ -1181,6 +1187,65 @@ START_TEST(power_begin_again_within_a_row)
     joule_account_begin(account);
     bmc_pass(S / 2);
     has_row(columns, 100, 50000000);
+    joule_columns_destroy(columns);
+}
+END_TEST
+
+/* Power, step_uJ and step_mW, whatever the node's domains are. */
+START_TEST(columns_of_a_shared_node)
+{
+    struct joule_columns *columns =
+        joule_columns_create(&bmc.source, JOULE_COLUMNS_STEP);
+    const struct joule_column *list;
+    union cell *row;
+    size_t count;
+
+    bmc_start(0);
+    list = joule_columns_list(columns, &count);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_str_eq(list[0].name, "Power");
+    ck_assert_str_eq(list[1].name, "step_uJ");
+    ck_assert_str_eq(list[2].name, "step_mW");
+    row = joule_columns_step_row(columns);
+    joule_columns_set_share(columns, row, 123456789, 2600);
+    ck_assert_uint_eq(row[0].u, 3);
+    ck_assert_uint_eq(row[1].u, 123456789);
+    ck_assert_double_eq(row[2].d, 2600);
+    row = joule_columns_step_row(columns);
+    joule_columns_set_share(columns, row, 123456789, NAN);
+    ck_assert_uint_eq(row[0].u, 0);
+    ck_assert(isnan(row[2].d));
+    joule_columns_destroy(columns);
+}
+END_TEST
+
+/* NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW, step_uJ, step_mW: another
+ * job has come to a node that was the step's job's alone. */
+START_TEST(columns_hide_the_node)
+{
+    struct joule_columns *columns =
+        joule_columns_create(&bmc.source, JOULE_COLUMNS_ALONE);
+    union cell *row;
+    size_t count;
+
+    bmc_start(0);
+    bmc_measure();
+    follow_start();
+    must_update();
+    ck_assert_ptr_null(joule_columns_row(columns, &got, NULL));
+    bmc_pass(S);
+    must_update();
+    row = joule_columns_row(columns, &got, NULL);
+    ck_assert_uint_eq(row[0].u, 100);
+    joule_columns_list(columns, &count);
+    ck_assert_uint_eq(count, 7);
+    row = joule_columns_step_row(columns);
+    joule_columns_set_share(columns, row, 5, 7);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(row[i].u, 0);
+    ck_assert(isnan(row[3].d) && isnan(row[4].d));
+    ck_assert_uint_eq(row[5].u, 5);
+    ck_assert_double_eq(row[6].d, 7);
     joule_columns_destroy(columns);
 }
 END_TEST
@@ -1298,6 +1363,8 @@ int main(void)
     tcase_add_test(follow, power_on_a_board_of_counters);
     tcase_add_test(follow, power_begin_again);
     tcase_add_test(follow, power_begin_again_within_a_row);
+    tcase_add_test(follow, columns_of_a_shared_node);
+    tcase_add_test(follow, columns_hide_the_node);
     tcase_add_loop_test(follow, power_random_steps, 0, 8);
     suite_add_tcase(suite, follow);
 

@@ -161,6 +161,45 @@ START_TEST(test_extern_waits_for_others)
 }
 END_TEST
 
+/* Whether a job has the node alone; before its step is registered, too. */
+START_TEST(test_other_jobs)
+{
+    struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
+    struct joule_stake *nowhere =
+        joule_stake_watch(&fake.clock, tree.fd, "n2");
+    struct joule_stake *s, *step, *other;
+
+    ck_assert(!joule_stake_has_other_job(watch, 7));
+    ck_assert(joule_stake_has_other_job(nowhere, 7));
+    ck_assert(!joule_stake_is_alone(watch));
+    s = begin(7, JOULE_STEP_EXTERN, 0xf, 4);
+    step = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    ck_assert(!joule_stake_has_other_job(watch, 7));
+    ck_assert(!joule_stake_has_other_job(step, 7));
+    ck_assert(joule_stake_is_alone(watch));
+    other = begin(8, JOULE_STEP_EXTERN, 0x3, 2);
+    ck_assert(joule_stake_has_other_job(watch, 7));
+    ck_assert(joule_stake_has_other_job(step, 7));
+    ck_assert(!joule_stake_is_alone(step));
+    must_read(watch);
+    ck_assert(joule_stake_has_other_job(watch, 7));
+    joule_stake_end(other);
+    ck_assert(!joule_stake_has_other_job(watch, 7));
+    joule_stake_destroy(other);
+    ck_assert(!joule_stake_has_other_job(step, 7));
+    tree_write(&tree, "sys/devices/system/cpu/online", "0-1,3-4\n");
+    ck_assert(!joule_stake_is_alone(step));
+    tree_write(&tree, "sys/devices/system/cpu/online", "1-2\n");
+    ck_assert(joule_stake_is_alone(step));
+    tree_remove(&tree, "sys/devices/system/cpu/online");
+    ck_assert(!joule_stake_is_alone(step));
+    joule_stake_destroy(watch);
+    joule_stake_destroy(nowhere);
+    joule_stake_destroy(step);
+    joule_stake_destroy(s);
+}
+END_TEST
+
 static struct joule_stake_reading carried(struct joule_stake *s)
 {
     struct joule_stake_reading r;
@@ -793,6 +832,7 @@ int main(void)
     tcase_add_test(tc, test_a_step_pays_for_its_package);
     tcase_add_test(tc, test_extern_reads_its_jobs_total);
     tcase_add_test(tc, test_extern_waits_for_others);
+    tcase_add_test(tc, test_other_jobs);
     tcase_add_test(tc, test_slurmd_away);
     tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_too_many_steps);

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <errno.h>
 #include <hdf5.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/sampler/sampler.h"
 #include "common/store/energy.h"
 #include "common/store/punctual.h"
 #include "tests/unit/fake_power.h"
@@ -106,6 +108,8 @@ static struct joule_writer *writer;
 static struct joule_account *account;
 static struct row rows[ROWS_MAX];
 static size_t row_count;
+static struct joule_stake *stake; /* NULL: nothing is divided */
+static enum joule_columns_of columns;
 
 static void setup(void)
 {
@@ -147,9 +151,20 @@ static struct joule_energy_series *start(struct joule_source *source,
     ck_assert_msg(writer != NULL, "%s", err.text);
     joule_account_begin(account);
     series.account = account;
+    series.stake = stake;
+    series.columns = columns;
+    series.job = 7;
     series.writer = writer;
     energy = joule_energy_series_create(&series);
     ck_assert_ptr_nonnull(energy);
+    return energy;
+}
+
+static struct joule_energy_series *start_for(int64_t run_ns, int64_t period_ns)
+{
+    struct joule_energy_series *energy = start(&steady, period_ns);
+
+    sleep_ns(run_ns);
     return energy;
 }
 
@@ -371,6 +386,208 @@ START_TEST(nothing_is_measured)
 }
 END_TEST
 
+/* ---- a node of four CPUs that jobs share ---- */
+
+struct share_row {
+    uint64_t power, node_uj, step_uj;
+    double step_mw;
+    uint64_t ns;
+};
+
+static struct share_row shares[ROWS_MAX];
+
+static void no_event(enum joule_event event, const char *text, void *arg)
+{
+    (void)event;
+    (void)text;
+    (void)arg;
+}
+
+/* What is charged goes by CPUs; a sample each 100 ms. */
+static struct joule_sampler *slurmd_starts(void)
+{
+    struct joule_sampler_options opt = {
+        .clock = &joule_clock_system,
+        .source = &steady,
+        .root_fd = tree.fd,
+        .node = "n1",
+        .period_ns = 100 * MS,
+        .attribution = JOULE_ATTRIBUTION_ALLOC,
+        .event = no_event,
+    };
+    struct joule_sampler *sampler;
+    char name[64], text[128];
+    struct joule_error err;
+
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    tree_write(&tree, "sys/devices/system/cpu/online", "0-3\n");
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        tree_cpu(&tree, cpu, 0, 0, (int)cpu);
+    snprintf(name, sizeof(name), "proc/%d/stat", (int)getpid());
+    snprintf(text, sizeof(text),
+             "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 1 1",
+             (int)getpid());
+    tree_write(&tree, name, text);
+    sampler = joule_sampler_create(&opt, &err);
+    ck_assert_msg(sampler != NULL, "%s", err.text);
+    return sampler;
+}
+
+static struct joule_stake *job_begins(uint32_t job, uint64_t cpus,
+                                      uint32_t count)
+{
+    struct joule_registration r = {.job = job,
+                                   .uid = 1000,
+                                   .kind = JOULE_STEP_NUMBERED,
+                                   .cpu_count = count,
+                                   .job_cpu_count = count};
+
+    return joule_stake_create(&joule_clock_system, tree.fd, "n1", &r, &cpus, &cpus,
+                              1);
+}
+
+/* Returns how many columns there are. */
+static int read_shares(void)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set, type, space;
+    hid_t stored;
+    hsize_t count;
+    int members;
+
+    ck_assert_int_ge(file, 0);
+    set = H5Dopen2(file, "/n1/Energy", H5P_DEFAULT);
+    stored = H5Dget_type(set);
+    members = H5Tget_nmembers(stored);
+    space = H5Dget_space(set);
+    H5Sget_simple_extent_dims(space, &count, NULL);
+    ck_assert_uint_le(count, ROWS_MAX);
+    type = H5Tcreate(H5T_COMPOUND, sizeof(struct share_row));
+    H5Tinsert(type, "Power", offsetof(struct share_row, power),
+              H5T_NATIVE_UINT64);
+    if (H5Tget_member_index(stored, "node_uJ") >= 0)
+        H5Tinsert(type, "node_uJ", offsetof(struct share_row, node_uj),
+                  H5T_NATIVE_UINT64);
+    H5Tinsert(type, "step_uJ", offsetof(struct share_row, step_uj),
+              H5T_NATIVE_UINT64);
+    H5Tinsert(type, "step_mW", offsetof(struct share_row, step_mw),
+              H5T_NATIVE_DOUBLE);
+    H5Tinsert(type, "ElapsedTimeNs", offsetof(struct share_row, ns),
+              H5T_NATIVE_UINT64);
+    ck_assert_int_ge(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, shares),
+                     0);
+    row_count = count;
+    H5Tclose(type);
+    H5Tclose(stored);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+    return members;
+}
+
+/* From row [from] on all end at multiples of the node's clock, and the last has
+ * whole joules. */
+static void check_grid(size_t from, int64_t period_ns)
+{
+    uint64_t start_ns = rows_attribute(path, "/n1", "Joule Start Boot ns");
+    const struct share_row *last = &shares[row_count - 1];
+    size_t i;
+
+    ck_assert_uint_gt(row_count, from + 4);
+    for (i = from; i + 1 < row_count; i++) {
+        ck_assert_uint_eq((start_ns + shares[i].ns) % (uint64_t)period_ns, 0);
+        ck_assert(i == from || shares[i].ns - shares[i - 1].ns ==
+                                   (uint64_t)period_ns);
+    }
+    for (i = 1; i < row_count; i++)
+        ck_assert_uint_ge(shares[i].step_uj, shares[i - 1].step_uj);
+    ck_assert_uint_eq(last->step_uj % 1000000, 0);
+    ck_assert_uint_lt(last->ns - last[-1].ns, (uint64_t)period_ns);
+    ck_assert_uint_eq(last->power, 0);
+    ck_assert(isnan(last->step_mw));
+    ck_assert_uint_eq(rows_attribute(path, "/n1", "Joule Missed Periods"), 0);
+}
+
+/* A step with two of the four CPUs has its half of the node, and sees no more. */
+START_TEST(a_shared_node)
+{
+    struct joule_sampler *sampler = slurmd_starts();
+    double truth_uj;
+
+    sleep_ns(300 * MS); /* the total is known when the counter has moved */
+    stake = job_begins(7, 0x3, 2);
+    columns = JOULE_COLUMNS_STEP;
+    stop(start_for(1270 * MS, 50 * MS));
+    ck_assert_int_eq(read_shares(), 2 + 3 + 1);
+    check_grid(0, 50 * MS);
+    ck_assert_uint_ge(shares[0].ns, 50 * MS);
+    ck_assert_uint_lt(shares[0].ns, 100 * MS);
+    truth_uj = WATTS / 2.0 * (double)shares[row_count - 1].ns / 1000;
+    ck_assert_double_eq_tol((double)shares[row_count - 1].step_uj, truth_uj,
+                            3e6);
+    for (size_t i = 1; i + 1 < row_count; i++)
+        ck_assert_uint_eq(shares[i].power,
+                          (uint64_t)(shares[i].step_mw / 1000 + 0.5));
+    joule_stake_destroy(stake);
+    joule_sampler_destroy(sampler);
+}
+END_TEST
+
+/* No row of microjoules for a step of a few milliseconds, of which there may be
+ * many. */
+START_TEST(a_short_step_on_a_shared_node)
+{
+    struct joule_sampler *sampler = slurmd_starts();
+
+    sleep_ns(300 * MS);
+    stake = job_begins(7, 0x3, 2);
+    columns = JOULE_COLUMNS_STEP;
+    stop(start_for(130 * MS, 400 * MS));
+    read_shares();
+    ck_assert_uint_eq(row_count, 1);
+    ck_assert_uint_eq(shares[0].step_uj % 1000000, 0);
+    ck_assert_uint_eq(shares[0].power, 0);
+    ck_assert(isnan(shares[0].step_mw));
+    joule_stake_destroy(stake);
+    joule_sampler_destroy(sampler);
+}
+END_TEST
+
+/* The step's job has all four, but shares them with a job that comes later. */
+START_TEST(another_job_comes)
+{
+    struct joule_sampler *sampler = slurmd_starts();
+    struct joule_energy_series *energy;
+    struct joule_stake *other;
+    uint64_t start_ns, came_ns;
+    size_t shown = 0;
+
+    sleep_ns(300 * MS);
+    stake = job_begins(7, 0xf, 4);
+    columns = JOULE_COLUMNS_ALONE;
+    energy = start(&steady, 50 * MS);
+    sleep_ns(610 * MS);
+    other = job_begins(8, 0xf, 4);
+    came_ns = (uint64_t)joule_clock_mono_ns(&joule_clock_system);
+    sleep_ns(660 * MS);
+    stop(energy);
+    ck_assert_int_eq(read_shares(), 2 + 3 + 2 + 1);
+    start_ns = rows_attribute(path, "/n1", "Joule Start Boot ns");
+    while (shown < row_count && shares[shown].node_uj > 0)
+        shown++;
+    ck_assert_uint_gt(shown, 4);
+    ck_assert_uint_gt(shares[shown - 1].power, 0);
+    ck_assert_uint_lt(start_ns + shares[shown - 1].ns, came_ns);
+    for (size_t i = shown; i < row_count; i++) {
+        ck_assert_uint_eq(shares[i].power, 0);
+        ck_assert_uint_eq(shares[i].node_uj, 0);
+    }
+    check_grid(shown, 50 * MS);
+    joule_stake_destroy(other);
+    joule_stake_destroy(stake);
+    joule_sampler_destroy(sampler);
+}
+END_TEST
+
 static void *hurry_and_fork(void *arg)
 {
     int status, *policy = arg;
@@ -421,6 +638,9 @@ int main(void)
     tcase_add_test(tc, still_at_first);
     tcase_add_test(tc, still_for_long);
     tcase_add_test(tc, nothing_is_measured);
+    tcase_add_test(tc, a_shared_node);
+    tcase_add_test(tc, a_short_step_on_a_shared_node);
+    tcase_add_test(tc, another_job_comes);
     tcase_add_test(tc, children_are_not_real_time);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
