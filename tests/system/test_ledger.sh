@@ -298,5 +298,5 @@ STEP_J=$(sacct_field whose "$STUBBORN.0" ConsumedEnergyRaw)
 STEP_S=$(sacct_field whose "$STUBBORN.0" ElapsedRaw)
 check "it took KillWait to end ($STEP_S s)" test "$STEP_S" -ge 6
 check "its job ($JOB_J J) has what its step ($STEP_J J) has" test "$JOB_J" -ge "$STEP_J"
-check "and what the node used until it was dead" test "$JOB_J" -ge $((60 * (STEP_S - 1) * 9 / 10))
+check "and the idle power of its CPUs until it was dead" test "$JOB_J" -ge $((20 * (STEP_S - 1) * 9 / 10))
 finish
