@@ -882,6 +882,7 @@ START_TEST(pool_equips_its_workers)
                               .wall_s = 20};
     struct joule_error err;
 
+    loads = 0;
     ck_assert_int_eq(joule_pool_run(&work, 12, (unsigned)_i, &err), 0);
     /* Once for each worker, at most. */
     ck_assert_int_ge(loads, 1);
