@@ -467,12 +467,8 @@ static void register_step(const void *record)
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
     if (self.stake) {
         self.job = step.job_id;
-        if (self.config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
-            self.columns = JOULE_COLUMNS_BOTH;
-        else
-            self.columns = joule_stake_is_alone(self.stake)
-                               ? JOULE_COLUMNS_ALONE
-                               : JOULE_COLUMNS_STEP;
+        self.columns = joule_stake_is_alone(self.stake) ? JOULE_COLUMNS_ALONE
+                                                        : JOULE_COLUMNS_STEP;
     }
     if (self.stake)
         self.usage = joule_usage_create(self.root_fd,
@@ -547,14 +543,17 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
     }
 }
 
-/* At the first sample: by then the step has been registered, or never will be. */
+/* Slurm's timer gives its first samples before the step is registered: until then
+ * it is not known which columns there are. */
 static bool find_series(void)
 {
     if (!self.series && self.account) {
         if (!is_shared())
             self.columns = JOULE_COLUMNS_NODE;
+        else if (self.config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
+            self.columns = JOULE_COLUMNS_BOTH;
         else if (!self.stake)
-            self.columns = JOULE_COLUMNS_STEP;
+            return false;
         self.series = joule_series_create(self.source, self.columns);
     }
     return self.series && joule_series_wanted(self.series);
