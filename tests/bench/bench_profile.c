@@ -59,7 +59,7 @@ static acct_gather_profile_dataset_t filesystem_fields[] = {
 static void make_tables(const struct profilehost_plugin *p, int tables[TABLES])
 {
     int64_t tasks;
-    char name[8];
+    char name[12];
     int i;
 
     tables[0] =

@@ -83,7 +83,7 @@ static int be_daemon(const char *daemon, const char *path)
 
     slurm_daemon = strcmp(daemon, "slurmd") == 0 ? 1u << 4 : 1u << 5;
     if (joule_host_node_name(fd, name, sizeof(name), &err) < 0)
-        snprintf(name, sizeof(name), "(%s)", err.text);
+        snprintf(name, sizeof(name), "(%.250s)", err.text);
     fputs(name, stdout);
     return 0;
 }
