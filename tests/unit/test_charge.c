@@ -46,6 +46,10 @@ static void setup(void)
 
     tree_create(&tree);
     tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    memset(usage, 0, sizeof(usage));
+    memset(jobs, 0, sizeof(jobs));
+    memset(busy_ns, 0, sizeof(busy_ns));
+    memset(part_uj, 0, sizeof(part_uj));
     options = (struct joule_charge_options){
         .idle_uw = 40 * J, .part_cpus = &all, .part_count = 1};
     sample = (struct joule_charge_sample){.mono_ns = 1000 * S,
