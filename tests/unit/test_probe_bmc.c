@@ -29,7 +29,7 @@
 #define SLURM_CONF                                                             \
     "PluginDir=/opt/slurm-joule:/usr/lib/slurm\n"                              \
     "AcctGatherEnergyType=acct_gather_energy/joule_ipmi\n"                     \
-    "JobAcctGatherType=jobacct_gather/linux\n"                                 \
+    "JobAcctGatherType=jobacct_gather/cgroup\n"                                \
     "JobAcctGatherFrequency=task=30,energy=1\n"                                \
     "AcctGatherNodeFreq=30\n"                                                  \
     "PrologFlags=Contain\n"                                                    \
