@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default
+# run: default measures
 #
 # What sacct says of a step against the wattmeter over the step's own time:
 # 0.1 % or 1 J, whichever is more, from 0.3 s to 60 s (20 s in a default run), on

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default
+# run: default measures
 #
 # The energy of steps by the BMC: what sacct says against the wattmeter, 0.5 %
 # for a minute (20 s in a default run) at one reading a second, with a BMC that does not lag.

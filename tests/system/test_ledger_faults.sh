@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default
+# run: default measures
 #
 # Two jobs of one CPU compute, the one all the time, the other a third of it, and
 # something goes wrong in the middle: energy is neither lost nor made, and no job

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default
+# run: default measures
 #
 # Profiles of real steps: what is in the files, whether Slurm's own sh5util
 # takes them, and what is left when things go wrong.
