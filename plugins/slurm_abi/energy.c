@@ -465,11 +465,7 @@ static void register_step(const void *record)
     if (joule_slurm_step_read(record, &step, &err) == 0)
         self.stake = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
-    if (self.stake) {
-        self.job = step.job_id;
-        self.columns = joule_stake_is_alone(self.stake) ? JOULE_COLUMNS_ALONE
-                                                        : JOULE_COLUMNS_STEP;
-    }
+    self.job = self.stake ? step.job_id : 0;
     if (self.stake)
         self.usage = joule_usage_create(self.root_fd,
                                         &(struct joule_usage_step){
@@ -554,6 +550,10 @@ static bool find_series(void)
             self.columns = JOULE_COLUMNS_BOTH;
         else if (!self.stake)
             return false;
+        else
+            self.columns = joule_stake_is_alone(self.stake)
+                               ? JOULE_COLUMNS_ALONE
+                               : JOULE_COLUMNS_STEP;
         self.series = joule_series_create(self.source, self.columns);
     }
     return self.series && joule_series_wanted(self.series);
