@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default measures
+# run: default alone
 #
 # What sacct says of a step against the wattmeter over the step's own time:
-# 0.1 % or 1 J, whichever is more, from 0.3 s to 60 s (20 s in a default run), on
+# 0.1 % or 1 J, whichever is more, from 0.3 s to 60 s, on
 # one, two and four nodes, at constant, square-wave and ramp load.
 #
 # One task a node: when several end together, slurmstepd of 22.05 looks for
@@ -23,8 +23,7 @@ energy_is_right() {
     check "$name" step_within 0.1 1
 }
 
-LONGEST=20
-! is_long || LONGEST=60
+LONGEST=60
 up loads --nodes 4 --sim '--load const:60' --sim3 '--load square:30:120:1.7' \
     --sim4 '--load ramp:20:100:3.3' || exit 1
 declare -A NODE=([constant]=node1 [square]=node3 [ramp]=node4)

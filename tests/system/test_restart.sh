@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default measures
+# run: default alone
 #
 # slurmd killed, restarted, reconfigured and away while a step runs: the
 # step's energy stays right and the node total never falls.
