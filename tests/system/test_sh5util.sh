@@ -160,7 +160,8 @@ cp ours.h5 "$SCRATCH/secret.h5" && chmod 600 "$SCRATCH/secret.h5"
 check "nor by a link of a user's" refused_to_root 'is a link' -j 77
 rm -f job_77.h5 "$SCRATCH/secret.h5"
 as_private() {
-    chmod 600 ours.h5 && status 0 ours -u alice -j 1 -i ours.h5 -E -s Energy -o out.csv &&
+    chmod 600 ours.h5 && status 0 cluster run sh5 "$SH5UTIL" -u alice -j 1 \
+        -i "$PWD/ours.h5" -E -s Energy -o "$PWD/out.csv" > "$SCRATCH/ours.out" 2>&1 &&
         [ "$(stat -c '%u %a' out.csv)" = "5001 600" ]
 }
 check "as the user, and what is made of it is as private" as_private
