@@ -67,13 +67,11 @@ during 5 "reconfigure" reconfigure
 during 14 "slurmd away for 10 s" away
 
 # The end of a step falls into slurmd's absence.
-# shellcheck disable=SC2016  # the task's
-begin_step restart user -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$SCRATCH/over"
+begin_step restart user -- --sleep 5
 sleep 1.5
 cluster slurmd restart node1 kill
 FROM_NS=$(now_ns)
-touch "$SCRATCH/over"
-sleep 3
+sleep 4.5
 TO_NS=$(now_ns)
 cluster slurmd restart node1 start
 end_step
