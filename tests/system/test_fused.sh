@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default measures
+# run: default alone
 #
 # acct_gather_energy/joule_fused: short jobs on nodes whose RAPL sees 70 % of
 # their power and whose BMC takes 70 s and longer to climb, and what becomes of a
