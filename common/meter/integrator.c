@@ -13,6 +13,9 @@ static double interval_uj(double before_w, double now_w, int64_t before_ns,
 {
     double ns = (double)(now_ns - before_ns);
 
+    if (edge_ns < before_ns && edge_ns >= 0 &&
+        before_ns - edge_ns <= JOULE_POWER_SETTLE_NS)
+        edge_ns = before_ns;
     if (edge_ns >= before_ns && edge_ns <= now_ns)
         return (before_w * (double)(edge_ns - before_ns) +
                 now_w * (double)(now_ns - edge_ns)) /

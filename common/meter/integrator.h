@@ -35,6 +35,10 @@ struct joule_integrator {
  * unknown, and left out (and counted in `lost`). */
 #define JOULE_POWER_BRIDGE_NS INT64_C(300000000000)
 
+/* A task is forked, loaded and linked before it is a load: a measurement so soon
+ * after an edge still shows the power before it. */
+#define JOULE_POWER_SETTLE_NS INT64_C(100000000)
+
 /*
  * Follow the power with a measurement of [watts] (finite, >= 0) at [at_ns]; one
  * that is not later than the last is ignored.  The interval between is
@@ -42,7 +46,8 @@ struct joule_integrator {
  *  - with the power before all the way if [sensor_key] says that another sensor
  *    is read from here on: nothing is between the powers of two sensors, or
  *  - if [edge_ns] lies within it (a step began then: its load begins at once),
- *    the power before up to the edge and the new power from there on.
+ *    the power before up to the edge and the new power from there on; an edge up
+ *    to JOULE_POWER_SETTLE_NS before it counts as one at its beginning.
  * Intervals longer than [gap_ns] are counted as gaps; above
  * JOULE_POWER_BRIDGE_NS nothing is added.
  * Returns the length of the gap, 0 if there was none.

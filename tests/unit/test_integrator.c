@@ -203,6 +203,20 @@ START_TEST(edge)
 }
 END_TEST
 
+/* A measurement just after the edge still shows the power before. */
+START_TEST(edge_too_fresh_to_be_seen)
+{
+    at(0, 100);
+    at_edge(S, 100, 990 * MS);
+    at_edge(2 * S, 300, 990 * MS);
+    ck_assert_uint_eq(g.uj, 100000000 + 300000000);
+    at_edge(3 * S, 100, 990 * MS);
+    ck_assert_uint_eq(g.uj, 400000000 + 200000000);
+    at_edge(4 * S, 300, 3 * S - JOULE_POWER_SETTLE_NS - 1);
+    ck_assert_uint_eq(g.uj, 600000000 + 200000000);
+}
+END_TEST
+
 /* Whatever is declared as an edge adds no more than the higher power. */
 START_TEST(senseless_edges)
 {
@@ -325,6 +339,8 @@ static void true_update(struct truth *t, double before_w, double w,
 {
     long double a = before_w, b = w, d = (long double)(ns - before_ns);
 
+    if (edge_ns < before_ns && edge_ns >= before_ns - JOULE_POWER_SETTLE_NS)
+        edge_ns = before_ns;
     if (d > GAP) {
         t->gaps++;
         t->gap_ns += ns - before_ns;
@@ -420,6 +436,7 @@ int main(void)
     tcase_add_checked_fixture(good, setup, NULL);
     tcase_add_test(good, trapezoid);
     tcase_add_test(good, edge);
+    tcase_add_test(good, edge_too_fresh_to_be_seen);
     tcase_add_test(good, edge_agrees_with_extension);
     tcase_add_test(good, rest);
     tcase_add_test(good, rest_of_a_large_total);
