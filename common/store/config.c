@@ -177,6 +177,8 @@ int joule_profile_period(const struct joule_profile_config *config,
     /* What the admin has for all jobs, any job may wish. */
     if (config->period_ns && config->period_ns < least_ns)
         least_ns = config->period_ns;
-    *ret_ns = ns < least_ns ? least_ns : ns;
+    if (ns != config->period_ns)
+        ns = (ns + least_ns - 1) / least_ns * least_ns;
+    *ret_ns = ns;
     return 0;
 }
