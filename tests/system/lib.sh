@@ -227,10 +227,15 @@ last_job_energy() {
     step_energy "$1" "$job${2:-}"
 }
 
+# micro N - N / 10^6, with three decimals
+micro() {
+    awk -v n="$1" 'BEGIN { printf "%.3f\n", n / 1e6 }'
+}
+
 # Nothing is known of a step.
 no_step() {
     # shellcheck disable=SC2034
-    STEP_JOB='' STEP_START_NS='' STEP_END_NS='' STEP_TRUE_UJ='' STEP_TRUE_J='?' STEP_J='?'
+    STEP_JOB='' STEP_START_NS='' STEP_END_NS='' STEP_TRUE_UJ='' STEP_TRUE_J='?' STEP_MOST_J='?' STEP_J='?'
 }
 
 # measure_step CLUSTER USER [SRUN-OPTION...] -- TASK...
@@ -242,11 +247,14 @@ no_step() {
 #   STEP_TRUE_UJ      what the wattmeters of the step's nodes counted, each
 #                     from the first start to the last end of its own tasks
 #   STEP_TRUE_J       the same in J, with three decimals
+#   STEP_MOST_J       the same with STEP_EDGE_NS more on either side: in that time
+#                     slurmstepd starts a task, and reaps it
 #   STEP_J            what sacct says of step 0; empty: unknown
 # Returns 1 with a remark if the step fails (unless STEP_MAY_FAIL is set); STEP_J and
 # STEP_TRUE_J are "?" then, which is neither a number nor unknown.
+STEP_EDGE_NS=30000000
 measure_step() {
-    local name=$1 user=$2 file job_name options=() task node from to uj
+    local name=$1 user=$2 file job_name options=() task node from to uj most_uj=0
     shift 2
     no_step
     while [ "$1" != -- ]; do
@@ -273,13 +281,18 @@ measure_step() {
         uj=$("$LIB/cluster" energy "$name" "$from" "$to" "${node##*.}") ||
             return 1
         STEP_TRUE_UJ=$((STEP_TRUE_UJ + uj))
+        uj=$("$LIB/cluster" energy "$name" $((from - STEP_EDGE_NS)) \
+            $((to + STEP_EDGE_NS)) "${node##*.}") || return 1
+        most_uj=$((most_uj + uj))
         [ -n "$STEP_START_NS" ] && [ "$STEP_START_NS" -le "$from" ] ||
             STEP_START_NS=$from
         [ -n "$STEP_END_NS" ] && [ "$STEP_END_NS" -ge "$to" ] ||
             STEP_END_NS=$to
     done
     # shellcheck disable=SC2034
-    STEP_TRUE_J=$(awk -v uj="$STEP_TRUE_UJ" 'BEGIN { printf "%.3f\n", uj / 1e6 }')
+    STEP_TRUE_J=$(micro "$STEP_TRUE_UJ")
+    # shellcheck disable=SC2034
+    STEP_MOST_J=$(micro $most_uj)
     STEP_JOB=$("$LIB/cluster" run --timeout 10 "$name" \
         squeue -a -h -t all -n "$job_name" -o %A)
     # shellcheck disable=SC2034
@@ -324,6 +337,16 @@ step_lasts() {
 # wattmeters counted, see within
 step_within() {
     within "$STEP_J" "$STEP_TRUE_J" "$1" "$2"
+}
+
+# step_between PERCENT LEAST - whether it was charged what they counted from somewhere
+# in the STEP_EDGE_NS before its first task to somewhere in those after its last
+step_between() {
+    local allowed
+    allowed=$(within 0 "$STEP_TRUE_J" "$1" "$2" | sed 's/.* //')
+    echo "$STEP_J instead of $STEP_TRUE_J to $STEP_MOST_J, allowed $allowed more or less"
+    awk -v j="$STEP_J" -v from="$STEP_TRUE_J" -v to="$STEP_MOST_J" -v allowed="$allowed" \
+        'BEGIN { exit !(j "" ~ /^[0-9]/ && j >= from - allowed && j <= to + allowed) }'
 }
 
 # near_truth [PART] - whether the step last measured was charged PART of what the
