@@ -75,6 +75,7 @@ struct joule_board {
     struct page *page;
     struct edges *edges; /* NULL: a reader may not write */
     int fd;              /* the writer's lock hangs on it; -1 for readers */
+    pid_t pid;           /* of the process that has them mapped */
 };
 
 /* Where the edges begin: the next page of memory, as large as this kernel has
@@ -112,7 +113,8 @@ static bool file_is_ours(int fd, const char boot_id[JOULE_BOOT_ID_MAX])
            page_is_ours(&head, boot_id);
 }
 
-/* What a reader must not write it has not mapped writable. */
+/* What a reader must not write it has not mapped writable.  A child of fork, which
+ * may come to be a user's, has nothing mapped. */
 static struct joule_board *board_map(int fd, int prot, bool has_edges,
                                      struct joule_error *err)
 {
@@ -124,9 +126,11 @@ static struct joule_board *board_map(int fd, int prot, bool has_edges,
         return NULL;
     }
     board->fd = -1;
+    board->pid = getpid();
     at = mmap(NULL, sizeof(struct page), prot, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         goto fail;
+    madvise(at, sizeof(struct page), MADV_DONTFORK);
     board->page = at;
     if (!has_edges)
         return board;
@@ -134,6 +138,7 @@ static struct joule_board *board_map(int fd, int prot, bool has_edges,
               fd, (off_t)edges_offset());
     if (at == MAP_FAILED)
         goto fail;
+    madvise(at, sizeof(struct edges), MADV_DONTFORK);
     board->edges = at;
     return board;
 fail:
@@ -341,9 +346,10 @@ void joule_board_destroy(struct joule_board *board)
     if (!board)
         return;
     forget_lock(board);
-    if (board->page)
+    /* In a child, something else may be there. */
+    if (board->page && board->pid == getpid())
         munmap(board->page, sizeof(struct page));
-    if (board->edges)
+    if (board->edges && board->pid == getpid())
         munmap(board->edges, sizeof(struct edges));
     if (board->fd >= 0)
         close(board->fd);

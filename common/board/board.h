@@ -67,7 +67,8 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
 struct joule_board *joule_board_open(int root_fd, const char *node,
                                      struct joule_error *err);
 
-/* NULL is a no-op; errno is kept.  The file stays. */
+/* NULL is a no-op; errno is kept.  The file stays.  In a child of fork, which has
+ * nothing mapped, the board is good for this alone. */
 void joule_board_destroy(struct joule_board *board);
 
 /* Publish a snapshot (writer only, one thread at a time). */

@@ -131,7 +131,8 @@ struct joule_ledger *joule_ledger_create(int root_fd, const char *node,
 struct joule_ledger *joule_ledger_open(int root_fd, const char *node,
                                        struct joule_error *err);
 
-/* NULL is a no-op; errno is kept.  The file stays. */
+/* NULL is a no-op; errno is kept.  The file stays.  In a child of fork, which has
+ * nothing mapped, the ledger is good for this alone. */
 void joule_ledger_destroy(struct joule_ledger *ledger);
 
 size_t joule_ledger_words(const struct joule_ledger *ledger);

@@ -72,6 +72,9 @@ static struct joule_ledger *map_file(int fd, size_t words, bool writable,
         free(l);
         return NULL;
     }
+    /* A child, which may come to be a user's, has nothing mapped. */
+    madvise(at, l->length, MADV_DONTFORK);
+    l->pid = getpid();
     l->head = at;
     l->slots = (char *)at + sizeof(struct ledger_head);
     l->words = words;
@@ -206,7 +209,8 @@ void joule_ledger_destroy(struct joule_ledger *l)
 
     if (!l)
         return;
-    munmap(l->head, l->length);
+    if (l->pid == getpid()) /* in a child, something else may be there */
+        munmap(l->head, l->length);
     close(l->fd);
     free(l);
     errno = saved;

@@ -57,6 +57,7 @@ struct joule_ledger {
     size_t words, slot_size;
     size_t known; /* slots that are in the file for certain */
     int fd;
+    pid_t pid; /* of the process that has it mapped */
     bool writable;
 };
 

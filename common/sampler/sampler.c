@@ -512,19 +512,13 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
     struct joule_board *board = s->board;
     int64_t now_ns;
 
-    if (!board) {
-        /* In a child of fork nobody waits for the lock any more. */
+    if (!board || s->pid != getpid()) {
         errno = s->pid == getpid() ? ENODATA : ECHILD;
         return -1;
     }
     if (joule_board_read(board, ret) < 0)
         return -1;
     now_ns = joule_clock_mono_ns(s->opt.clock);
-    if (now_ns - ret->tally.mono_ns > 3 * ret->period_ns &&
-        s->pid != getpid()) {
-        errno = ECHILD;
-        return -1;
-    }
     if (joule_source_is_power(s->opt.source) &&
         joule_tally_overdue(&ret->tally, now_ns,
                             joule_power_gap_ns(ret->period_ns))) {

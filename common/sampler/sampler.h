@@ -69,11 +69,10 @@ joule_sampler_create(const struct joule_sampler_options *opt,
  * not, only the memory is freed. */
 void joule_sampler_destroy(struct joule_sampler *sampler);
 
-/* The last snapshot, without a system call.  As joule_board_read; any
- * thread.  A power that is older than joule_power_gap_ns is unknown, also if
- * the thread waits for the BMC and cannot say so.  ECHILD: there is none or it
- * is older than three periods as it has them, and the thread is not in this
- * process (fork): the caller makes a new sampler. */
+/* The last snapshot.  As joule_board_read; any thread.  A power that is older
+ * than joule_power_gap_ns is unknown, also if the thread waits for the BMC and
+ * cannot say so.  ECHILD: thread and board are not in this process, a child of
+ * fork: the caller makes a new sampler. */
 int joule_sampler_read(struct joule_sampler *sampler,
                        struct joule_snapshot *ret_snapshot);
 

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -337,6 +338,43 @@ START_TEST(child_of_the_last_writer)
     close(ready[0]);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+}
+END_TEST
+
+/* 0: as wanted; else the line that was not. */
+static int without_mapping(struct joule_board *writer,
+                           struct joule_board *reader)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    /* The first member of the handle is the mapped page. */
+    char *at = *(char **)(void *)writer;
+
+    if (tree_is_mapped(&tree))
+        return __LINE__ % 256;
+    /* The child's own, where the board was. */
+    if (mmap(at, size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at)
+        return __LINE__ % 256;
+    joule_board_destroy(writer);
+    joule_board_destroy(reader);
+    return *at;
+}
+
+START_TEST(child_has_no_mapping)
+{
+    struct joule_board *writer = must_create(), *reader = must_open();
+    int status;
+    pid_t pid;
+
+    ck_assert(tree_is_mapped(&tree));
+    pid = fork();
+    if (pid == 0)
+        _exit(without_mapping(writer, reader));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    joule_board_destroy(reader);
+    joule_board_destroy(writer);
+    ck_assert(!tree_is_mapped(&tree));
 }
 END_TEST
 
@@ -920,6 +958,7 @@ int main(void)
     tcase_add_test(bad, board_is_fifo);
     tcase_add_test(bad, second_writer);
     tcase_add_test(bad, child_of_the_last_writer);
+    tcase_add_test(bad, child_has_no_mapping);
     tcase_add_test(bad, another_node_is_another_board);
     tcase_add_test(bad, no_room);
     tcase_add_test(bad, no_memory);

@@ -504,6 +504,38 @@ START_TEST(test_many_register_at_once)
 }
 END_TEST
 
+/* 0: as wanted; else the line that was not. */
+static int without_mapping(struct joule_ledger *reader)
+{
+    char *at = (char *)writer->head;
+
+    if (tree_is_mapped(&tree))
+        return __LINE__ % 256;
+    /* The child's own, where the ledger was. */
+    if (mmap(at, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at)
+        return __LINE__ % 256;
+    joule_ledger_destroy(writer);
+    joule_ledger_destroy(reader);
+    return *at;
+}
+
+START_TEST(test_a_child_has_no_mapping)
+{
+    struct joule_ledger *reader = joule_ledger_open(tree.fd, "n1", &err);
+    int status;
+    pid_t pid;
+
+    ck_assert(tree_is_mapped(&tree));
+    pid = fork();
+    if (pid == 0)
+        _exit(without_mapping(reader));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    joule_ledger_destroy(reader);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ledger");
@@ -522,6 +554,7 @@ int main(void)
     tcase_add_test(tc, test_rows_are_published_together);
     tcase_add_test(tc, test_writers_are_killed);
     tcase_add_test(tc, test_many_register_at_once);
+    tcase_add_test(tc, test_a_child_has_no_mapping);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);

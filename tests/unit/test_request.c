@@ -75,6 +75,8 @@ START_TEST(test_fresh_samples)
     joule_ledger_publish(writer, &(struct joule_ledger_totals){.mono_ns = 1});
     ck_assert_int_eq(pthread_create(&thread, NULL, answer, NULL), 0);
     pid = fork();
+    if (pid == 0)
+        writer = joule_ledger_open(tree.fd, "n1", NULL);
     for (int i = 0; i < 1000; i++) {
         int a = joule_ledger_read(writer, &before, NULL, NULL);
         int b = joule_ledger_ask(writer, 5000 * MS);

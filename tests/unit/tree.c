@@ -130,6 +130,19 @@ void tree_cpu(struct tree *t, unsigned cpu, int package, int die, int core)
     write_id(t, cpu, "core_id", core);
 }
 
+bool tree_is_mapped(const struct tree *t)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    bool found = false;
+
+    MUST(maps);
+    while (!found && fgets(line, sizeof(line), maps))
+        found = strstr(line, t->path) != NULL;
+    fclose(maps);
+    return found;
+}
+
 unsigned tree_open_fds(void)
 {
     DIR *dir = opendir("/proc/self/fd");

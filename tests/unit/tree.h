@@ -8,6 +8,7 @@
 #ifndef JOULE_TESTS_TREE_H
 #define JOULE_TESTS_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -38,6 +39,9 @@ void tree_remove(struct tree *t, const char *path);
 
 /* One CPU of sys/devices/system/cpu: ids below 0 leave the file away. */
 void tree_cpu(struct tree *t, unsigned cpu, int package, int die, int core);
+
+/* Whether a file of it is mapped in this process. */
+bool tree_is_mapped(const struct tree *t);
 
 /* Open file descriptors of this process. */
 unsigned tree_open_fds(void);
