@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default alone
+# run: default measures
 #
 # slurmd killed, restarted, reconfigured and away while a step runs: the
 # step's energy stays right and the node total never falls.
