@@ -198,7 +198,9 @@ static int read_charged(struct joule_stake *s, int64_t asked_ns, bool away,
     now_ns = joule_clock_mono_ns(s->clock);
     if (asked_ns && is_extern)
         s->fresh_ns = away ? now_ns : mono_ns;
-    end_ns = s->registration.ended_ns ? s->registration.ended_ns : now_ns;
+    end_ns = joule_ledger_ended(s->ledger, s->slot, s->registration.owner);
+    if (end_ns == 0)
+        end_ns = now_ns;
     if (away)
         carried = carried_uj(&row, mw, mono_ns, end_ns);
     if (!is_extern) {

@@ -210,22 +210,35 @@ static void write_rows(struct joule_energy_series *s, bool give_up)
         write_row(s, &row);
 }
 
+/* Write the rows that end by [mono_ns], when the step had used what was read. */
+static void settle_to(struct joule_energy_series *s, int64_t mono_ns,
+                      const struct joule_stake_reading *reading)
+{
+    joule_share_sample(s->share, reading->mono_ns - reading->elapsed_ns, mono_ns,
+                       reading->used_uj);
+    write_rows(s, false);
+}
+
 /* Write the rows that the ledger has a sample for. */
 static void settle(struct joule_energy_series *s)
 {
     struct joule_stake_reading reading;
 
     if (joule_stake_read(s->opt.stake, &reading, NULL) == 0)
-        joule_share_sample(s->share, reading.mono_ns - reading.elapsed_ns,
-                           reading.mono_ns, reading.used_uj);
-    write_rows(s, false);
+        settle_to(s, reading.mono_ns, &reading);
 }
 
-/* The step has ended: no sample comes for what has none by now. */
+/* The step has ended, and what is read now is what Slurm was told: carried on, if
+ * slurmd is away.  The last row ends a moment later. */
 static void settle_all(struct joule_energy_series *s)
 {
-    joule_stake_ask(s->opt.stake, JOULE_STAKE_WAIT_NS);
-    settle(s);
+    struct joule_stake_reading reading;
+
+    if (joule_stake_read_now(s->opt.stake, &reading, NULL) == 0) {
+        settle_to(s, reading.mono_ns, &reading);
+        if (reading.carried)
+            settle_to(s, joule_clock_mono_ns(s->opt.clock), &reading);
+    }
     write_rows(s, true);
 }
 

@@ -25,7 +25,7 @@
  *
  * The step's share is in the rows as share.h says.  For that they wait for the
  * next sample of the ledger, for 20 seconds at most; the last of them is asked
- * for at the end.
+ * for at the end, and carried on as Slurm is told (stake.h) where slurmd is away.
  *
  * What is done at a period is one system call to sleep and those that read the
  * counters.  Rows are made of readings some at a time, when they are a sixth

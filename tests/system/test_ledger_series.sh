@@ -80,7 +80,7 @@ JouleIdleWatts=$FLOOR_W" || { not_ok "$type: a cluster"; return; }
 # that; and what sacct has is all in them.  How much of the node it is depends on who
 # else has the CPUs.
 follows() {
-    local file j last low high
+    local file low high
     file=$(find "$(cluster dir whole)/profile" -name '*_0_node1.h5')
     paste <(rows "$file" package_0_mW) <(rows "$file" dram_0_mW) \
         <(rows "$file" step_mW) | awk '{ print $1 + $2, $3 }' > "$SCRATCH/both"
@@ -97,10 +97,14 @@ follows() {
         END { exit above > NR / 50 }' "$SCRATCH/both"
     rows "$file" step_uJ > "$SCRATCH/uj"
     check "it does not fall" sort -n -c "$SCRATCH/uj"
-    last=$(tail -n 1 "$SCRATCH/uj")
+    comes_to_sacct "$(tail -n 1 "$SCRATCH/uj")"
+}
+
+comes_to_sacct() { # UJ
+    local j
     j=$(step_energy whole "$(last_job whole).0")
     check "its rows come to what sacct has ($j J)" within \
-        "$(awk -v uj="$last" 'BEGIN { print uj / 1e6 }')" "$j" 1
+        "$(awk -v uj="$1" 'BEGIN { print uj / 1e6 }')" "$j" 1
 }
 
 # How often a thread of slurmstepd has given up its CPU.
@@ -116,9 +120,13 @@ tasks_run() {
     cluster run whole pgrep -x stamp > /dev/null
 }
 
+ends() {
+    ! tasks_run
+}
+
 # A step with both CPUs whose power changes twice a second, ten times a second: its
 # share does at once, also in the seconds in which nobody asks the ledger; and in those
-# in which slurmd is away.
+# in which slurmd is away, also where those are its last.
 whole_node() {
     local srun ours slurms
     up whole --profile=acct_gather_profile/joule_hdf5 \
@@ -145,6 +153,19 @@ JouleProfilePeriod=100ms" || { not_ok "a cluster"; return; }
     wait $srun
     note <<< "slurmd was away for six seconds"
     follows 162
+    rm -f "$(cluster dir whole)"/profile/*/*.h5
+    cluster user whole srun -n2 --profile=energy "$STAMP" --spin 6 "$SCRATCH/stamp4" &
+    srun=$!
+    wait_for 60 tasks_run || { not_ok "the tasks run"; kill $srun; return; }
+    sleep 2
+    cluster slurmd whole node1 kill
+    wait_for 60 ends || not_ok "the tasks end"
+    sleep 1
+    cluster slurmd whole node1 start
+    wait $srun
+    note <<< "the step ended while slurmd was away"
+    comes_to_sacct "$(rows "$(find "$(cluster dir whole)/profile" -name '*_0_node1.h5')" \
+        step_uJ | tail -n 1)"
     cluster down whole
 }
 

@@ -317,6 +317,29 @@ START_TEST(test_slurmd_away)
 }
 END_TEST
 
+/* The reader of a profile asks when the step has ended, and reads what the step
+ * did. */
+START_TEST(test_slurmd_away_at_the_end)
+{
+    struct joule_stake *s = begin(7, JOULE_STEP_NUMBERED, 0xf, 4);
+    struct joule_stake *watch = joule_stake_watch(&fake.clock, tree.fd, "n1");
+    struct joule_stake_reading r;
+
+    pass(S, 100, 60);
+    ck_assert_uint_eq(must_read_now(watch).used_uj, 160 * J);
+    slurmd_ends();
+    pass(2 * S, 0, 0);
+    joule_stake_end(s);
+    pass(S, 0, 0);
+    ck_assert_uint_eq(carried(s).used_uj, (160 + 2 * 160) * J);
+    r = carried(watch);
+    ck_assert_uint_eq(r.used_uj, (160 + 2 * 160) * J);
+    ck_assert_int_eq(r.elapsed_ns, 3 * S);
+    joule_stake_destroy(watch);
+    joule_stake_destroy(s);
+}
+END_TEST
+
 /* The job's step ends while slurmd is away, and the extern step is asked, as 26.05
  * does all the time: then the job is charged what the ledger says in the end. */
 START_TEST(test_slurmd_away_from_a_job)
@@ -845,6 +868,7 @@ int main(void)
     tcase_add_test(tc, test_extern_waits_for_others);
     tcase_add_test(tc, test_other_jobs);
     tcase_add_test(tc, test_slurmd_away);
+    tcase_add_test(tc, test_slurmd_away_at_the_end);
     tcase_add_test(tc, test_slurmd_away_from_a_job);
     tcase_add_test(tc, test_too_many_steps);
     tcase_add_test(tc, test_a_package_is_lost);

@@ -588,6 +588,40 @@ START_TEST(another_job_comes)
 }
 END_TEST
 
+static const enum joule_columns_of away_columns[] = {JOULE_COLUMNS_STEP,
+                                                     JOULE_COLUMNS_BOTH};
+
+/* slurmd goes, and does not come back before the step's end: what Slurm is told
+ * is carried on, and so are the rows.  The last has whole joules, or lacks what 50 W
+ * are in 5 ms. */
+START_TEST(ends_while_slurmd_is_away)
+{
+    struct joule_sampler *sampler = slurmd_starts();
+    struct joule_energy_series *energy;
+    struct joule_stake_reading told;
+    struct joule_stake *step;
+
+    sleep_ns(300 * MS);
+    step = job_begins(7, 0x3, 2);
+    stake = joule_stake_watch(&joule_clock_system, tree.fd, "n1");
+    columns = away_columns[_i];
+    energy = start_for(450 * MS, 50 * MS);
+    joule_sampler_destroy(sampler);
+    sleep_ns(400 * MS);
+    joule_stake_end(step);
+    ck_assert_int_eq(joule_stake_read_now(step, &told, NULL), 0);
+    ck_assert(told.carried);
+    stop(energy);
+    read_shares();
+    ck_assert_double_eq_tol((double)shares[row_count - 1].step_uj,
+                            (double)told.used_uj, 0.75e6);
+    for (size_t i = 1; i + 1 < row_count; i++)
+        ck_assert(shares[i].step_mw >= 0);
+    joule_stake_destroy(stake);
+    joule_stake_destroy(step);
+}
+END_TEST
+
 static void *hurry_and_fork(void *arg)
 {
     int status, *policy = arg;
@@ -641,6 +675,7 @@ int main(void)
     tcase_add_test(tc, a_shared_node);
     tcase_add_test(tc, a_short_step_on_a_shared_node);
     tcase_add_test(tc, another_job_comes);
+    tcase_add_loop_test(tc, ends_while_slurmd_is_away, 0, 2);
     tcase_add_test(tc, children_are_not_real_time);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
