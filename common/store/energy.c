@@ -315,9 +315,9 @@ static void add_step_row(struct joule_energy_series *s, int64_t ns)
                    joule_columns_step_row(s->columns));
 }
 
-/* Of the periods that are over; of more than can wait, those are missed that
- * were first. */
-static void add_step_rows(struct joule_energy_series *s)
+/* Of the periods that are over by now, which is returned; of more than can wait,
+ * those are missed that were first. */
+static int64_t add_step_rows(struct joule_energy_series *s)
 {
     int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
     int64_t over = (now_ns - s->origin_ns) / s->period_ns;
@@ -330,6 +330,7 @@ static void add_step_rows(struct joule_energy_series *s)
     while (s->ended < over)
         add_step_row(s, s->origin_ns + ++s->ended * s->period_ns);
     settle(s);
+    return now_ns;
 }
 
 /* Nothing is read at their ends, so several are added at a time. */
@@ -343,10 +344,8 @@ static void sample_step(struct joule_energy_series *s)
 
 static void end_step(struct joule_energy_series *s)
 {
-    int64_t now_ns;
+    int64_t now_ns = add_step_rows(s);
 
-    add_step_rows(s);
-    now_ns = joule_clock_mono_ns(s->opt.clock);
     if (now_ns - s->row_ns >= INTERVAL_MIN_NS) {
         s->short_ns = now_ns;
         add_step_row(s, now_ns);
