@@ -37,9 +37,7 @@ struct joule_source *joule_bmc_open(int root_fd,
         .program = config->ipmi_reader[0] ? config->ipmi_reader : READER,
         .config = &ipmi,
         .credentials_file =
-            config->ipmi_host[0] && config->ipmi_credentials_file[0]
-                ? config->ipmi_credentials_file
-                : NULL,
+            config->ipmi_host[0] ? config->ipmi_credentials_file : NULL,
         .root_fd = root_fd,
     };
     struct joule_source *source = NULL;
@@ -59,7 +57,6 @@ struct joule_source *joule_bmc_open(int root_fd,
     }
     errnum = errno;
     explicit_bzero(&ipmi, sizeof(ipmi));
-    joule_ipmi_wipe_stack();
     errno = errnum;
     return source;
 }

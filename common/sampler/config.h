@@ -70,27 +70,15 @@ struct joule_config {
 extern const struct joule_option joule_config_options[];
 
 /*
- * What the reader process needs: sensors, host and work-arounds taken apart,
- * the credentials loaded from their file below root_fd.  [hostname] and [node]
- * are for the patterns of the host.  -1 with errno and a sentence that names
- * the option; on failure *ret is wiped.  It holds the password: wipe it.
+ * What the reader process needs: sensors, host and work-arounds taken apart.
+ * [hostname] and [node] are for the patterns of the host.  Of a credentials file
+ * below root_fd is seen whether it may be opened; the reader reads it.  -1 with
+ * errno and a sentence that names the option; on failure *ret is wiped.  It may
+ * hold the password: wipe it.
  */
 int joule_ipmi_config_make(const struct joule_config *config, int root_fd,
                            const char *hostname, const char *node,
                            struct joule_ipmi_config *ret,
                            struct joule_error *err);
-
-/*
- * Read the user name and the password of JouleIPMICredentialsFile [path] into
- * *ret, whose driver says how long they may be; whoever has it wipes it.  -1 with
- * errno and a sentence.
- */
-int joule_ipmi_config_credentials(const char *path, int root_fd,
-                                  struct joule_ipmi_config *ret,
-                                  struct joule_error *err);
-
-/* Overwrite what functions that had the password in hand, and have returned, left
- * on this thread's stack below the caller's frame. */
-void joule_ipmi_wipe_stack(void);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/sampler/config.h"
-
-/* IPMI 2.0, 22.30: IPMI 1.5 has 16 bytes. */
-#define LAN_PASSWORD_MAX 16
 
 static int choose_driver(const struct joule_config *config,
                          struct joule_ipmi_config *ret, struct joule_error *err)
@@ -29,49 +27,21 @@ static int choose_driver(const struct joule_config *config,
     return 0;
 }
 
-static int check_password(const struct joule_ipmi_config *ipmi,
-                          struct joule_error *err)
-{
-    if (ipmi->driver == JOULE_IPMI_DRIVER_LAN &&
-        strlen(ipmi->password) > LAN_PASSWORD_MAX)
-        return joule_error_set(err, EINVAL,
-                               "the BMC's password has more than %d bytes, "
-                               "which IPMI 1.5 (LAN) does not allow",
-                               LAN_PASSWORD_MAX);
-    return 0;
-}
-
-/* When a function is first called, the dynamic linker stores vector registers on
- * the stack, and in them may be what was copied before: the password. */
-__attribute__((noinline)) void joule_ipmi_wipe_stack(void)
-{
-    char below[32768];
-
-    explicit_bzero(below, sizeof(below));
-}
-
-int joule_ipmi_config_credentials(const char *path, int root_fd,
-                                  struct joule_ipmi_config *ret,
-                                  struct joule_error *err)
-{
-    struct joule_error reason;
-
-    if (joule_ipmi_credentials_load(root_fd, path, ret, &reason) < 0)
-        return joule_error_set(err, errno, "JouleIPMICredentialsFile: %s",
-                               reason.text);
-    return check_password(ret, err);
-}
-
-static int load_credentials(const struct joule_config *config, int root_fd,
+/* What is in a file is the reader's alone. */
+static int take_credentials(const struct joule_config *config, int root_fd,
                             struct joule_ipmi_config *ret,
                             struct joule_error *err)
 {
-    if (config->ipmi_credentials_file[0])
-        return joule_ipmi_config_credentials(config->ipmi_credentials_file,
-                                             root_fd, ret, err);
+    const char *path = config->ipmi_credentials_file;
+    int fd;
+
+    if (path[0]) {
+        fd = joule_ipmi_credentials_open(root_fd, path, err);
+        return fd < 0 ? -1 : close(fd);
+    }
     memcpy(ret->username, config->ipmi_username, sizeof(ret->username));
     memcpy(ret->password, config->ipmi_password, sizeof(ret->password));
-    return check_password(ret, err);
+    return joule_ipmi_password_check(ret->driver, ret->password, err);
 }
 
 /* The texts. */
@@ -134,7 +104,7 @@ int joule_ipmi_config_make(const struct joule_config *config, int root_fd,
         take_apart(config, hostname, node, ret, err) == 0 &&
         check_timeouts(config, err) == 0 &&
         (!config->ipmi_host[0] ||
-         load_credentials(config, root_fd, ret, err) == 0))
+         take_credentials(config, root_fd, ret, err) == 0))
         return 0;
     errnum = errno;
     explicit_bzero(ret, sizeof(*ret));

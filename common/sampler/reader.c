@@ -30,7 +30,7 @@ struct reader {
     const struct joule_clock *clock;
     char *program;
     struct joule_ipmi_config config; /* no password, if there is a file */
-    char *credentials_file;
+    char *credentials_file;          /* empty: none */
     int root_fd;
     struct joule_child child;
     bool open; /* the process has answered JOULE_WIRE_OPEN */
@@ -56,6 +56,12 @@ union reply {
     struct joule_wire_listed listed;
 };
 
+_Static_assert(offsetof(struct joule_wire_open, config) ==
+                       sizeof(struct joule_wire_head) &&
+                   sizeof(struct joule_wire_open) ==
+                       sizeof(struct joule_wire_head) +
+                           sizeof(struct joule_ipmi_config),
+               "head and configuration make a request");
 _Static_assert(sizeof(((struct joule_domain *)0)->name) ==
                    JOULE_IPMI_LABEL_SIZE,
                "labels are the names of domains");
@@ -89,15 +95,19 @@ static int late(struct reader *r, int64_t wait_ns, struct joule_error *err)
                            (double)wait_ns / (double)JOULE_NS_PER_S);
 }
 
-static int send_request(struct reader *r, struct joule_wire_head *head,
-                        uint32_t type, uint32_t size, int64_t wait_ns,
-                        struct joule_error *err)
+static struct joule_wire_head head_of(struct reader *r, uint32_t type,
+                                      size_t size)
 {
-    head->version = JOULE_WIRE_VERSION;
-    head->type = type;
-    head->size = size;
-    head->seq = ++r->seq;
-    if (send(r->child.fd, head, size, MSG_NOSIGNAL) == (ssize_t)size)
+    return (struct joule_wire_head){.version = JOULE_WIRE_VERSION,
+                                    .type = type,
+                                    .size = (uint32_t)size,
+                                    .seq = ++r->seq};
+}
+
+static int send_packet(struct reader *r, const struct msghdr *packet,
+                       size_t size, int64_t wait_ns, struct joule_error *err)
+{
+    if (sendmsg(r->child.fd, packet, MSG_NOSIGNAL) == (ssize_t)size)
         return 0;
     if (errno == EPIPE || errno == ECONNRESET)
         return joule_child_explain(&r->child, err);
@@ -246,24 +256,37 @@ static void take_found(struct reader *r, struct joule_wire_opened *opened)
         joule_error_set(&r->remark, 0, "%s", opened->head.text);
 }
 
-/* The configuration with the password, which is here for no longer than it
- * takes to send it. */
+/* A struct joule_wire_open, without a copy of a password that may be in the
+ * configuration; and the open credentials file. */
 static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
                        struct joule_error *err)
 {
-    struct joule_wire_open request;
-    int rc = 0, errnum;
+    struct joule_wire_head head =
+        head_of(r, type, sizeof(struct joule_wire_open));
+    struct iovec part[] = {{&head, sizeof(head)},
+                           {&r->config, sizeof(r->config)}};
+    struct msghdr packet = {.msg_iov = part, .msg_iovlen = 2};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {{0}};
+    int fd, rc, errnum;
 
-    memset(&request, 0, sizeof(request));
-    request.config = r->config;
-    if (r->credentials_file)
-        rc = joule_ipmi_config_credentials(r->credentials_file, r->root_fd,
-                                           &request.config, err);
-    if (rc == 0)
-        rc =
-            send_request(r, &request.head, type, sizeof(request), wait_ns, err);
+    if (!r->credentials_file[0])
+        return send_packet(r, &packet, head.size, wait_ns, err);
+    fd = joule_ipmi_credentials_open(r->root_fd, r->credentials_file, err);
+    if (fd < 0)
+        return -1;
+    snprintf(head.text, sizeof(head.text), "%s", r->credentials_file);
+    control.head.cmsg_level = SOL_SOCKET;
+    control.head.cmsg_type = SCM_RIGHTS;
+    control.head.cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    packet.msg_control = &control;
+    packet.msg_controllen = sizeof(control);
+    rc = send_packet(r, &packet, head.size, wait_ns, err);
     errnum = errno;
-    explicit_bzero(&request, sizeof(request));
+    close(fd);
     errno = errnum;
     return rc;
 }
@@ -274,20 +297,15 @@ static int ask_with_config(struct reader *r, uint32_t type, size_t size,
                            union reply *reply, struct joule_error *err)
 {
     int64_t wait_ns = r->config.connect_ns + GRACE_NS;
-    int rc, errnum;
 
     /* One that has given up its rights ends after a failure. */
     if (!joule_child_is_there(&r->child))
         joule_child_kill(&r->child);
     if (r->child.pid == 0 && joule_child_start(&r->child, r->program, err) < 0)
         return -1;
-    rc = send_config(r, type, wait_ns, err);
-    if (rc == 0)
-        rc = wait_reply(r, type, size, wait_ns, reply, err);
-    errnum = errno;
-    joule_ipmi_wipe_stack();
-    errno = errnum;
-    return rc;
+    if (send_config(r, type, wait_ns, err) < 0)
+        return -1;
+    return wait_reply(r, type, size, wait_ns, reply, err);
 }
 
 /* As many as there are in the configuration, or have been chosen. */
@@ -373,12 +391,14 @@ static bool is_sound(const struct joule_wire_value *v)
 static int read_values(struct reader *r, struct joule_power *out,
                        struct joule_error *err)
 {
-    struct joule_wire_read request = {0};
+    struct joule_wire_read request = {
+        .head = head_of(r, JOULE_WIRE_READ, sizeof(request))};
+    struct iovec part = {&request, sizeof(request)};
+    const struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
     union reply reply;
     int64_t wait_ns = r->config.answer_ns + GRACE_NS;
 
-    if (send_request(r, &request.head, JOULE_WIRE_READ, sizeof(request), wait_ns,
-                     err) < 0 ||
+    if (send_packet(r, &packet, sizeof(request), wait_ns, err) < 0 ||
         wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), wait_ns, &reply,
                    err) < 0)
         return -1;
@@ -636,22 +656,10 @@ static bool is_usable(const struct joule_ipmi_config *config)
     return true;
 }
 
-/* Where the password is, and not the password. */
-static int keep_credentials(struct reader *r,
-                            const struct joule_reader_options *opt)
-{
-    if (!opt->credentials_file)
-        return 0;
-    explicit_bzero(r->config.username, sizeof(r->config.username));
-    explicit_bzero(r->config.password, sizeof(r->config.password));
-    r->root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
-    r->credentials_file = strdup(opt->credentials_file);
-    return r->root_fd >= 0 && r->credentials_file ? 0 : -1;
-}
-
 struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
                                          struct joule_error *err)
 {
+    const char *file = opt->credentials_file ? opt->credentials_file : "";
     struct reader *r;
     int errnum;
 
@@ -672,9 +680,10 @@ struct joule_source *joule_reader_create(const struct joule_reader_options *opt,
     fill_labels(&r->labels, &reader_ops, &r->config);
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);
-    r->root_fd = -1;
-    if (r->interrupt_fd >= 0 && r->program &&
-        keep_credentials(r, opt) == 0)
+    r->credentials_file = strdup(file);
+    r->root_fd = file[0] ? fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (r->interrupt_fd >= 0 && r->program && r->credentials_file &&
+        (r->root_fd >= 0 || !file[0]))
         return &r->labels.source;
     errnum = errno;
     reader_destroy(&r->labels.source);

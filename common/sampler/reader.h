@@ -21,8 +21,8 @@ struct joule_reader_options {
     const char *program;                    /* absolute path; copied */
     const struct joule_ipmi_config *config; /* copied, wiped at destroy */
     /* JouleIPMICredentialsFile, copied, below root_fd, which is duplicated; or
-     * NULL.  With it no password is kept: the file is read for each process
-     * and wiped from memory once the process has it. */
+     * NULL or empty.  It is opened for each connection, and read by the process: here
+     * is no password then. */
     const char *credentials_file;
     int root_fd;
 };

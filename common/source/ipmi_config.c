@@ -10,9 +10,11 @@
 #include "common/base/option.h"
 #include "common/base/parse.h"
 
-#define CREDENTIALS_MAX 4096
-#define RECORD_ID_MAX   0xFFFE /* IPMI 2.0, 33.12: FFFFh is "the last one" */
-#define BLANKS          " \t"
+#define CREDENTIALS_KEY  "JouleIPMICredentialsFile"
+#define CREDENTIALS_MAX  4096
+#define LAN_PASSWORD_MAX 16     /* IPMI 2.0, 22.30: IPMI 1.5 has 16 bytes */
+#define RECORD_ID_MAX    0xFFFE /* IPMI 2.0, 33.12: FFFFh is "the last one" */
+#define BLANKS           " \t"
 
 /* A part of the text that is being parsed. */
 struct span {
@@ -493,6 +495,17 @@ static int take_line(struct credentials *c, unsigned number, const char *at,
                            number);
 }
 
+int joule_ipmi_password_check(enum joule_ipmi_driver driver,
+                              const char *password, struct joule_error *err)
+{
+    if (driver == JOULE_IPMI_DRIVER_LAN && strlen(password) > LAN_PASSWORD_MAX)
+        return joule_error_set(err, EINVAL,
+                               "the BMC's password has more than %d bytes, "
+                               "which IPMI 1.5 (LAN) does not allow",
+                               LAN_PASSWORD_MAX);
+    return 0;
+}
+
 int joule_ipmi_credentials_parse(const char *text, size_t len,
                                  struct joule_ipmi_config *config,
                                  struct joule_error *err)
@@ -515,6 +528,8 @@ int joule_ipmi_credentials_parse(const char *text, size_t len,
         rc = joule_error_set(err, EINVAL, "there is no line \"%s\"",
                              c.has_username ? "password WORDS"
                                             : "username NAME");
+    if (rc == 0)
+        rc = joule_ipmi_password_check(config->driver, c.password, err);
     if (rc == 0) {
         memcpy(config->username, c.username, sizeof(c.username));
         memcpy(config->password, c.password, sizeof(c.password));
@@ -523,46 +538,37 @@ int joule_ipmi_credentials_parse(const char *text, size_t len,
     return rc;
 }
 
-/* Read fd to its end: the length, or -1 with errno. */
-static ssize_t read_all(int fd, char *buf, size_t size)
+int joule_ipmi_credentials_open(int root_fd, const char *path,
+                                struct joule_error *err)
 {
-    size_t len = 0;
-    ssize_t n;
+    struct joule_error reason;
+    int fd = joule_file_open_trusted(root_fd, path, 0077, &reason);
 
-    do {
-        n = read(fd, buf + len, size - len);
-        if (n > 0)
-            len += (size_t)n;
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    return n < 0 ? -1 : (ssize_t)len;
+    if (fd < 0)
+        joule_error_set(err, errno, CREDENTIALS_KEY ": %s", reason.text);
+    return fd;
 }
 
-int joule_ipmi_credentials_load(int root_fd, const char *path,
+int joule_ipmi_credentials_read(int fd, const char *path,
                                 struct joule_ipmi_config *config,
                                 struct joule_error *err)
 {
     char text[CREDENTIALS_MAX + 1];
     struct joule_error reason;
+    ssize_t len = joule_file_fill(fd, text, sizeof(text));
     int rc, errnum;
-    ssize_t len;
-    int fd = joule_file_open_trusted(root_fd, path, 0077, err);
 
-    if (fd < 0)
-        return -1;
-    len = read_all(fd, text, sizeof(text));
     if (len < 0)
-        rc = joule_error_set(err, errno, "cannot read %s: %m", path);
+        rc = joule_error_set(&reason, errno, "cannot be read: %m");
     else if (len > CREDENTIALS_MAX)
-        rc = joule_error_set(err, EFBIG, "%s has more than %d bytes", path,
+        rc = joule_error_set(&reason, EFBIG, "more than %d bytes",
                              CREDENTIALS_MAX);
-    else if (joule_ipmi_credentials_parse(text, (size_t)len, config, &reason) <
-             0)
-        rc = joule_error_set(err, errno, "%s: %s", path, reason.text);
     else
-        rc = 0;
+        rc = joule_ipmi_credentials_parse(text, (size_t)len, config, &reason);
     errnum = errno;
     explicit_bzero(text, sizeof(text));
-    close(fd);
     errno = errnum;
-    return rc;
+    return rc == 0 ? 0
+                   : joule_error_set(err, errnum, CREDENTIALS_KEY ": %s: %s",
+                                     path, reason.text);
 }

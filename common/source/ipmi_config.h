@@ -120,23 +120,33 @@ int joule_ipmi_workarounds_parse(const char *text,
                                  enum joule_ipmi_driver driver,
                                  uint32_t *ret_flags, struct joule_error *err);
 
+/* -1 with EINVAL and a sentence: it is longer than the driver allows. */
+int joule_ipmi_password_check(enum joule_ipmi_driver driver,
+                              const char *password, struct joule_error *err);
+
 /*
  * Parse "username NAME" and "password WORDS" lines, one of each: blanks around
  * and a carriage return at the end do not count, '#' begins a comment only at
- * the beginning of a line.  -1 with EINVAL and a sentence that quotes nothing
- * of the text; on failure nothing changes.
+ * the beginning of a line.  The password must be one that config->driver allows.
+ * -1 with EINVAL and a sentence that quotes nothing of the text; on failure
+ * nothing changes.
  */
 int joule_ipmi_credentials_parse(const char *text, size_t len,
                                  struct joule_ipmi_config *config,
                                  struct joule_error *err);
 
 /*
- * The same for the file at absolute [path] below root_fd.  It must be a
+ * Open JouleIPMICredentialsFile, absolute [path] below root_fd.  It must be a
  * regular file of root (or the effective user) that nobody else may read, in
- * directories that nobody else may write; otherwise -1 with EPERM and a
- * sentence.  EFBIG above 4096 bytes, or what open and read gave.
+ * directories that nobody else may write; otherwise -1 with EPERM, or with what
+ * open gave, and a sentence that begins with the option's key.
  */
-int joule_ipmi_credentials_load(int root_fd, const char *path,
+int joule_ipmi_credentials_open(int root_fd, const char *path,
+                                struct joule_error *err);
+
+/* Parse what is behind fd, to its end; sentences begin with the option's key and
+ * [path].  As above; EFBIG above 4096 bytes, or what read gave. */
+int joule_ipmi_credentials_read(int fd, const char *path,
                                 struct joule_ipmi_config *config,
                                 struct joule_error *err);
 

@@ -138,5 +138,8 @@ int joule_wire_request_check(const void *packet, size_t size,
         !is_bool(&request->config.ignore_scanning))
         return joule_error_set(err, EPROTO,
                                "a request with a number out of range");
+    if (!ENDS(head->text))
+        return joule_error_set(err, EPROTO,
+                               "a request with a string without end");
     return check_config(&request->config, err);
 }

@@ -6,7 +6,8 @@
  * they are, checked by size and version.
  *
  * The reader ends when the socket is closed.  It answers in the order of the
- * requests; `seq` of a reply is that of its request.
+ * requests; `seq` of a reply is that of its request.  With an OPEN or LIST comes
+ * the descriptor of the credentials file (SCM_RIGHTS), where there is one.
  *
  * Errors of replies (errno values):
  *   ESTALE    to OPEN: this process has given up the rights that opening the
@@ -29,7 +30,7 @@
 #include "common/source/ipmi_config.h"
 #include "common/source/source.h"
 
-#define JOULE_WIRE_VERSION 4
+#define JOULE_WIRE_VERSION 5
 
 enum joule_wire_type {
     JOULE_WIRE_OPEN = 1, /* connect (again) with this configuration */
@@ -47,7 +48,9 @@ struct joule_wire_head {
     uint32_t size; /* of the whole packet */
     int32_t error; /* replies: 0 or an errno value; then text says more */
     char text[JOULE_ERROR_MAX]; /* replies: the sentence, or empty; a remark
-                                   of an OPEN that went well */
+                                   of an OPEN that went well; OPEN and LIST:
+                                   the name of the credentials file that comes
+                                   with it, or empty: it has them itself */
 };
 
 /* OPEN and LIST */

@@ -39,6 +39,7 @@ static void check_open(const struct joule_wire_open *r)
 {
     const struct joule_ipmi_config *c = &r->config;
 
+    ends(r->head.text, sizeof(r->head.text));
     ends(c->host, sizeof(c->host));
     ends(c->username, sizeof(c->username));
     ends(c->password, sizeof(c->password));

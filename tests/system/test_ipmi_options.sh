@@ -106,6 +106,10 @@ chmod 644 "$CREDENTIALS"
 wrong "readable credentials" 'may be read by others' \
     JouleIPMICredentialsFile="$CREDENTIALS"
 chmod 600 "$CREDENTIALS"
+printf 'username mon\nmonpw\n' > "$CREDENTIALS"
+wrong "a line of no meaning" "JouleIPMICredentialsFile: $CREDENTIALS: line 2: " \
+    JouleIPMICredentialsFile="$CREDENTIALS"
+printf 'username mon\npassword monpw\n' > "$CREDENTIALS"
 wrong "LAN and KCS" 'JouleIPMIHost is set, but EnergyIPMIDriverType' \
     JouleIPMICredentialsFile="$CREDENTIALS" EnergyIPMIDriverType=KCS
 NETWORK_RIGHT=$NETWORK NETWORK=${NETWORK/Node=Node/Nod=1}

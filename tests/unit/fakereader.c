@@ -23,6 +23,7 @@ extern char **environ;
 static const char *mode;
 static unsigned well; /* readings before the fault */
 static struct joule_ipmi_config config;
+static int file_fd = -1; /* that came with the last request */
 
 static bool is(const char *name)
 {
@@ -120,6 +121,15 @@ static void find(struct joule_wire_opened *reply)
     }
 }
 
+/* The file's name, and what is in it. */
+static void tell_file(const char *name, char *text, size_t size)
+{
+    char content[64];
+    ssize_t n = read(file_fd, content, sizeof(content));
+
+    snprintf(text, size, "%s: %.*s", name, n < 0 ? 0 : (int)n, content);
+}
+
 static void open_bmc(const struct joule_wire_open *request)
 {
     struct joule_wire_opened reply;
@@ -141,6 +151,9 @@ static void open_bmc(const struct joule_wire_open *request)
         look_around(reply.head.text, sizeof(reply.head.text));
     if (is("counts-wrong"))
         reply.count++;
+    if (is("reads-file"))
+        tell_file(request->head.text, reply.head.text,
+                  sizeof(reply.head.text));
     answer(&request->head, &reply, sizeof(reply));
 }
 
@@ -181,7 +194,7 @@ static bool fault(const struct joule_wire_read *request,
         raise(SIGSYS);
     else if (is("remembers"))
         _exit(0);
-    else if (is("exits"))
+    else if (is("exits") || is("reads-file"))
         _exit(7);
     else if (is("closes")) {
         close(0);
@@ -236,6 +249,24 @@ static bool fault(const struct joule_wire_read *request,
     return false;
 }
 
+static ssize_t receive(void *request, size_t size)
+{
+    struct iovec part = {request, size};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof(control)};
+    ssize_t n = recvmsg(0, &packet, 0);
+
+    if (n > 0 && CMSG_FIRSTHDR(&packet))
+        memcpy(&file_fd, CMSG_DATA(CMSG_FIRSTHDR(&packet)), sizeof(file_fd));
+    return n;
+}
+
 int main(int argc, char *argv[])
 {
     static union {
@@ -254,7 +285,7 @@ int main(int argc, char *argv[])
     }
     if (is("gone"))
         _exit(0);
-    while (recv(0, &request, sizeof(request), 0) > 0) {
+    while (receive(&request, sizeof(request)) > 0) {
         if (request.head.type == JOULE_WIRE_OPEN) {
             open_bmc(&request.open);
             continue;

@@ -367,11 +367,22 @@ static void write_credentials(void)
     ck_assert_int_eq(fchmodat(tree.fd, PATH, 0600, 0), 0);
 }
 
+static int load(const char *path)
+{
+    int fd = joule_ipmi_credentials_open(tree.fd, path, &err);
+    int rc = fd < 0 ? -1 : joule_ipmi_credentials_read(fd, path, &config, &err);
+    int errnum = errno;
+
+    if (fd >= 0)
+        close(fd);
+    errno = errnum;
+    return rc;
+}
+
 static void must_not_load(const char *path, int errnum, const char *sentence)
 {
-    int rc = joule_ipmi_credentials_load(tree.fd, path, &config, &err);
-
-    must_have_failed(rc, errnum, sentence);
+    must_have_failed(load(path), errnum, sentence);
+    ck_assert_ptr_nonnull(strstr(err.text, "JouleIPMICredentialsFile: "));
     ck_assert_ptr_null(strstr(err.text, "s3cret"));
 }
 
@@ -431,8 +442,7 @@ START_TEST(file_in_open_directory)
     }
     /* In a directory like /tmp nobody can replace what root has made. */
     ck_assert_int_eq(fchmodat(tree.fd, "etc", 01777, 0), 0);
-    ck_assert_int_eq(
-        joule_ipmi_credentials_load(tree.fd, "/" PATH, &config, &err), 0);
+    ck_assert_int_eq(load("/" PATH), 0);
 }
 END_TEST
 
@@ -474,29 +484,30 @@ START_TEST(file_contents)
 
     write_credentials();
     tree_truncate(&tree, PATH, 64 << 20);
-    must_not_load("/" PATH, EFBIG, "has more than 4096 bytes");
+    must_not_load("/" PATH, EFBIG, "/etc/slurm/bmc: more than 4096 bytes");
     tree_truncate(&tree, PATH, 4097);
-    must_not_load("/" PATH, EFBIG, "has more than 4096 bytes");
+    must_not_load("/" PATH, EFBIG, "/etc/slurm/bmc: more than 4096 bytes");
     tree_truncate(&tree, PATH, 4096);
     must_not_load("/" PATH, EINVAL, "/etc/slurm/bmc: line 3: a NUL byte");
     tree_bytes(&tree, PATH, nul, sizeof(nul) - 1);
     must_not_load("/" PATH, EINVAL, "/etc/slurm/bmc: line 2: a NUL byte");
     tree_write(&tree, PATH, "");
     must_not_load("/" PATH, EINVAL, "there is no line");
+    tree_write(&tree, PATH, "username a\npassword s3cret-s3cret-s3c\n");
+    config.driver = before.driver = JOULE_IPMI_DRIVER_LAN;
+    must_not_load("/" PATH, EINVAL,
+                  "/etc/slurm/bmc: the BMC's password has more than 16 bytes");
 }
 END_TEST
 
 START_TEST(file_good)
 {
     write_credentials();
-    ck_assert_msg(joule_ipmi_credentials_load(tree.fd, "//etc/slurm//bmc",
-                                              &config, &err) == 0,
-                  "%s", err.text);
+    ck_assert_msg(load("//etc/slurm//bmc") == 0, "%s", err.text);
     ck_assert_str_eq(config.username, "admin");
     ck_assert_str_eq(config.password, "s3cret");
     ck_assert_int_eq(fchmodat(tree.fd, PATH, 0400, 0), 0);
-    ck_assert_int_eq(
-        joule_ipmi_credentials_load(tree.fd, "/" PATH, &config, NULL), 0);
+    ck_assert_int_eq(load("/" PATH), 0);
 }
 END_TEST
 

@@ -74,6 +74,9 @@ START_TEST(head)
     ck_assert_int_eq(check(sizeof(request)), -1);
     request.head.type = JOULE_WIRE_LIST + 1;
     ck_assert_int_eq(check(sizeof(request)), -1);
+    good();
+    memset(request.head.text, 'a', sizeof(request.head.text));
+    ck_assert_int_eq(check(sizeof(request)), -1);
 }
 END_TEST
 

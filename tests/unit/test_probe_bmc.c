@@ -214,6 +214,12 @@ START_TEST(bad_credentials_file)
     must_say("0600");
     ck_assert_ptr_null(strstr(text, "hush"));
     ck_assert_ptr_null(strstr(json, "hush"));
+    credentials("username admin\nhush-hush\n");
+    collect(true, 100 * MS, CREDENTIALS, NULL, NULL);
+    must_find("bmc-credentials", JOULE_FAULT);
+    must_say("JouleIPMICredentialsFile: /etc/bmc: line 2: neither");
+    ck_assert_ptr_null(strstr(text, "hush"));
+    ck_assert_ptr_null(strstr(json, "hush"));
 }
 END_TEST
 

@@ -169,6 +169,37 @@ START_TEST(wrong_password)
 }
 END_TEST
 
+/* The reader says what is wrong with the file, as slurmd's log has it then. */
+START_TEST(bad_credentials)
+{
+    static const struct {
+        const char *content, *sentence;
+    } bad[] = {
+        {"", "there is no line \"username NAME\""},
+        {"username mon\n", "there is no line \"password WORDS\""},
+        {"username mon\npassword a\npassword b\n", "line 3: a second password"},
+        {"user mon\n", "line 1: neither \"username NAME\""},
+    };
+    char sentence[128];
+
+    create("Node=Node", BMC_PASSWORD);
+    for (int i = 0; i < COUNT(bad); i++) {
+        tree_write(&tree, FILE_NAME, bad[i].content);
+        clock_ns += 60 * S;
+        ck_assert_int_eq(read_power(), -1);
+        ck_assert_int_eq(errno, EINVAL);
+        snprintf(sentence, sizeof(sentence),
+                 "JouleIPMICredentialsFile: /" FILE_NAME ": %s",
+                 bad[i].sentence);
+        ck_assert_msg(strncmp(err.text, sentence, strlen(sentence)) == 0, "%s",
+                      err.text);
+    }
+    tree_write(&tree, FILE_NAME,
+               "username " BMC_USER "\npassword " BMC_PASSWORD "\n");
+    must_recover(300);
+}
+END_TEST
+
 START_TEST(no_such_sensor)
 {
     create("Node=Nude", BMC_PASSWORD);
@@ -393,6 +424,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, wrong_password);
+    tcase_add_test(t, bad_credentials);
     tcase_add_test(t, no_such_sensor);
     tcase_add_test(t, watts);
     tcase_add_test(t, default_sensor);

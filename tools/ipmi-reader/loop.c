@@ -26,9 +26,10 @@ struct loop {
     pid_t parent;
     bool dropped; /* root's rights are gone */
     bool over;    /* this process can do no more */
+    int credentials_fd; /* came with the request; -1: none did */
     struct joule_ipmi *ipmi;
     union reply reply;
-    /* The one place of the password: requests come in here. */
+    /* The one place of the password. */
     struct joule_wire_open request;
 };
 
@@ -86,6 +87,20 @@ static int connect_bmc(struct loop *l, struct joule_error *remark,
     return joule_ipmi_connect(l->ipmi, l->reply.opened.found, remark, err);
 }
 
+/* Without root's rights, which the descriptor does not need. */
+static int take_credentials(struct loop *l, struct joule_error *err)
+{
+    const char *name = l->request.head.text;
+
+    if (!name[0])
+        return 0;
+    if (l->credentials_fd < 0)
+        return joule_error_set(err, EPROTO,
+                               "a request without the file that it names");
+    return joule_ipmi_credentials_read(l->credentials_fd, name,
+                                       &l->request.config, err);
+}
+
 /* LAN: rights go before the first packet.  In-band: once the device is open. */
 static int connect_with_rights(struct loop *l, struct joule_error *remark,
                                struct joule_error *err)
@@ -98,6 +113,8 @@ static int connect_with_rights(struct loop *l, struct joule_error *remark,
                                "the reader may not open a device any more");
     }
     if (lan && !l->dropped && drop(l, false, err) < 0)
+        return -1;
+    if (take_credentials(l, err) < 0)
         return -1;
     if (!l->ipmi)
         l->ipmi = joule_ipmi_create(&l->request.config, err);
@@ -139,13 +156,40 @@ static void do_read(struct loop *l)
     l->reply.values.count = joule_ipmi_count(l->ipmi);
 }
 
+/* A packet, as recv(2), and the descriptor that came with it. */
+static ssize_t receive(struct loop *l, void *buf)
+{
+    struct iovec part = {buf, JOULE_WIRE_REQUEST_MAX};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = CMSG_LEN(sizeof(int))};
+    ssize_t n = recvmsg(l->fd, &packet, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&packet);
+
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+        memcpy(&l->credentials_fd, CMSG_DATA(c), sizeof(int));
+    return n;
+}
+
+static void close_credentials(struct loop *l)
+{
+    if (l->credentials_fd >= 0)
+        close(l->credentials_fd);
+    l->credentials_fd = -1;
+}
+
 /* 1: a request was done, 0: the other side is gone, -1: nothing more can be
  * done. */
 static int serve(struct loop *l, void *buf)
 {
     const struct joule_wire_head *head = buf;
     struct joule_error err;
-    ssize_t n = recv(l->fd, buf, JOULE_WIRE_REQUEST_MAX, MSG_TRUNC);
+    ssize_t n = receive(l, buf);
 
     if (n < 0)
         return errno == EINTR ? 1 : -1;
@@ -163,6 +207,7 @@ static int serve(struct loop *l, void *buf)
     } else {
         do_read(l);
     }
+    close_credentials(l);
     if (send_reply(l) < 0)
         return 0;
     return l->over ? -1 : 1;
@@ -194,6 +239,7 @@ int joule_reader_loop(int fd, pid_t parent)
     if (l && buf) {
         l->fd = fd;
         l->parent = parent;
+        l->credentials_fd = -1;
         /* Kept out of the swap where the limits allow it. */
         mlock(l, sizeof(*l));
         mlock(buf, JOULE_WIRE_REQUEST_MAX);

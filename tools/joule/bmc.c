@@ -278,13 +278,18 @@ static bool answers(const struct probing *p)
            p->errnum == EINVAL || p->errnum == ENOTSUP;
 }
 
-static void measure(struct joule_bmc *bmc, const struct joule_clock *clock,
+static void measure(struct joule_bmc *bmc, int root_fd,
+                    const struct joule_clock *clock,
+                    const struct joule_config *config,
                     const struct joule_ipmi_config *ipmi, int64_t measure_ns)
 {
     const struct joule_reader_options opt = {
         .clock = clock,
         .program = bmc->program,
         .config = ipmi,
+        .credentials_file =
+            config->ipmi_host[0] ? config->ipmi_credentials_file : NULL,
+        .root_fd = root_fd,
     };
     struct probing *p = calloc(1, sizeof(*p));
 
@@ -322,7 +327,8 @@ static int make_config(struct joule_bmc *bmc, int root_fd,
     bmc->lan = ipmi->driver == JOULE_IPMI_DRIVER_LAN ||
                ipmi->driver == JOULE_IPMI_DRIVER_LAN_2_0;
     memcpy(bmc->host, ipmi->host, sizeof(bmc->host));
-    bmc->has_credentials = ipmi->username[0] || ipmi->password[0];
+    bmc->has_credentials = config->ipmi_credentials_file[0] ||
+                           ipmi->username[0] || ipmi->password[0];
     bmc->label_count = ipmi->label_count;
     bmc->sensor_count = ipmi->sensor_count;
     for (uint32_t i = 0; i < ipmi->label_count; i++)
@@ -348,7 +354,7 @@ void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
         bmc->driver == JOULE_IPMI_DRIVER_OPENIPMI ||
         (!bmc->lan && config->ipmi_device[0]))
         find_device(bmc, config);
-    measure(bmc, clock, &ipmi, measure_ns);
+    measure(bmc, root_fd, clock, config, &ipmi, measure_ns);
     explicit_bzero(&ipmi, sizeof(ipmi));
 }
 

@@ -112,6 +112,21 @@ static void node_line(const struct joule_bmc *bmc, char line[LINE_MAX_SIZE])
 
 /* ---- findings ---- */
 
+/* Whether it is the file that keeps the BMC from being asked. */
+static bool judge_credentials_file(const struct joule_bmc *bmc,
+                                   struct joule_findings *findings)
+{
+    static const char key[] = "JouleIPMICredentialsFile";
+
+    if (strncmp(bmc->error.text, key, sizeof(key) - 1) != 0)
+        return false;
+    joule_finding_add(findings, JOULE_FAULT, "bmc-credentials", NULL, NULL,
+                      "%s (the file has two lines, \"username NAME\" and "
+                      "\"password WORDS\", and mode 0600)",
+                      bmc->error.text);
+    return true;
+}
+
 static void judge_configuration(const struct joule_bmc *bmc,
                                 const struct joule_config *config,
                                 struct joule_findings *findings)
@@ -123,12 +138,7 @@ static void judge_configuration(const struct joule_bmc *bmc,
     if (lan && !config->ipmi_host[0])
         joule_finding_add(findings, JOULE_FAULT, "bmc-host", NULL,
                           "JouleIPMIHost=%n-bmc", "%s", text);
-    else if (strncmp(text, "JouleIPMICredentialsFile", 24) == 0)
-        joule_finding_add(findings, JOULE_FAULT, "bmc-credentials", NULL, NULL,
-                          "%s (the file has two lines, \"username NAME\" and "
-                          "\"password WORDS\", and mode 0600)",
-                          text);
-    else
+    else if (!judge_credentials_file(bmc, findings))
         joule_finding_add(findings, JOULE_FAULT, "bmc-configuration", NULL,
                           NULL, "%s", text);
 }
@@ -173,7 +183,7 @@ static void judge_connection(const struct joule_bmc *bmc,
                           "modprobe ipmi_si && modprobe ipmi_devintf",
                           "%s: there is no device %s", bmc->error.text,
                           bmc->device);
-    else
+    else if (!judge_credentials_file(bmc, findings))
         joule_finding_add(findings, JOULE_FAULT, "bmc", NULL, NULL, "%s",
                           bmc->error.text);
 }
