@@ -27,6 +27,8 @@ struct joule_share {
     double node_uj_per_ns; /* in the last row */
     bool sampled;
     struct point from, to; /* the interval of the ledger; to.ns 0: none */
+    struct point held;     /* what comes to be the next to; ns 0: none */
+    int64_t began_ns;
     uint64_t uj;           /* that was said last */
 };
 
@@ -101,8 +103,8 @@ bool joule_share_is_full(const struct joule_share *s)
     return s->count == s->depth;
 }
 
-/* What the node had used at [ns], which is not before the oldest row's
- * beginning; behind the last row it goes on as in that. */
+/* What the node had used at [ns]; before the oldest row and behind the last it goes
+ * on as in these. */
 static double node_at(const struct joule_share *s, int64_t ns)
 {
     int64_t before_ns = s->before.ns;
@@ -137,27 +139,40 @@ static double step_at(const struct joule_share *s, int64_t ns, double node_uj)
     return s->from.step_uj + (s->to.step_uj - s->from.step_uj) * part;
 }
 
-/* Rows may have been given up that are newer than the last sample: then what
- * the node had used there is known from before. */
-void joule_share_sample(struct joule_share *s, int64_t began_ns,
-                        int64_t mono_ns, uint64_t uj)
+static int64_t newest_ns(const struct joule_share *s)
 {
-    if (!s->begun || mono_ns <= s->before.ns ||
-        (s->sampled && mono_ns <= s->to.ns))
-        return;
-    if (!s->sampled)
-        s->from = (struct point){.ns = began_ns < mono_ns ? began_ns
-                                                          : s->before.ns};
-    else
-        s->from = s->to;
-    if (s->from.ns >= s->before.ns)
+    return s->count > 0 ? s->rows[place(s, s->count - 1)].mono_ns : s->before.ns;
+}
+
+/* Go on to the next interval.  Rows may have been given up that are newer than the
+ * last sample: then what the node had used there is known from before. */
+static void take_held(struct joule_share *s)
+{
+    bool first = !s->sampled;
+
+    s->from = s->to;
+    if (first)
+        s->from.ns = s->began_ns < s->held.ns ? s->began_ns : s->before.ns;
+    if (first || s->from.ns >= s->before.ns)
         s->from.node_uj = node_at(s, s->from.ns);
-    s->to = (struct point){.ns = mono_ns,
-                           .node_uj = node_at(s, mono_ns),
-                           .step_uj = (double)uj};
+    s->to = s->held;
+    s->to.node_uj = node_at(s, s->to.ns);
     if (s->to.step_uj < s->from.step_uj)
         s->to.step_uj = s->from.step_uj;
     s->sampled = true;
+    s->held.ns = 0;
+}
+
+void joule_share_sample(struct joule_share *s, int64_t began_ns,
+                        int64_t mono_ns, uint64_t uj)
+{
+    if (!s->begun || mono_ns <= s->before.ns || mono_ns <= s->held.ns ||
+        (s->sampled && mono_ns <= s->to.ns))
+        return;
+    if (s->held.ns && s->held.ns <= newest_ns(s))
+        take_held(s);
+    s->began_ns = began_ns;
+    s->held = (struct point){.ns = mono_ns, .step_uj = (double)uj};
 }
 
 bool joule_share_next(struct joule_share *s, bool give_up,
@@ -170,6 +185,10 @@ bool joule_share_next(struct joule_share *s, bool give_up,
     if (s->count == 0)
         return false;
     known = s->sampled && row->mono_ns <= s->to.ns;
+    if (!known && s->held.ns && (give_up || s->held.ns <= newest_ns(s))) {
+        take_held(s);
+        known = row->mono_ns <= s->to.ns;
+    }
     if (!known && !give_up)
         return false;
     now = (struct point){.ns = row->mono_ns,

@@ -7,8 +7,8 @@
  * apart or more.  Between two of them the share is what the node used in that
  * time, as the rows have it, times what the step had of the whole interval; of
  * a node that used nothing, it grows with the time.  So a row waits for the
- * sample that comes after it.  At each sample the rows come to what the ledger
- * says.
+ * sample that comes after it, and a sample for the row in which it lies.  At each
+ * sample the rows come to what the ledger says.
  *
  * Rows for which no sample comes are given up: their energy is what was known
  * last, their power unknown.  The first row after them begins at the ledger's
@@ -56,8 +56,8 @@ bool joule_share_is_full(const struct joule_share *share);
 void joule_share_sample(struct joule_share *share, int64_t began_ns,
                         int64_t mono_ns, uint64_t uj);
 
-/* The next row that has its sample, or with [give_up] the next one; false:
- * there is none. */
+/* The next row that has its sample; with [give_up] the next one, and no row is
+ * waited for behind the last sample.  false: there is none. */
 bool joule_share_next(struct joule_share *share, bool give_up,
                       struct joule_share_row *ret);
 
