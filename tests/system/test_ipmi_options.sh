@@ -5,6 +5,8 @@
 # The options of joule_ipmi in a real Slurm: what is wrong is one sentence in
 # slurmd's log, the node stays up and its energy is unknown; a password is in
 # no log, in no output and in nothing of the reader process that others see.
+#
+# shellcheck disable=SC2016  # expanded by other shells
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 
 READER=$JOULE_BUILD/joule-ipmi-reader
@@ -64,6 +66,24 @@ LOG=$(cluster dir ipmi)/log/slurmd-node1.log
 check "power is measured" wait_for 60 watts 120
 check "what is read is said" wait_for 60 said \
     'joule_ipmi: reads sensor Node \(record [0-9]+, 0-510 W in steps of 2 W\)'
+
+# Of the user of the package, or else of nobody, as in the namespace's own passwd.
+READER_UID=$(cluster run ipmi awk -F: '$1 == "slurm-joule" { uid = $3 }
+    END { print uid ? uid : 65534 }' /etc/passwd)
+has_no_rights() {
+    local line
+    cluster run ipmi sh -c 'cat "/proc/$(pgrep -x reader)/status"' \
+        > "$SCRATCH/status" || return 1
+    for line in "Uid:($READER_UID){4}" 'Cap(Inh|Prm|Eff|Bnd|Amb):0{16}' \
+        NoNewPrivs:1 Seccomp:2; do
+        grep -qE "^$line\$" <(tr -d '[:blank:]' < "$SCRATCH/status") ||
+            { grep -E '^(Uid|Cap|NoNew|Seccomp)' "$SCRATCH/status"; return 1; }
+    done
+}
+check "the reader has no rights and a filter of system calls" has_no_rights
+check "and the file is no longer open there" eval 'cluster run ipmi sh -c \
+    "ls -l /proc/\$(pgrep -x reader)/fd" > "$SCRATCH/fds" &&
+    grep -q socket: "$SCRATCH/fds" && ! grep "$CREDENTIALS" "$SCRATCH/fds"'
 
 # A password in acct_gather.conf works, is warned of, and shown nowhere.
 check "password in acct_gather.conf: slurmd starts" restart "$NETWORK" \
