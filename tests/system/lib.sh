@@ -308,7 +308,7 @@ begin_step() {
     no_step
     STEP_FILE=$(mktemp "$SCRATCH/step.XXXXXX")
     (measure_step "$@" && echo "$STEP_JOB $STEP_START_NS $STEP_END_NS $STEP_TRUE_UJ" \
-        "$STEP_TRUE_J $STEP_J") > "$STEP_FILE" 2>&1 &
+        "$STEP_TRUE_J $STEP_MOST_J $STEP_J") > "$STEP_FILE" 2>&1 &
     STEP_PID=$!
     # shellcheck disable=SC2016  # the other shell's
     wait_for 60 bash -c '"$0" run "$1" squeue -h -t R -o %A | grep -q .' \
@@ -323,8 +323,8 @@ end_step() {
         return 1
     fi
     # shellcheck disable=SC2034
-    read -r STEP_JOB STEP_START_NS STEP_END_NS STEP_TRUE_UJ STEP_TRUE_J STEP_J < <(
-        tail -n 1 "$STEP_FILE")
+    read -r STEP_JOB STEP_START_NS STEP_END_NS STEP_TRUE_UJ STEP_TRUE_J STEP_MOST_J \
+        STEP_J < <(tail -n 1 "$STEP_FILE")
 }
 
 # step_lasts FROM_NS TO_NS - whether tasks of the step last measured ran all that time
@@ -334,14 +334,9 @@ step_lasts() {
 }
 
 # step_within PERCENT LEAST - whether the step last measured was charged what the
-# wattmeters counted, see within
+# wattmeters counted from somewhere in the STEP_EDGE_NS before its first task to
+# somewhere in those after its last, see within
 step_within() {
-    within "$STEP_J" "$STEP_TRUE_J" "$1" "$2"
-}
-
-# step_between PERCENT LEAST - whether it was charged what they counted from somewhere
-# in the STEP_EDGE_NS before its first task to somewhere in those after its last
-step_between() {
     local allowed
     allowed=$(within 0 "$STEP_TRUE_J" "$1" "$2" | sed 's/.* //')
     echo "$STEP_J instead of $STEP_TRUE_J to $STEP_MOST_J, allowed $allowed more or less"

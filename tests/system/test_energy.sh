@@ -21,7 +21,7 @@ energy_is_right() {
         return
     fi
     echo "# $name: sacct $STEP_J J, wattmeter $STEP_TRUE_J to $STEP_MOST_J J"
-    check "$name" step_between 0.1 1
+    check "$name" step_within 0.1 1
 }
 
 LONGEST=20

@@ -78,5 +78,5 @@ end_step
 check "a step ends while slurmd is away" \
     test "${STEP_END_NS:-0}" -gt "$FROM_NS" -a "${STEP_END_NS:-0}" -lt "$TO_NS"
 check "a step that ends while slurmd is away ($STEP_J J, $STEP_TRUE_J J)" \
-    within "$STEP_J" "$STEP_TRUE_J" 1 1
+    step_within 1 1
 finish
