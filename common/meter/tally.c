@@ -217,11 +217,15 @@ void joule_tally_add(struct joule_tally *t, const struct joule_domain *domains,
     for (i = 0; i < t->count; i++) {
         struct joule_integrator *g = &t->integrator[i];
 
-        if (is_measurement(&power[i]))
+        if (!is_measurement(&power[i]))
+            joule_integrator_error(g);
+        else if (power[i].is_held)
+            joule_integrator_update(g, power[i].watts, power[i].sensor_key,
+                                    power[i].mono_ns, power[i].mono_ns,
+                                    JOULE_POWER_BRIDGE_NS);
+        else
             joule_integrator_add(g, power[i].watts, power[i].joules,
                                  power[i].sensor_key, power[i].mono_ns);
-        else
-            joule_integrator_error(g);
         if (!domains[i].in_total)
             continue;
         if (is_measurement(&power[i]))

@@ -80,8 +80,8 @@ void joule_tally_integrate(struct joule_tally *t,
                            int64_t gap_ns);
 
 /*
- * The same for a source of energy: the readings say what was used.  A total is
- * one of the node from its first reading on.
+ * The same for a source of energy: the readings say what was used, or that a power
+ * holds.  A total is one of the node from its first reading on.
  */
 void joule_tally_add(struct joule_tally *t, const struct joule_domain *domains,
                      const struct joule_power *power);

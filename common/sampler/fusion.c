@@ -12,6 +12,8 @@
 
 #include "common/base/thread.h"
 #include "common/meter/fused.h"
+#include "common/sampler/reader.h"
+#include "common/source/rapl.h"
 
 #define THREAD_STACK (128 * 1024)
 
@@ -23,7 +25,7 @@
 /* What the BMC's thread has to say; of each the last that nobody has taken. */
 struct mail {
     bool has_power;
-    struct joule_power power;
+    struct joule_power power[JOULE_DOMAINS_MAX]; /* of each domain of the BMC */
     struct joule_error failure; /* empty: none */
     struct joule_error remark[REMARKS];
     size_t remarks;
@@ -33,11 +35,11 @@ struct fusion {
     struct joule_source source; /* first */
     struct joule_domain domains[JOULE_DOMAINS_MAX];
     struct joule_fusion_options opt; /* both sources: ours */
-    size_t counter_count;
+    size_t counter_count, counters_at; /* the first among the domains */
     uint32_t bmc_node; /* the node among the BMC's domains */
     struct joule_fused_state state;
     struct joule_reading readings[JOULE_DOMAINS_MAX];
-    enum joule_power_status bmc_status;
+    struct joule_power bmc[JOULE_DOMAINS_MAX]; /* its last word */
     double joules[JOULE_DOMAINS_MAX];
     /* mean power since then, for what is carried on */
     int64_t since_ns;
@@ -77,7 +79,8 @@ static void ask_bmc(struct fusion *f)
     take_remarks(f, &f->mail);
     if (rc == 0) {
         f->mail.has_power = true;
-        f->mail.power = f->power[f->bmc_node];
+        memcpy(f->mail.power, f->power,
+               bmc->domain_count * sizeof(f->power[0]));
         f->mail.failure.text[0] = '\0';
     } else if (errnum != EAGAIN && errnum != ECANCELED) {
         if (!err.text[0])
@@ -228,10 +231,29 @@ static void find_watts(struct fusion *f, int64_t now_ns)
     f->since_ns = now_ns;
 }
 
+static void fill_labels(struct fusion *f, int64_t now_ns,
+                        struct joule_power *out)
+{
+    out += JOULE_FUSION_LABELS;
+    for (uint32_t i = 0; i < f->opt.bmc->domain_count; i++) {
+        if (i == f->bmc_node)
+            continue;
+        *out = f->bmc[i];
+        if (out->status == JOULE_POWER_OK &&
+            now_ns - out->mono_ns > f->opt.gap_ns)
+            out->status = JOULE_POWER_FAILED;
+        /* Up to now the one before: that is what has been said (follow.h). */
+        out->mono_ns = now_ns;
+        out->is_held = true;
+        out++;
+    }
+}
+
 static void fill(struct fusion *f, const struct joule_fused_interval *interval,
                  struct joule_power *out)
 {
     int64_t now_ns = f->state.mono_ns;
+    enum joule_power_status status = f->bmc[f->bmc_node].status;
     size_t i;
 
     f->joules[JOULE_FUSION_NODE] = interval->node_j;
@@ -250,13 +272,17 @@ static void fill(struct fusion *f, const struct joule_fused_interval *interval,
     if (interval->ns == 0)
         out[JOULE_FUSION_NODE].watts = f->state.watts;
     out[JOULE_FUSION_BMC].watts = f->state.bmc_w;
-    out[JOULE_FUSION_BMC].status = f->bmc_status;
+    /* Without a thread, its last word is the state's. */
+    if (f->opt.bmc_period_ns == 0)
+        status = JOULE_POWER_OK;
     if (now_ns - f->state.bmc_mono_ns > f->opt.gap_ns &&
-        f->bmc_status == JOULE_POWER_OK)
-        out[JOULE_FUSION_BMC].status = JOULE_POWER_FAILED;
+        status == JOULE_POWER_OK)
+        status = JOULE_POWER_FAILED;
+    out[JOULE_FUSION_BMC].status = status;
+    fill_labels(f, now_ns, out);
     for (i = 0; i < f->counter_count; i++)
         if (f->readings[i].error)
-            out[JOULE_FUSION_COUNTERS + i].status = JOULE_POWER_FAILED;
+            out[f->counters_at + i].status = JOULE_POWER_FAILED;
 }
 
 static int fusion_read_power(struct joule_source *source,
@@ -264,9 +290,8 @@ static int fusion_read_power(struct joule_source *source,
 {
     struct fusion *f = (struct fusion *)source;
     struct joule_fused_interval interval = {
-        .domain_j = f->joules + JOULE_FUSION_COUNTERS,
+        .domain_j = f->joules + f->counters_at,
     };
-    struct joule_power power;
     bool stop, has_power;
     int64_t now_ns;
 
@@ -274,7 +299,9 @@ static int fusion_read_power(struct joule_source *source,
     stop = f->stop;
     has_power = f->mail.has_power;
     f->mail.has_power = false;
-    power = f->mail.power;
+    if (has_power)
+        memcpy(f->bmc, f->mail.power,
+               f->opt.bmc->domain_count * sizeof(f->bmc[0]));
     if (f->mail.failure.text[0])
         *err = f->mail.failure;
     f->mail.failure.text[0] = '\0';
@@ -284,15 +311,14 @@ static int fusion_read_power(struct joule_source *source,
         errno = ECANCELED;
         return -1;
     }
-    if (f->pid == 0 && start_thread(f, err) < 0)
+    if (f->pid == 0 && f->opt.bmc_period_ns > 0 && start_thread(f, err) < 0)
         return -1;
     now_ns = read_counters(f);
-    if (has_power)
-        f->bmc_status = power.status;
     joule_fused_advance(&f->state, f->opt.counters ? f->opt.counters->domains
                                                    : NULL,
-                        f->readings, now_ns, has_power ? &power : NULL,
-                        f->opt.gap_ns, &interval);
+                        f->readings, now_ns,
+                        has_power ? &f->bmc[f->bmc_node] : NULL, f->opt.gap_ns,
+                        &interval);
     if (!interval.known) {
         errno = EAGAIN;
         return -1;
@@ -335,7 +361,7 @@ static const struct joule_fused_state *fusion_state(struct joule_source *source)
     return &((struct fusion *)source)->state;
 }
 
-static void fusion_resume(struct joule_source *source,
+static bool fusion_resume(struct joule_source *source,
                           const struct joule_fused_state *state)
 {
     struct fusion *f = (struct fusion *)source;
@@ -344,9 +370,13 @@ static void fusion_resume(struct joule_source *source,
 
     if (!joule_fused_check(state, domains, f->counter_count,
                            joule_clock_mono_ns(f->opt.clock)))
-        return;
+        return false;
     f->state = *state;
     f->said_learned = joule_fuse_learned(&state->fuse);
+    f->since_ns = state->mono_ns;
+    memset(f->since_j, 0, sizeof(f->since_j));
+    f->watts[JOULE_FUSION_NODE] = state->watts;
+    return true;
 }
 
 static void fusion_destroy(struct joule_source *source)
@@ -380,7 +410,7 @@ static const struct joule_source_ops fusion_ops = {
 /* ---------------------------------------------------------------- creation */
 
 static void add_domain(struct fusion *f, const char *name,
-                       enum joule_domain_kind kind, bool in_total)
+                       enum joule_domain_kind kind)
 {
     struct joule_domain *d = &f->domains[f->source.domain_count++];
 
@@ -388,20 +418,47 @@ static void add_domain(struct fusion *f, const char *name,
         .kind = kind,
         .unit = {1, 0},
         .width_bits = 64,
-        .in_total = in_total,
+        .in_total = d == &f->domains[JOULE_FUSION_NODE],
     };
     snprintf(d->name, sizeof(d->name), "%s", name);
 }
 
+/* Where '-' may not stand, '_' does. */
+static bool is_same_name(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
+            return false;
+    return *a == *b;
+}
+
+static int check_names(const struct fusion *f, struct joule_error *err)
+{
+    for (size_t i = JOULE_FUSION_LABELS; i < f->counters_at; i++)
+        for (size_t j = 0; j < f->source.domain_count; j++)
+            if (j != i &&
+                is_same_name(f->domains[i].name, f->domains[j].name))
+                return joule_error_set(
+                    err, EINVAL,
+                    "the label \"%s\" of the BMC's power has the name of "
+                    "another one: \"%s\"",
+                    f->domains[i].name, f->domains[j].name);
+    return 0;
+}
+
 static struct fusion *make(const struct joule_source *counters,
+                           const struct joule_source *bmc,
                            struct joule_error *err)
 {
     size_t count = counters ? counters->domain_count : 0;
     struct fusion *f;
 
-    if (count > JOULE_DOMAINS_MAX - JOULE_FUSION_COUNTERS) {
-        joule_error_set(err, E2BIG, "there are more than %d energy counters",
-                        JOULE_DOMAINS_MAX - JOULE_FUSION_COUNTERS);
+    /* One of the BMC's is the node. */
+    if (count + bmc->domain_count + JOULE_FUSION_LABELS - 1 >
+        JOULE_DOMAINS_MAX) {
+        joule_error_set(err, E2BIG,
+                        "there are more than %d energy counters and labels",
+                        JOULE_DOMAINS_MAX);
         return NULL;
     }
     f = calloc(1, sizeof(*f));
@@ -409,18 +466,31 @@ static struct fusion *make(const struct joule_source *counters,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    add_domain(f, "Node", JOULE_DOMAIN_POWER, true);
-    add_domain(f, "BMC", JOULE_DOMAIN_POWER, false);
+    add_domain(f, "Node", JOULE_DOMAIN_POWER);
+    add_domain(f, "BMC", JOULE_DOMAIN_POWER);
+    for (uint32_t i = 0; i < bmc->domain_count; i++) {
+        f->bmc[i].status = JOULE_POWER_FAILED;
+        if (bmc->domains[i].in_total)
+            f->bmc_node = i;
+        else
+            add_domain(f, bmc->domains[i].name, JOULE_DOMAIN_POWER);
+    }
+    f->counters_at = f->source.domain_count;
     for (size_t i = 0; i < count; i++) {
         const struct joule_domain *d = &counters->domains[i];
 
-        add_domain(f, d->name, d->kind, false);
-        f->domains[JOULE_FUSION_COUNTERS + i].package = d->package;
-        f->domains[JOULE_FUSION_COUNTERS + i].die = d->die;
-        f->domains[JOULE_FUSION_COUNTERS + i].cpu = d->cpu;
+        add_domain(f, d->name, d->kind);
+        f->domains[f->counters_at + i].package = d->package;
+        f->domains[f->counters_at + i].die = d->die;
+        f->domains[f->counters_at + i].cpu = d->cpu;
     }
     f->counter_count = count;
     f->source.domains = f->domains;
+    if (check_names(f, err) < 0) {
+        free(f);
+        errno = EINVAL;
+        return NULL;
+    }
     if (count > 0)
         f->source.wrap_ns = joule_domains_wrap_ns(counters->domains, count);
     return f;
@@ -440,65 +510,44 @@ static void init_locks(struct fusion *f)
 struct joule_source *joule_fusion_create(const struct joule_fusion_options *opt,
                                          struct joule_error *err)
 {
-    struct fusion *f = make(opt->counters, err);
+    struct fusion *f = make(opt->counters, opt->bmc, err);
 
     if (!f)
         return NULL;
     f->source.ops = &fusion_ops;
     f->opt = *opt;
-    for (uint32_t i = 0; i < opt->bmc->domain_count; i++)
-        if (opt->bmc->domains[i].in_total)
-            f->bmc_node = i;
-    f->bmc_status = JOULE_POWER_FAILED;
     joule_fused_start(&f->state, opt->counters ? opt->counters->domains : NULL,
                       f->counter_count);
     init_locks(f);
     return &f->source;
 }
 
-/* ------------------------------------------------------------- labels only */
-
-static int labels_read_power(struct joule_source *source,
-                             struct joule_power *out, struct joule_error *err)
-{
-    (void)source;
-    (void)out;
-    return joule_error_set(err, ENOSYS, "the sources are read in slurmd only");
-}
-
-static void labels_interrupt(struct joule_source *source)
-{
-    (void)source;
-}
-
-static void labels_resume(struct joule_source *source,
-                          const struct joule_fused_state *state)
-{
-    (void)source;
-    (void)state;
-}
-
-static void labels_destroy(struct joule_source *source)
-{
-    free(source);
-}
-
-static const struct joule_source_ops labels_ops = {
-    .type = "fused",
-    .read_power = labels_read_power,
-    .interrupt = labels_interrupt,
-    .state = fusion_state,
-    .resume = labels_resume,
-    .destroy = labels_destroy,
-};
+/* ------------------------------------------------- who follows the board */
 
 struct joule_source *
-joule_fusion_labels_create(const struct joule_source *counters)
+joule_fusion_follower_open(int root_fd, const struct joule_config *config,
+                           struct joule_error *err)
 {
-    struct fusion *f = make(counters, NULL);
+    struct joule_rapl_options rapl = {.total_kinds = config->rapl_total_kinds};
+    struct joule_fusion_options opt = {
+        .clock = &joule_clock_system,
+        .gap_ns = joule_power_gap_ns(config->sample_period_ns),
+    };
+    struct joule_ipmi_config ipmi;
+    struct joule_source *source;
 
-    if (!f)
+    if (joule_ipmi_sensors_parse(config->ipmi_sensors, &ipmi, err) < 0)
         return NULL;
-    f->source.ops = &labels_ops;
-    return &f->source;
+    opt.bmc = joule_reader_labels_create(&ipmi);
+    if (!opt.bmc) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    opt.counters = joule_rapl_create(root_fd, &rapl, NULL);
+    source = joule_fusion_create(&opt, err);
+    if (source)
+        return source;
+    joule_source_destroy(opt.counters);
+    joule_source_destroy(opt.bmc);
+    return NULL;
 }

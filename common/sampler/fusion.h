@@ -4,23 +4,29 @@
  * it is asked, and a BMC, which a thread of its own asks once a second, so that
  * nobody who asks this source ever waits for the BMC.
  *
- * Its domains are "Node" (in the total), "BMC", which is the BMC's reading as
- * it was, and one for each counter, in uJ.  What becomes of them is arithmetic
- * of common/meter/fused.h.
+ * Its domains are "Node" (in the total), "BMC", which is the BMC's reading of the
+ * node as it was, one for each other label of the BMC, whose power holds until the
+ * next reading, and one for each counter, in uJ.  What becomes of them is
+ * arithmetic of common/meter/fused.h.
+ *
+ * A process that follows the board has such a source too, without the thread: it
+ * goes on with what slurmd has published, by the counters that it reads itself.
  */
 #ifndef JOULE_SAMPLER_FUSION_H
 #define JOULE_SAMPLER_FUSION_H
 
 #include "common/base/clock.h"
+#include "common/sampler/config.h"
 #include "common/source/source.h"
 
-enum { JOULE_FUSION_NODE, JOULE_FUSION_BMC, JOULE_FUSION_COUNTERS };
+enum { JOULE_FUSION_NODE, JOULE_FUSION_BMC, JOULE_FUSION_LABELS };
 
 struct joule_fusion_options {
     const struct joule_clock *clock; /* required; kept */
     struct joule_source *counters; /* owned by the source then; NULL: none */
     struct joule_source *bmc;      /* required; owned by the source then */
-    int64_t bmc_period_ns; /* how often the BMC is asked */
+    int64_t bmc_period_ns; /* how often the BMC is asked; 0: never, [bmc] lends
+                              its domains */
     int64_t gap_ns; /* a BMC without a measurement for longer does not answer */
 };
 
@@ -30,15 +36,18 @@ struct joule_fusion_options {
  * thread is started by the first read_power, and ends with the first one after
  * interrupt().
  * NULL with errno and a sentence on failure, and then the sources are still the
- * caller's.
+ * caller's:
+ *   EINVAL  a label of the BMC has the name of another domain
+ *   E2BIG   there are too many domains
  */
 struct joule_source *joule_fusion_create(const struct joule_fusion_options *opt,
                                          struct joule_error *err);
 
-/* One that has the domains only, for processes that follow the board;
- * read_power fails with ENOSYS.  [counters]: borrowed, NULL: none.  NULL with
- * ENOMEM or E2BIG. */
+/* The one of a process that follows the board, as acct_gather.conf says: the
+ * node's counters below root_fd, if it has any, and the labels.  NULL with errno and
+ * a sentence. */
 struct joule_source *
-joule_fusion_labels_create(const struct joule_source *counters);
+joule_fusion_follower_open(int root_fd, const struct joule_config *config,
+                           struct joule_error *err);
 
 #endif

@@ -165,7 +165,9 @@ static void look_for_faults(struct joule_watch *w,
 /* Counters of parts that are off say 0 all day. */
 static bool is_of_bmc(const struct joule_watch *w, uint32_t i)
 {
-    return !joule_source_has_energy(w->opt->source) || i == JOULE_FUSION_BMC;
+    return !joule_source_has_energy(w->opt->source) ||
+           (i != JOULE_FUSION_NODE &&
+            w->opt->source->domains[i].kind == JOULE_DOMAIN_POWER);
 }
 
 static void look_for_stuck(struct joule_watch *w, const struct joule_tally *t,

@@ -95,6 +95,7 @@ struct joule_power {
     /* Sources that measure energy, valid as watts: */
     double joules;  /* since the last reading that was OK; the first: 0 */
     int64_t gap_ns; /* of that time, not measured */
+    bool is_held;   /* instead: the power holds until the next measurement */
 };
 
 struct joule_source;
@@ -125,9 +126,9 @@ struct joule_source_ops {
      * fail with ECANCELED.  Any thread. */
     void (*interrupt)(struct joule_source *source);
     /* sources of energy alone: what the board keeps of it, borrowed; and go on
-     * with what the board has, if it is right */
+     * with what the board has; false: that is not right */
     const struct joule_fused_state *(*state)(struct joule_source *source);
-    void (*resume)(struct joule_source *source,
+    bool (*resume)(struct joule_source *source,
                    const struct joule_fused_state *state);
     /* required */
     void (*destroy)(struct joule_source *source);

@@ -118,7 +118,7 @@ static void sample_ipmi(struct replay *r)
 static void sample_fused(struct replay *r)
 {
     struct meter *m = &r->meter[REPLAY_FUSED];
-    struct joule_power power[JOULE_FUSION_COUNTERS + 2];
+    struct joule_power power[JOULE_FUSION_LABELS + 2];
     struct joule_error err = {""};
 
     if (m->source->ops->read_power(m->source, power, &err) == 0) {
@@ -227,13 +227,16 @@ void replay_run(struct replay *r, int64_t ns)
 
 /* ---- from the beginning to the end ---- */
 
-static struct joule_source *make_fused(struct replay *r)
+/* [period_ns] 0: the step's */
+static struct joule_source *make_fused(struct replay *r,
+                                       struct joule_source *bmc,
+                                       int64_t period_ns)
 {
     struct joule_fusion_options opt = {
         .clock = &r->counters.clock,
         .counters = &r->counters.source,
-        .bmc = &r->handed.source,
-        .bmc_period_ns = 1, /* it waits for what it is handed */
+        .bmc = bmc,
+        .bmc_period_ns = period_ns,
         .gap_ns = joule_power_gap_ns(PERIOD_NS),
     };
     struct joule_error err;
@@ -274,8 +277,9 @@ static void start_meters(struct replay *r)
     handed_init(&r->handed);
     start_meter(r, REPLAY_RAPL, rapl, rapl);
     start_meter(r, REPLAY_IPMI, ipmi, ipmi);
-    start_meter(r, REPLAY_FUSED, make_fused(r),
-                joule_fusion_labels_create(rapl));
+    /* It waits for what it is handed. */
+    start_meter(r, REPLAY_FUSED, make_fused(r, &r->handed.source, 1),
+                make_fused(r, &r->handed.source, 0));
 }
 
 struct replay *replay_create(const struct bmc_value_options *bmc, double node_w,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fusedboard NODE PART LAG - the board of a node whose slurmd has watched BMC
- * and counters for 15 minutes of jobs before it was stopped: RAPL sees PART of
+ * fusedboard NODE PART LAG SENSORS - the board of a node whose slurmd has watched
+ * BMC and counters for 15 minutes of jobs before it was stopped: RAPL sees PART of
  * the node's power, and the BMC shows it with a first-order lag of LAG seconds
- * in steps of 4 W.  As root, with the files of the node's slurmd.
+ * in steps of 4 W.  SENSORS is the slurmd's EnergyIPMIPowerSensors.  As root, with
+ * the files of the node's slurmd.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include "common/board/board.h"
 #include "common/sampler/config.h"
 #include "common/sampler/fusion.h"
-#include "common/source/rapl.h"
 
 #define MINUTES 15
 
@@ -38,36 +38,34 @@ static void watch(struct joule_fuse *fuse, double part, double lag_s)
     }
 }
 
-static int publish(const char *node, double part, double lag_s)
+static int publish(const char *node, double part, double lag_s,
+                   const char *sensors)
 {
     static struct joule_snapshot snapshot;
     static struct joule_fused_state state;
-    struct joule_rapl_options opt;
-    struct joule_source *counters, *labels;
+    struct joule_source *source;
     struct joule_board *board;
     struct joule_config config;
     struct joule_error err = {""};
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     joule_option_defaults(joule_config_options, &config);
-    opt = (struct joule_rapl_options){.total_kinds = config.rapl_total_kinds};
-    counters = joule_rapl_create(root_fd, &opt, &err);
-    labels = counters ? joule_fusion_labels_create(counters) : NULL;
-    board = labels ? joule_board_create(root_fd, node, &err) : NULL;
+    snprintf(config.ipmi_sensors, sizeof(config.ipmi_sensors), "%s", sensors);
+    source = joule_fusion_follower_open(root_fd, &config, &err);
+    board = source ? joule_board_create(root_fd, node, &err) : NULL;
     if (!board) {
         fprintf(stderr, "fusedboard: %s\n", err.text);
         return 1;
     }
-    joule_fused_start(&state, counters->domains, counters->domain_count);
+    state = *source->ops->state(source);
     watch(&state.fuse, part, lag_s);
-    joule_tally_start(&snapshot.tally, labels->domains, labels->domain_count,
+    joule_tally_start(&snapshot.tally, source->domains, source->domain_count,
                       0);
     joule_board_publish_fused(board, &snapshot, &state);
     printf("lag %s, %.2f x RAPL %+.0f W\n", joule_fuse_words(&state.fuse),
            state.fuse.gain, state.fuse.rest_w);
     joule_board_destroy(board);
-    joule_source_destroy(labels);
-    joule_source_destroy(counters);
+    joule_source_destroy(source);
     return 0;
 }
 
@@ -83,10 +81,10 @@ int main(int argc, char **argv)
 {
     double part, lag_s;
 
-    if (argc != 4 || !parse(argv[2], 1, &part) ||
+    if (argc != 5 || !parse(argv[2], 1, &part) ||
         !parse(argv[3], 3600, &lag_s)) {
-        fputs("usage: fusedboard NODE PART LAG\n", stderr);
+        fputs("usage: fusedboard NODE PART LAG SENSORS\n", stderr);
         return 2;
     }
-    return publish(argv[1], part, lag_s);
+    return publish(argv[1], part, lag_s, argv[4]);
 }

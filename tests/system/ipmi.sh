@@ -55,14 +55,15 @@ bmc_log() { # CLUSTER [NODE]
 
 # has_watched CLUSTER PART LAG NODE... - with joule_fused: as if their slurmd had
 # watched jobs for a quarter of an hour, of which RAPL sees PART and the BMC shows
-# all with a lag of LAG seconds
+# all with a lag of LAG seconds; SENSORS are those of the cluster
 has_watched() {
     local name=$1 part=$2 lag=$3 node
     shift 3
     for node; do
         cluster slurmd "$name" "$node" stop || return 1
         cluster at "$name" "$node" \
-            "$JOULE_BUILD/tests/system/fusedboard" "$node" "$part" "$lag" | note
+            "$JOULE_BUILD/tests/system/fusedboard" "$node" "$part" "$lag" \
+            "${SENSORS:-Node=3}" | note
         cluster slurmd "$name" "$node" start || return 1
         wait_for 60 is_measured "$name" "$node" || { not_measured "$name" "$node"; return 1; }
     done

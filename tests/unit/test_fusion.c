@@ -27,6 +27,9 @@ static struct joule_source *source;
 static struct joule_power out[JOULE_DOMAINS_MAX];
 static struct joule_error err;
 
+/* Behind the label. */
+#define COUNTERS (JOULE_FUSION_LABELS + 1)
+
 static void setup(void)
 {
     struct joule_fusion_options opt = {
@@ -42,6 +45,7 @@ static void setup(void)
     fake_add(&counters, JOULE_DOMAIN_DRAM, 0, 4000000000);
     fake_power_init(&bmc);
     bmc.watts[0] = 250;
+    fake_power_add(&bmc, "Mem", 40);
     source = joule_fusion_create(&opt, &err);
     ck_assert_ptr_nonnull(source);
 }
@@ -99,26 +103,37 @@ static void begin(void)
 
 START_TEST(domains)
 {
-    static const char *const names[] = { "Node", "BMC", "domain-0", "domain-1" };
-    struct joule_source *labels = joule_fusion_labels_create(&counters.source);
+    static const char *const names[] = { "Node", "BMC", "Mem", "domain-0",
+                                         "domain-1" };
 
-    ck_assert_ptr_nonnull(labels);
     ck_assert(joule_source_is_power(source) && joule_source_is_prompt(source));
-    ck_assert_uint_eq(source->domain_count, 4);
-    for (size_t i = 0; i < 4; i++) {
+    ck_assert_uint_eq(source->domain_count, 5);
+    for (size_t i = 0; i < 5; i++) {
         ck_assert_str_eq(source->domains[i].name, names[i]);
         ck_assert(source->domains[i].in_total == (i == 0));
     }
     ck_assert_int_eq(source->wrap_ns,
                      joule_domains_wrap_ns(counters.domain, 2));
-    ck_assert_uint_eq(joule_domains_key(source->domains, 4),
-                      joule_domains_key(labels->domains, labels->domain_count));
-    ck_assert_int_eq(labels->ops->read_power(labels, out, &err), -1);
-    ck_assert_int_eq(errno, ENOSYS);
-    joule_source_destroy(labels);
-    labels = joule_fusion_labels_create(NULL);
-    ck_assert_uint_eq(labels->domain_count, 2);
-    joule_source_destroy(labels);
+}
+END_TEST
+
+/* Two columns of a profile would have one name. */
+START_TEST(labels_that_cannot_be)
+{
+    static const char *const names[] = { "BMC", "domain_0" };
+    struct joule_fusion_options opt = {
+        .clock = &counters.clock,
+        .counters = &counters.source,
+        .bmc = &bmc.source,
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        strcpy(bmc.domain[1].name, names[i]);
+        ck_assert_ptr_null(joule_fusion_create(&opt, &err));
+        ck_assert_int_eq(errno, EINVAL);
+        ck_assert_ptr_nonnull(strstr(err.text, names[i]));
+    }
+    strcpy(bmc.domain[1].name, "Mem");
 }
 END_TEST
 
@@ -133,8 +148,8 @@ START_TEST(readings)
             wait_for_reads(2);
         ck_assert_int_eq(ask(), 0);
         node_j += out[JOULE_FUSION_NODE].joules;
-        domain_j[0] += out[2].joules;
-        domain_j[1] += out[3].joules;
+        domain_j[0] += out[COUNTERS].joules;
+        domain_j[1] += out[COUNTERS + 1].joules;
         ck_assert_int_eq(out[0].mono_ns, counters.now_ns);
     }
     ck_assert_double_eq_tol(node_j, 2500, 0.1);
@@ -142,8 +157,10 @@ START_TEST(readings)
     ck_assert_double_eq_tol(domain_j[1], 200, 0.1);
     ck_assert_double_eq_tol(out[JOULE_FUSION_NODE].watts, 250, 0.1);
     ck_assert_double_eq_tol(out[JOULE_FUSION_BMC].watts, 250, 1e-9);
-    ck_assert_double_eq_tol(out[2].watts, 100, 0.1);
-    ck_assert_double_eq_tol(out[3].watts, 20, 0.1);
+    ck_assert_double_eq_tol(out[JOULE_FUSION_LABELS].watts, 40, 1e-9);
+    ck_assert(out[JOULE_FUSION_LABELS].is_held);
+    ck_assert_double_eq_tol(out[COUNTERS].watts, 100, 0.1);
+    ck_assert_double_eq_tol(out[COUNTERS + 1].watts, 20, 0.1);
 }
 END_TEST
 
@@ -157,8 +174,8 @@ START_TEST(power_is_a_mean)
     counters.now_ns += 1000;
     ck_assert_int_eq(ask(), 0);
     ck_assert_double_eq_tol(out[0].watts, 250, 1);
-    ck_assert_double_gt(out[2].joules, 0.1);
-    ck_assert_double_eq_tol(out[2].watts, 100, 1);
+    ck_assert_double_gt(out[COUNTERS].joules, 0.1);
+    ck_assert_double_eq_tol(out[COUNTERS].watts, 100, 1);
 }
 END_TEST
 
@@ -229,7 +246,7 @@ START_TEST(a_counter_fails)
         ask();
     }
     ck_assert_int_eq(out[JOULE_FUSION_NODE].status, JOULE_POWER_OK);
-    ck_assert_int_eq(out[2].status, JOULE_POWER_FAILED);
+    ck_assert_int_eq(out[COUNTERS].status, JOULE_POWER_FAILED);
     ck_assert_int_eq(source->ops->remark(source, &remark), 1);
     ck_assert_ptr_nonnull(strstr(remark.text, "domain-0"));
     ck_assert_int_eq(source->ops->remark(source, &remark), 0);
@@ -353,6 +370,7 @@ int main(void)
     tcase_add_test(tc, remarks);
     tcase_add_test(tc, fork_without_thread);
     tcase_add_test(tc, sampled);
+    tcase_add_test(tc, labels_that_cannot_be);
     suite_add_tcase(s, tc);
     r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

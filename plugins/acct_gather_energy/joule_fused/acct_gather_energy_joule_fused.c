@@ -23,17 +23,6 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 /* BMCs have a new value once a second at most. */
 #define BMC_PERIOD_NS JOULE_NS_PER_S
 
-static struct joule_source *open_counters(int root_fd,
-                                          const struct joule_config *config,
-                                          struct joule_error *err)
-{
-    struct joule_rapl_options opt = {
-        .total_kinds = config->rapl_total_kinds,
-    };
-
-    return joule_rapl_create(root_fd, &opt, err);
-}
-
 static struct joule_source *
 sampler_open(int root_fd, const struct joule_config *config, const char *node,
              struct joule_error *err)
@@ -44,6 +33,7 @@ sampler_open(int root_fd, const struct joule_config *config, const char *node,
                              ? config->sample_period_ns
                              : BMC_PERIOD_NS,
     };
+    struct joule_rapl_options rapl = {.total_kinds = config->rapl_total_kinds};
     struct joule_source *source = NULL;
     struct joule_error missing;
 
@@ -51,7 +41,7 @@ sampler_open(int root_fd, const struct joule_config *config, const char *node,
     opt.bmc = joule_bmc_open(root_fd, config, node, opt.bmc_period_ns, err);
     if (!opt.bmc)
         return NULL;
-    opt.counters = open_counters(root_fd, config, &missing);
+    opt.counters = joule_rapl_create(root_fd, &rapl, &missing);
     if (!opt.counters)
         slurm_error("%s: the energy of the node is that of its BMC alone: %s",
                     joule_energy_driver.name, missing.text);
@@ -63,27 +53,13 @@ sampler_open(int root_fd, const struct joule_config *config, const char *node,
     return NULL;
 }
 
-/* A step needs to know the labels only. */
-static struct joule_source *follower_open(int root_fd,
-                                          const struct joule_config *config,
-                                          struct joule_error *err)
-{
-    struct joule_source *counters = open_counters(root_fd, config, NULL);
-    struct joule_source *source = joule_fusion_labels_create(counters);
-
-    joule_source_destroy(counters);
-    if (!source)
-        joule_error_set(err, ENOMEM, "out of memory");
-    return source;
-}
-
 static struct joule_source *
 fused_open(int root_fd, const struct joule_config *config, const char *node,
            enum joule_energy_role role, struct joule_error *err)
 {
     return role == JOULE_ENERGY_SAMPLER
                ? sampler_open(root_fd, config, node, err)
-               : follower_open(root_fd, config, err);
+               : joule_fusion_follower_open(root_fd, config, err);
 }
 
 const struct joule_energy_driver joule_energy_driver = {
