@@ -72,6 +72,12 @@ void joule_account_extend(struct joule_account *account, bool extend)
         joule_follow_extend(account->follow, extend);
 }
 
+void joule_account_smooth(struct joule_account *account)
+{
+    if (account->follow)
+        joule_follow_smooth(account->follow);
+}
+
 void joule_account_edge(struct joule_account *account)
 {
     if (account->follow)

@@ -6,7 +6,8 @@
  * counter's own quantum and counting goes on while slurmd is away; the board
  * fills in the wraps that happened between two of its own readings.
  * A power it takes from the board alone (only slurmd asks the BMC), carried on
- * with the last power to the moment of the question.
+ * with the last power to the moment of the question, or of a source of energy by
+ * the counters that this process reads (follow.h).
  * Belongs to one thread at a time.
  */
 #ifndef JOULE_BOARD_ACCOUNT_H
@@ -51,6 +52,11 @@ void joule_account_destroy(struct joule_account *account);
 /* Power sources: whether energy is carried on from the board's last sample to
  * the moment of the question (it is, unless this says no).  Counters: no-op. */
 void joule_account_extend(struct joule_account *account, bool extend);
+
+/* Sources of energy: what the board's next sample says otherwise than was counted
+ * up to it is worked off over a period of the sampler, as the rows of a series want
+ * it; else at once.  Others: no-op. */
+void joule_account_smooth(struct joule_account *account);
 
 /* Take the baseline: one reading of the counters, or for power sources an edge
  * declared on the board and its total.  If the board has no measurement yet,

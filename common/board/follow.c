@@ -19,10 +19,10 @@ struct part {
 
 struct joule_follow {
     const struct joule_clock *clock;
-    const struct joule_source *source;
+    struct joule_source *source;
     struct joule_board *board; /* NULL: nothing will ever be known */
     uint64_t key;              /* of the source's domains */
-    bool extend;
+    bool extend, smooth;
     bool begun;
     /* From here on it is of the step: begin clears it. */
     bool based; /* base_uj is set */
@@ -34,14 +34,23 @@ struct joule_follow {
     int64_t measured_ns; /* the node, as seen last */
     uint64_t count_uj;   /* base of the board's count: a new one has another */
     uint64_t base_uj, used_uj;
+    /* Sources of energy: the board's sample of then is counted on here, */
+    bool counts;
+    int64_t sampled_ns;
+    double ahead_uj; /* and the node has been said to have used so much more than
+                        the sample after it said */
     struct joule_snapshot snapshot;
     struct part part[JOULE_DOMAINS_MAX];
     uint64_t domain_uj[JOULE_DOMAINS_MAX];
     uint64_t domain_mw[JOULE_DOMAINS_MAX];
+    /* scratch */
+    struct joule_snapshot latest;
+    struct joule_fused_state state;
+    struct joule_power power[JOULE_DOMAINS_MAX];
 };
 
 struct joule_follow *joule_follow_create(const struct joule_clock *clock,
-                                         const struct joule_source *source,
+                                         struct joule_source *source,
                                          struct joule_board *board)
 {
     struct joule_follow *f = calloc(1, sizeof(*f));
@@ -69,21 +78,97 @@ void joule_follow_extend(struct joule_follow *f, bool extend)
     f->extend = extend;
 }
 
+static bool has_our_domains(const struct joule_follow *f,
+                            const struct joule_tally *t)
+{
+    return t->is_power && t->domain_key == f->key &&
+           t->count == f->source->domain_count;
+}
+
 /* The board's domains are ours; else only its node total is of use. */
 static bool is_ours(const struct joule_follow *f)
 {
-    const struct joule_tally *t = &f->snapshot.tally;
-
-    return t->is_power && t->domain_key == f->key &&
-           t->count == f->source->domain_count;
+    return has_our_domains(f, &f->snapshot.tally);
 }
 
 static uint64_t domain_at(const struct joule_follow *f, size_t i,
                           int64_t now_ns)
 {
     const struct joule_integrator *g = &f->snapshot.tally.integrator[i];
+    uint64_t uj = f->extend ? joule_integrator_extend(g, now_ns) : g->uj;
 
-    return f->extend ? joule_integrator_extend(g, now_ns) : g->uj;
+    if (!f->source->domains[i].in_total)
+        return uj;
+    if (f->ahead_uj < 0 && -f->ahead_uj >= (double)uj)
+        return 0;
+    return uj + (uint64_t)(int64_t)f->ahead_uj;
+}
+
+/* ---- counting on ---- */
+
+/* What has been used since the sample, or since the last time. */
+static void count_on(struct joule_follow *f)
+{
+    struct joule_tally *t = &f->snapshot.tally;
+    struct joule_error err;
+    size_t i;
+
+    if (f->source->ops->read_power(f->source, f->power, &err) < 0)
+        return;
+    for (i = 0; i < t->count; i++)
+        f->power[i].gap_ns = 0; /* the board says what was one */
+    joule_tally_add(t, f->source->domains, f->power);
+    for (i = 0; i < t->count; i++)
+        if (f->source->domains[i].in_total)
+            f->snapshot.node_mw =
+                (uint64_t)(t->integrator[i].power_w * 1000 + 0.5);
+}
+
+/* The source takes over what goes with the sample in f->latest. */
+static bool take_over(struct joule_follow *f)
+{
+    const struct joule_tally *t = &f->latest.tally;
+
+    return joule_source_has_energy(f->source) && has_our_domains(f, t) &&
+           t->valid && joule_board_read_fused(f->board, &f->state) == 0 &&
+           f->state.mono_ns == t->mono_ns &&
+           f->source->ops->resume(f->source, &f->state);
+}
+
+/* What the board says, up to now where the source can count. */
+static int read_board(struct joule_follow *f)
+{
+    bool counted = f->counts;
+    uint64_t uj = 0;
+
+    if (joule_board_read(f->board, &f->latest) < 0)
+        return -1;
+    if (counted) {
+        count_on(f);
+        if (f->latest.tally.mono_ns == f->sampled_ns)
+            return 0;
+        uj = f->snapshot.tally.node_uj;
+    }
+    f->counts = take_over(f);
+    if (counted && !f->counts && has_our_domains(f, &f->latest.tally)) {
+        f->counts = true; /* slurmd publishes just now: the next time */
+        return 0;
+    }
+    f->snapshot = f->latest;
+    if (!f->counts)
+        return 0;
+    f->sampled_ns = f->latest.tally.mono_ns;
+    count_on(f);
+    if (counted && f->smooth)
+        f->ahead_uj += (double)uj - (double)f->snapshot.tally.node_uj;
+    return 0;
+}
+
+static void work_off(struct joule_follow *f, int64_t ns)
+{
+    double part = (double)ns / (double)f->snapshot.period_ns;
+
+    f->ahead_uj -= f->ahead_uj * (part < 1 ? part : 1);
 }
 
 static uint64_t node_at(const struct joule_follow *f, int64_t now_ns)
@@ -184,6 +269,11 @@ void joule_follow_edge(struct joule_follow *f)
         joule_board_edge(f->board, joule_clock_mono_ns(f->clock));
 }
 
+void joule_follow_smooth(struct joule_follow *f)
+{
+    f->smooth = true;
+}
+
 void joule_follow_begin(struct joule_follow *f)
 {
     int64_t now_ns = joule_clock_mono_ns(f->clock);
@@ -196,7 +286,7 @@ void joule_follow_begin(struct joule_follow *f)
         return;
     /* The edge first: a sample that comes in between is split there. */
     joule_board_edge(f->board, now_ns);
-    if (joule_board_read(f->board, &f->snapshot) == 0) {
+    if (read_board(f) == 0) {
         take_base(f, now_ns);
         f->known = f->snapshot.tally.valid;
     } else {
@@ -233,8 +323,7 @@ int joule_follow_update(struct joule_follow *f,
         errno = EINVAL;
         return -1;
     }
-    if (!f->board || joule_board_read(f->board, &f->snapshot) < 0 ||
-        (!f->known && !s->tally.valid)) {
+    if (!f->board || read_board(f) < 0 || (!f->known && !s->tally.valid)) {
         errno = ENODATA;
         return -1;
     }
@@ -242,6 +331,7 @@ int joule_follow_update(struct joule_follow *f,
     now_ns = joule_clock_mono_ns(f->clock);
     if (!f->known)
         first_known(f, now_ns);
+    work_off(f, now_ns - f->last_ns);
     f->last_ns = now_ns;
     uj = node_at(f, now_ns);
     if (uj > f->base_uj && uj - f->base_uj > f->used_uj)

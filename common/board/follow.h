@@ -8,6 +8,11 @@
  * the account says on the board when they are, so that the sampler splits its
  * interval where the account was split.
  *
+ * A source of energy reads its counters here too and counts on from the last sample
+ * as the sampler would.  What the next one says otherwise, because the BMC was read
+ * in between, can be worked off over a period of the sampler: a row of 10 ms does
+ * not show the difference of a second.
+ *
  * Used through account.h; the contract of each function is the one of its
  * namesake there.
  */
@@ -19,10 +24,11 @@
 struct joule_follow;
 
 struct joule_follow *joule_follow_create(const struct joule_clock *clock,
-                                         const struct joule_source *source,
+                                         struct joule_source *source,
                                          struct joule_board *board);
 void joule_follow_destroy(struct joule_follow *follow);
 void joule_follow_extend(struct joule_follow *follow, bool extend);
+void joule_follow_smooth(struct joule_follow *follow);
 void joule_follow_begin(struct joule_follow *follow);
 void joule_follow_edge(struct joule_follow *follow);
 int joule_follow_update(struct joule_follow *follow,

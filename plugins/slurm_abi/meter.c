@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/sampler/config.h"
+#include "common/sampler/fusion.h"
 #include "common/sampler/reader.h"
 #include "common/source/rapl.h"
 #include "plugins/slurm_abi/conf.h"
@@ -57,6 +58,7 @@ static struct joule_source *open_ipmi(int root_fd,
 static const struct row rows[] = {
     {"joule_rapl", open_rapl},
     {"joule_ipmi", open_ipmi},
+    {"joule_fused", joule_fusion_follower_open},
 };
 
 static const struct row *find_row(void)
@@ -157,7 +159,9 @@ int joule_meter_open(struct joule_meter *meter,
         errno = errnum;
         return -1;
     }
-    if (joule_source_is_power(meter->source))
+    if (joule_source_has_energy(meter->source))
+        joule_account_smooth(meter->account);
+    else
         joule_account_extend(meter->account, meter->config.ipmi_adjust);
     joule_account_begin(meter->account);
     return 0;

@@ -79,23 +79,63 @@ JouleAttribution=alloc" || { not_ok "a cluster with a ledger"; return; }
     cluster down fusedshare
 }
 
+# rows_are_ours FILE PERIOD_NS - whether there is a row a period, each of which the
+# counters have made: what slurmd says alone is the same power for a second.  1 in 20
+# may be missing beside busy scripts.
+rows_are_ours() {
+    echo "# period $(attribute "$1" /node1/Energy 'Joule Period ns') ns"
+    [ "$(attribute "$1" /node1/Energy 'Joule Period ns')" = "$2" ] || return 1
+    rows "$1" /node1/Energy | awk -F, -v period="$2" '
+        { seen[$11]; ns = $NF }
+        END {
+            printf "%d rows of %d ms in %.3f s, %d powers of a package\n", NR,
+                period / 1e6, ns / 1e9, length(seen)
+            exit NR < ns / period * 0.95 || length(seen) < NR / 2
+        }'
+}
+
+# mean FILE COLUMN - its mean over time
+mean() {
+    rows "$1" /node1/Energy | awk -F, -v at="$2" '
+        { sum += $at * ($NF - before); before = $NF }
+        END { printf "%.3f\n", sum / before }'
+}
+
 test_series() {
-    local file column
-    # The last row carries on the last power; a load that has just changed would
-    # show that, and nothing of how rows add up.
-    up_fused fusedseries const:250 --profile=$PROFILE ||
-        { not_ok "a cluster with profiles"; return; }
+    local SENSORS="Node=3;Mem=DRAM" dir file start end sum true_j
+    # A BMC that lags shows no load that has just changed.
+    up_fused fusedseries const:250 --profile=$PROFILE --gather "$BMC_CONF
+EnergyIPMIPowerSensors=\"$SENSORS\"
+JouleProfilePeriodMin=10ms
+JouleProfilePeriod=100ms" || { not_ok "a cluster with profiles"; return; }
     check "the node is watched" has_watched fusedseries $PART $LAG node1
-    step fusedseries --profile=energy --acctg-freq=energy=1 sleep 12
-    file=$(profile_dir fusedseries)/${JOB}_0_node1.h5
+    dir=$(profile_dir fusedseries)
+    step fusedseries --profile=energy sleep 12
+    file=$dir/${JOB}_0_node1.h5
     wait_for 60 [ -e "$file" ]
-    h5dump -H -d /node1/Energy "$file" > "$SCRATCH/columns" 2>&1
-    for column in NodePower BMCPower package_0Power Node_mW BMC_mW package_0_mW; do
-        check "the series has $column" grep -q "\"$column\"" "$SCRATCH/columns"
-    done
-    # Rows and the step's end come by two of Slurm's threads, beside busy scripts up
-    # to half a second apart (125 J).  A row is 250 J.
-    series_is_right "the series" fusedseries node1 125
+    check "the series has its columns" test "$(h5dump -H -y -d /node1/Energy "$file" |
+        sed -n 's/.*H5T_.* "\([A-Za-z0-9_]*\)";$/\1/p' | xargs)" = "ElapsedTime EpochTime \
+NodePower BMCPower MemPower package_0Power package_1Power node_uJ Node_mW BMC_mW Mem_mW \
+package_0_mW package_1_mW ElapsedTimeNs"
+    check "10 Hz: the rows" rows_are_ours "$file" 100000000
+    start=$(attribute "$file" /node1 'Joule Start Boot ns')
+    end=$((start + $(rows "$file" /node1/Energy | tail -n 1 | sed 's/.*,//')))
+    sum=$(joules "$file" node1)
+    true_j=$(($(cluster energy fusedseries "$start" "$end" node1) / 1000000))
+    check "10 Hz: the series, $sum J, wattmeter $true_j J" within "$sum" "$true_j" 2
+    # The series begins before the step's tasks and ends after them, beside busy scripts
+    # by up to half a second.
+    series_is_right "10 Hz" fusedseries node1 125
+    check "10 Hz: the power of the memory" within "$(mean "$file" 11)" 75000 2
+    step fusedseries --export=ALL,JOULE_PROFILE_PERIOD=10ms --profile=energy sleep 4
+    file=$dir/${JOB}_0_node1.h5
+    wait_for 60 [ -e "$file" ]
+    check "100 Hz, as the user wishes: the rows" rows_are_ours "$file" 10000000
+    # joule probe asks the BMC itself, for all labels.
+    cluster at fusedseries node1 "$JOULE_BUILD/tools/joule/joule" probe --node node1 \
+        --seconds 2 > "$SCRATCH/probe.labels"
+    check "joule probe measures the memory" \
+        grep -qE '^  Mem +7[0-9]\.[0-9] W' "$SCRATCH/probe.labels"
     cluster down fusedseries
 }
 

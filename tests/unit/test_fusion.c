@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/board/board.h"
+#include "common/board/account.h"
 #include "common/meter/fused.h"
 #include "common/sampler/fusion.h"
 #include "common/sampler/sampler.h"
@@ -353,6 +353,169 @@ START_TEST(sampled)
 }
 END_TEST
 
+/* ---- one that follows ---- */
+
+static struct tree tree;
+static struct joule_board *board;
+static struct joule_snapshot snapshot;
+static struct joule_source *follower;
+static struct joule_account *account;
+static struct joule_account_reading reading;
+
+/* What slurmd's thread does. */
+static void publish(void)
+{
+    if (ask() == 0)
+        joule_tally_add(&snapshot.tally, source->domains, out);
+    snapshot.node_mw = (uint64_t)(out[JOULE_FUSION_NODE].watts * 1000);
+    joule_board_publish_fused(board, &snapshot, source->ops->state(source));
+}
+
+static void follow(bool smooth)
+{
+    struct joule_fusion_options opt = {
+        .clock = &counters.clock,
+        .counters = &counters.source,
+        .bmc = &bmc.source,
+        .gap_ns = 3 * S,
+    };
+
+    tree_create(&tree);
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "boot-1\n");
+    tree_mkdir(&tree, "run");
+    board = joule_board_create(tree.fd, "n1", &err);
+    ck_assert_ptr_nonnull(board);
+    memset(&snapshot, 0, sizeof(snapshot));
+    snapshot.period_ns = S;
+    joule_tally_start(&snapshot.tally, source->domains, source->domain_count,
+                      0);
+    begin();
+    joule_tally_add(&snapshot.tally, source->domains, out);
+    pass(S);
+    publish();
+    follower = joule_fusion_create(&opt, &err);
+    ck_assert_ptr_nonnull(follower);
+    account = joule_account_create(&counters.clock, follower, board);
+    ck_assert_ptr_nonnull(account);
+    if (smooth)
+        joule_account_smooth(account);
+    joule_account_begin(account);
+}
+
+static void unfollow(void)
+{
+    joule_account_destroy(account);
+    joule_source_destroy(follower);
+    joule_board_destroy(board);
+    tree_destroy(&tree);
+}
+
+/* A row. */
+static double row_w(int64_t ns)
+{
+    uint64_t before_uj = reading.used_uj;
+
+    pass(ns);
+    ck_assert_int_eq(joule_account_update(account, &reading), 0);
+    return (double)(reading.used_uj - before_uj) * 1e3 / (double)ns;
+}
+
+/* Of seconds with a hundred rows, the last [count]. */
+static void rows(int count, double least_w, double most_w)
+{
+    for (int i = 0; i < count * 100; i++) {
+        double watts = row_w(10 * MS);
+
+        ck_assert_double_ge(watts, least_w);
+        ck_assert_double_le(watts, most_w);
+        if (i % 100 == 99) {
+            wait_for_reads(2);
+            publish();
+        }
+    }
+}
+
+/* Rows of 10 ms are what the counters say of them and the BMC of all; that it had
+ * read 20 W more half a second before a sample is no jump of 1000 W. */
+START_TEST(followed)
+{
+    uint64_t begin_uj;
+
+    memset(&reading, 0, sizeof(reading));
+    follow(true);
+    begin_uj = snapshot.tally.node_uj;
+    rows(2, 249, 251);
+    bmc.late_ns = 500 * MS;
+    bmc.watts[0] = 270;
+    rows(1, 249, 251);
+    ck_assert_double_eq_tol(row_w(10 * MS), 260, 1); /* begins before */
+    rows(10, 269, 281);
+    ck_assert_double_eq_tol((double)reading.used_uj,
+                            (double)(snapshot.tally.node_uj - begin_uj), 1e5);
+    ck_assert_double_eq_tol((double)reading.domain_uj[JOULE_FUSION_LABELS],
+                            40 * 13.01e6, 1e4);
+    ck_assert_double_eq_tol((double)reading.domain_uj[COUNTERS], 1301e6, 1e5);
+    ck_assert_double_eq_tol((double)reading.domain_uj[COUNTERS + 1], 260.2e6,
+                            1e5);
+    ck_assert_uint_eq(reading.domain_mw[JOULE_FUSION_LABELS], 40000);
+    unfollow();
+}
+END_TEST
+
+/* A figure is what the board says at once. */
+START_TEST(followed_at_once)
+{
+    uint64_t begin_uj;
+
+    memset(&reading, 0, sizeof(reading));
+    follow(false);
+    begin_uj = snapshot.tally.node_uj;
+    ck_assert_int_eq(joule_account_update(account, &reading), 0);
+    ck_assert_double_eq_tol((double)reading.node_mw, 250e3, 1e3);
+    bmc.late_ns = 500 * MS;
+    bmc.watts[0] = 270;
+    rows(1, 249, 251);
+    ck_assert_int_eq(joule_account_update(account, &reading), 0);
+    ck_assert_double_eq_tol((double)reading.used_uj,
+                            (double)(snapshot.tally.node_uj - begin_uj), 1e3);
+    unfollow();
+}
+END_TEST
+
+/* slurmd is away for longer than a counter may take to wrap.  The BMC's last power
+ * holds for 300 s, as nothing has been learned. */
+START_TEST(followed_alone)
+{
+    memset(&reading, 0, sizeof(reading));
+    follow(true);
+    for (int i = 0; i < 60; i++) {
+        double watts = row_w(10 * S);
+
+        ck_assert_double_eq_tol(watts, i < 29 ? 250 : 120, 1);
+    }
+    ck_assert_double_eq_tol((double)reading.domain_uj[COUNTERS], 60000e6, 1e6);
+    ck_assert_uint_eq(reading.domain_mw[JOULE_FUSION_LABELS],
+                      JOULE_MW_UNKNOWN);
+    unfollow();
+}
+END_TEST
+
+/* A label that the BMC does not measure is not known, and takes nothing from the
+ * node. */
+START_TEST(label_not_measured)
+{
+    memset(&reading, 0, sizeof(reading));
+    follow(true);
+    bmc.status[1] = JOULE_POWER_UNAVAILABLE;
+    rows(5, 249, 251);
+    ck_assert_int_eq(out[JOULE_FUSION_LABELS].status, JOULE_POWER_UNAVAILABLE);
+    ck_assert_int_eq(out[JOULE_FUSION_NODE].status, JOULE_POWER_OK);
+    ck_assert_uint_eq(reading.domain_mw[JOULE_FUSION_LABELS],
+                      JOULE_MW_UNKNOWN);
+    unfollow();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("fusion");
@@ -371,6 +534,10 @@ int main(void)
     tcase_add_test(tc, fork_without_thread);
     tcase_add_test(tc, sampled);
     tcase_add_test(tc, labels_that_cannot_be);
+    tcase_add_test(tc, followed);
+    tcase_add_test(tc, followed_at_once);
+    tcase_add_test(tc, followed_alone);
+    tcase_add_test(tc, label_not_measured);
     suite_add_tcase(s, tc);
     r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
