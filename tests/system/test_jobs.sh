@@ -7,15 +7,16 @@
 
 up jobs --sim '--load const:100' || exit 1
 
-# Two tasks that end at different times: the step lasts as long as the longer.
+# Two tasks that end at different times: the step lasts as long as the longer, and 0.1 s
+# where slurmstepd of 22.05 looks for the next one that late (10 J).
 measure_step jobs user -n2 --overcommit -- \
     sh -c 'sleep $((1 + SLURM_PROCID * 4))'
 check "tasks of 1 s and 5 s ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    step_within 0.5 2
+    step_within 0.5 12
 measure_step jobs user -n2 --overcommit -- \
     sh -c 'sleep $((5 - SLURM_PROCID * 4))'
 check "tasks of 5 s and 1 s ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
-    step_within 0.5 2
+    step_within 0.5 12
 
 # Fifty short steps: their sum is the sum of their times.
 cat > "$SCRATCH/fifty" <<END
@@ -29,11 +30,12 @@ wait_for 60 step_ended jobs "$JOB.49"
 SUM=$(cluster run jobs sacct -a -n -P -j "$JOB" -o JobID,ConsumedEnergyRaw |
     awk -F'|' '$1 ~ /\.[0-9]+$/ { n++; sum += $2; if ($2 == "") bad++ }
                END { print (n == 50 && !bad) ? sum : "steps: " n " unknown: " bad }')
-TRUE_J=$(awk '{ sum += $2 - $1 } END { printf "%.3f\n", sum / 1e9 * 100 }' \
+# As step_within, of each; and half a joule of rounding.
+read -r STEP_TRUE_J STEP_MOST_J < <(awk -v edge="$STEP_EDGE_NS" '
+    { sum += $2 - $1 } END { print sum / 1e7, (sum + NR * 2 * edge) / 1e7 }' \
     "$SCRATCH/fifty.times")
-# Each of them may be half a joule of rounding and some ms of its start off.
-check "fifty steps of 0.2 s ($SUM J, wattmeter $TRUE_J J)" \
-    within "$SUM" "$TRUE_J" 0 50
+STEP_J=$SUM
+check "fifty steps of 0.2 s ($SUM J, wattmeter $STEP_TRUE_J J)" step_within 0 25
 check "none of the fifty is 0 J" test "$(cluster run jobs sacct -a -n -P \
     -j "$JOB" -o JobID,ConsumedEnergyRaw | grep -c '\.[0-9]*|0$')" -eq 0
 
@@ -49,13 +51,15 @@ check "a suspended and resumed job ($STEP_J J, wattmeter $STEP_TRUE_J J)" \
     step_within 0.5 2
 check "it was suspended: 3 s took longer" test "${STEP_TRUE_J%.*}" -ge 450
 
+BEGAN_NS=$(now_ns)
 cluster user jobs srun sleep 100 > /dev/null 2>&1 &
 wait_for 60 bash -c '"$0" run jobs squeue -h -t R -o %A | grep -q .' "$LIB/cluster"
 JOB=$(last_job jobs)
 sleep 3
 cluster run jobs scancel "$JOB"
 J=$(step_energy jobs "$JOB.0")
-check "a cancelled job ($J J)" within "$J" 310 25 60
+check "a cancelled job ($J J in $((($(now_ns) - BEGAN_NS) / 1000000)) ms)" \
+    test "$J" -ge 300 -a "$J" -le $((($(now_ns) - BEGAN_NS) / 10000000))
 
 STEP_MAY_FAIL=yes measure_step jobs user -- sh -c 'sleep 2; exit 3' 2> /dev/null
 check "a failed job ($STEP_J J)" step_within 2 4
