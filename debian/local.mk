@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	debian/rules \
 	debian/slurm-joule-doc.install \
 	debian/slurm-joule-plugins.install \
+	debian/slurm-joule-plugins.postinst \
 	debian/slurm-joule-tools.install \
 	debian/slurm-joule-tools.links \
 	debian/source/format

@@ -78,9 +78,12 @@ build_once_more() {
 
 # From here on in the overlay.
 
-# Each file with mode, owner and size, without what apt and dpkg note down.
+# Each file with mode, owner and size, without what apt and dpkg note down, and
+# without those of users: the plugins' own stays.
 machine_files() {
     find /etc /opt /usr /var /root \( -path /etc/apt -o -path /var/cache \
+        -o -path '/etc/passwd*' -o -path '/etc/group*' -o -path '/etc/shadow*' \
+        -o -path '/etc/gshadow*' \
         -o -path /var/log -o -path /var/lib/apt -o -path /var/tmp \
         -o -path '/var/lib/dpkg/*' ! -path '/var/lib/dpkg/info*' \) -prune \
         -o -type d -printf '%p %M %U:%G\n' \
@@ -108,6 +111,9 @@ fits_slurm() {
 test_install() {
     check "apt installs the packages" apt_install "${PACKAGES[@]}"
     check "the plugins want Slurm $RELEASE and no other" fits_slurm "$RELEASE"
+    check "the plugins have a user, who cannot log in" grep -qxE \
+        'slurm-joule:x:[0-9]{3}:[0-9]{3}:[^:]*:/nonexistent:/usr/sbin/nologin' \
+        /etc/passwd
     check "Slurm's sh5util is Slurm's" eval '
         dpkg -S /usr/bin/sh5util | grep -q "^slurm-wlm-hdf5-plugin:" &&
             ! dpkg -V slurm-wlm-hdf5-plugin | grep sh5util'
@@ -166,6 +172,9 @@ test_bmc() {
     BMC_CONF=${BMC_CONF%JouleIPMIReader=*}
     up_bmc pkgbmc '' JouleSamplePeriod=100ms --sim '--load const:80' ||
         { not_ok "a cluster with BMCs"; return; }
+    check "its reader is the plugins' user" [ "$(cluster run pkgbmc sh -c \
+        'sed -n "s/^Uid:\t\([0-9]*\).*/\1/p" \
+        "/proc/$(pgrep -x -o joule-ipmi-read)/status"')" = "$(id -u slurm-joule)" ]
     measure_step pkgbmc user -- --sleep 4
     echo "# sacct $STEP_J J, wattmeter $STEP_TRUE_J J"
     check "energy of a step by the BMC" near_truth

@@ -58,7 +58,16 @@ check "nothing of Slurm's name" [ -z "$(of_package tools -l |
     grep -x -e /usr/bin/sh5util -e '.*/man1/sh5util\..*')" ]
 check "rpmlint has nothing to say of the packages" \
     rpmlint_is_quiet "$RPMS"/RPMS/*/*.rpm "$RPMS"/SRPMS/*.rpm
-check "they are installed" below_root -i --nodeps --ignorearch \
+makes_a_user() {
+    local user
+    user=$("$LIB/overlay" sh -c "($1) && ($1) && getent passwd slurm-joule")
+    echo "$user"
+    [[ $user =~ ^slurm-joule:x:[0-9]{3}:[0-9]{3}:[^:]*:/:/sbin/nologin$ ]]
+}
+check "the plugins' user is made, once, with no shell" \
+    makes_a_user "$(of_package plugins --qf '%{PREIN}')"
+# Without scripts: no shell is there.
+check "they are installed" below_root -i --nodeps --noscripts --ignorearch \
     --ignoreos "$RPMS"/RPMS/*/*.rpm
 check "as they were packed" below_root -V --nodeps slurm-joule-plugins \
     slurm-joule-tools slurm-joule-doc
