@@ -127,7 +127,7 @@ static void tell_file(const char *name, char *text, size_t size)
     char content[64];
     ssize_t n = read(file_fd, content, sizeof(content));
 
-    snprintf(text, size, "%s: %.*s", name, n < 0 ? 0 : (int)n, content);
+    snprintf(text, size, "%.400s: %.*s", name, n < 0 ? 0 : (int)n, content);
 }
 
 static void open_bmc(const struct joule_wire_open *request)
