@@ -172,14 +172,16 @@ within() {
         }'
 }
 
-# wait_for SECONDS COMMAND... - until COMMAND succeeds, polled 20 times a
-# second; 1 if it never did
+# wait_for SECONDS COMMAND... - until COMMAND succeeds, polled 20 times a second at
+# first, in the end thrice: it may take as long as a script has of the machine; 1 if it
+# never did
 wait_for() {
-    local end=$((${EPOCHREALTIME/./} + $1 * 1000000))
+    local end=$((${EPOCHREALTIME/./} + $1 * 1000000)) ms=50
     shift
     until "$@" > /dev/null 2>&1; do
         [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
-        sleep 0.05
+        sleep "0.$(printf %03d $ms)"
+        ms=$((ms < 250 ? ms * 5 / 4 : 300))
     done
 }
 
