@@ -55,7 +55,9 @@ cluster() {
     "$LIB/cluster" "$@"
 }
 
-# up NAME [OPTION...] - cluster up, noted for the end; 1 if it fails
+# up NAME [OPTION...] - cluster up, noted for the end; 1 if it fails.  Not while a step is
+# measured, here or in another script: on two cores slurmstepd would be late to see its
+# task's end.
 up() {
     # Somebody else's is not to be taken down at the end.
     if "$LIB/cluster" list 2> /dev/null | grep -q "^$1\( \|\$\)"; then
@@ -63,7 +65,7 @@ up() {
         return 1
     fi
     CLUSTERS+=("$1")
-    "$LIB/cluster" up "$@" > "$SCRATCH/up.out" 2>&1 || {
+    flock -o "$JOULE_BUILD" "$LIB/cluster" up "$@" > "$SCRATCH/up.out" 2>&1 || {
         note < "$SCRATCH/up.out"
         return 1
     }
@@ -272,7 +274,8 @@ measure_step() {
     --spin | --sleep) task=("$STAMP" "$1" "$2" "$file.%n") ;;
     *) task=("$STAMP" "$file.%n" -- "$@") ;;
     esac
-    "$LIB/cluster" "$user" "$name" srun -J "$job_name" "${options[@]}" "${task[@]}" ||
+    flock -s -o "$JOULE_BUILD" \
+        "$LIB/cluster" "$user" "$name" srun -J "$job_name" "${options[@]}" "${task[@]}" ||
         [ -n "${STEP_MAY_FAIL:-}" ] || { echo "the step failed"; return 1; } >&2
     STEP_TRUE_UJ=0 STEP_START_NS='' STEP_END_NS=''
     for node in "$file".*; do
