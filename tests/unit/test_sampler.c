@@ -731,7 +731,7 @@ START_TEST(power_hangs)
     bmc->hangs = true;
     s = power_create(PERIOD);
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
-    ck_assert_int_lt(kernel_ms() - begun_ms, 50);
+    ck_assert_int_lt(kernel_ms() - begun_ms, 500);
     ck_assert_uint_eq(snap.tally.valid, 0);
     ck_assert_uint_eq(snap.stale, 1);
     ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
@@ -742,7 +742,7 @@ START_TEST(power_hangs)
     begun_ms = kernel_ms();
     joule_sampler_destroy(s);
     ms = kernel_ms() - begun_ms;
-    ck_assert_msg(ms < 50, "%d ms", (int)ms);
+    ck_assert_msg(ms < 500, "%d ms", (int)ms);
     ck_assert_int_eq(told, 0);
 }
 END_TEST
@@ -766,11 +766,11 @@ START_TEST(power_destroy_at_any_time)
         begun_ms = kernel_ms();
         joule_sampler_destroy(s);
         took_ms = kernel_ms() - begun_ms;
-        slow += took_ms >= 50;
+        slow += took_ms >= 250;
         if (took_ms > longest_ms)
             longest_ms = took_ms;
     }
-    ck_assert_msg(slow <= 20 && longest_ms < 1000, "%d above 50 ms, one of %d",
+    ck_assert_msg(slow <= 20 && longest_ms < 1000, "%d above 250 ms, one of %d",
                   slow, (int)longest_ms);
 }
 END_TEST
