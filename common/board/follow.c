@@ -2,6 +2,7 @@
 #include "common/board/follow.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,10 @@ struct joule_follow {
     /* Sources of energy: the board's sample of then is counted on here, */
     bool counts;
     int64_t sampled_ns;
+    int64_t missed_state_ns; /* a sample whose state was not there yet */
     double ahead_uj; /* and the node has been said to have used so much more than
-                        the sample after it said */
+                        the sample after it said: */
+    double ahead_per_ns; /* is taken off again */
     struct joule_snapshot snapshot;
     struct part part[JOULE_DOMAINS_MAX];
     uint64_t domain_uj[JOULE_DOMAINS_MAX];
@@ -104,73 +107,6 @@ static uint64_t domain_at(const struct joule_follow *f, size_t i,
     return uj + (uint64_t)(int64_t)f->ahead_uj;
 }
 
-/* ---- counting on ---- */
-
-/* What has been used since the sample, or since the last time. */
-static void count_on(struct joule_follow *f)
-{
-    struct joule_tally *t = &f->snapshot.tally;
-    struct joule_error err;
-    size_t i;
-
-    if (f->source->ops->read_power(f->source, f->power, &err) < 0)
-        return;
-    for (i = 0; i < t->count; i++)
-        f->power[i].gap_ns = 0; /* the board says what was one */
-    joule_tally_add(t, f->source->domains, f->power);
-    for (i = 0; i < t->count; i++)
-        if (f->source->domains[i].in_total)
-            f->snapshot.node_mw =
-                (uint64_t)(t->integrator[i].power_w * 1000 + 0.5);
-}
-
-/* The source takes over what goes with the sample in f->latest. */
-static bool take_over(struct joule_follow *f)
-{
-    const struct joule_tally *t = &f->latest.tally;
-
-    return joule_source_has_energy(f->source) && has_our_domains(f, t) &&
-           t->valid && joule_board_read_fused(f->board, &f->state) == 0 &&
-           f->state.mono_ns == t->mono_ns &&
-           f->source->ops->resume(f->source, &f->state);
-}
-
-/* What the board says, up to now where the source can count. */
-static int read_board(struct joule_follow *f)
-{
-    bool counted = f->counts;
-    uint64_t uj = 0;
-
-    if (joule_board_read(f->board, &f->latest) < 0)
-        return -1;
-    if (counted) {
-        count_on(f);
-        if (f->latest.tally.mono_ns == f->sampled_ns)
-            return 0;
-        uj = f->snapshot.tally.node_uj;
-    }
-    f->counts = take_over(f);
-    if (counted && !f->counts && has_our_domains(f, &f->latest.tally)) {
-        f->counts = true; /* slurmd publishes just now: the next time */
-        return 0;
-    }
-    f->snapshot = f->latest;
-    if (!f->counts)
-        return 0;
-    f->sampled_ns = f->latest.tally.mono_ns;
-    count_on(f);
-    if (counted && f->smooth)
-        f->ahead_uj += (double)uj - (double)f->snapshot.tally.node_uj;
-    return 0;
-}
-
-static void work_off(struct joule_follow *f, int64_t ns)
-{
-    double part = (double)ns / (double)f->snapshot.period_ns;
-
-    f->ahead_uj -= f->ahead_uj * (part < 1 ? part : 1);
-}
-
 static uint64_t node_at(const struct joule_follow *f, int64_t now_ns)
 {
     const struct joule_tally *t = &f->snapshot.tally;
@@ -184,6 +120,88 @@ static uint64_t node_at(const struct joule_follow *f, int64_t now_ns)
             uj += domain_at(f, i, now_ns) - t->integrator[i].uj;
     }
     return uj;
+}
+
+/* ---- counting on ---- */
+
+/* What has been used since the sample, or since the last time.  Without slurmd not
+ * for longer than a power is carried on. */
+static void count_on(struct joule_follow *f)
+{
+    struct joule_tally *t = &f->snapshot.tally;
+    struct joule_error err;
+    size_t i;
+
+    if (joule_clock_mono_ns(f->clock) - f->sampled_ns > JOULE_POWER_BRIDGE_NS ||
+        f->source->ops->read_power(f->source, f->power, &err) < 0)
+        return;
+    for (i = 0; i < t->count; i++)
+        f->power[i].gap_ns = 0; /* the board says what was one */
+    joule_tally_add(t, f->source->domains, f->power);
+    for (i = 0; i < t->count; i++)
+        if (f->source->domains[i].in_total)
+            f->snapshot.node_mw =
+                (uint64_t)(t->integrator[i].power_w * 1000 + 0.5);
+}
+
+/* The state that goes with the sample in f->latest. */
+static bool is_published(struct joule_follow *f)
+{
+    int64_t mono_ns = f->latest.tally.mono_ns;
+
+    if (joule_board_read_fused(f->board, &f->state) == 0 &&
+        f->state.mono_ns == mono_ns)
+        return true;
+    f->missed_state_ns = mono_ns;
+    return false;
+}
+
+/* What the board says, up to now where the source can count. */
+static int read_board(struct joule_follow *f)
+{
+    bool counted = f->counts, was_missed, is_first;
+    const struct joule_tally *t = &f->latest.tally;
+    int64_t now_ns;
+    uint64_t said_uj;
+
+    if (joule_board_read(f->board, &f->latest) < 0)
+        return -1;
+    if (counted)
+        count_on(f);
+    if ((counted || f->smooth) && t->mono_ns == f->sampled_ns)
+        return 0;
+    f->counts = joule_source_has_energy(f->source) && has_our_domains(f, t) &&
+                t->valid;
+    if (f->counts) {
+        was_missed = f->missed_state_ns == t->mono_ns;
+        f->counts = is_published(f);
+        if (!f->counts && counted && !was_missed) {
+            f->counts = true; /* slurmd publishes just now: the next time */
+            return 0;
+        }
+    }
+    f->counts = f->counts && f->source->ops->resume(f->source, &f->state);
+    now_ns = joule_clock_mono_ns(f->clock);
+    said_uj = node_at(f, now_ns);
+    is_first = f->sampled_ns == 0;
+    f->snapshot = f->latest;
+    f->ahead_uj = 0;
+    f->sampled_ns = t->mono_ns;
+    if (f->counts)
+        count_on(f);
+    if (!is_first && f->smooth) {
+        f->ahead_uj = (double)said_uj - (double)node_at(f, now_ns);
+        f->ahead_per_ns = f->ahead_uj / (double)f->snapshot.period_ns;
+    }
+    return 0;
+}
+
+/* Over a period of the sampler. */
+static void work_off(struct joule_follow *f, int64_t ns)
+{
+    double uj = f->ahead_per_ns * (double)ns;
+
+    f->ahead_uj = fabs(uj) < fabs(f->ahead_uj) ? f->ahead_uj - uj : 0;
 }
 
 /* Labels that the board has no longer, or not yet, stay where they are. */

@@ -362,20 +362,26 @@ static struct joule_source *follower;
 static struct joule_account *account;
 static struct joule_account_reading reading;
 
+static bool has_other_counters;
+
 /* What slurmd's thread does. */
 static void publish(void)
 {
+    struct joule_fused_state state;
+
     if (ask() == 0)
         joule_tally_add(&snapshot.tally, source->domains, out);
     snapshot.node_mw = (uint64_t)(out[JOULE_FUSION_NODE].watts * 1000);
-    joule_board_publish_fused(board, &snapshot, source->ops->state(source));
+    state = *source->ops->state(source);
+    state.rapl.domain_key += has_other_counters;
+    joule_board_publish_fused(board, &snapshot, &state);
 }
 
-static void follow(bool smooth)
+static void follow(bool smooth, struct joule_source *its_counters)
 {
     struct joule_fusion_options opt = {
         .clock = &counters.clock,
-        .counters = &counters.source,
+        .counters = its_counters,
         .bmc = &bmc.source,
         .gap_ns = 3 * S,
     };
@@ -442,7 +448,7 @@ START_TEST(followed)
     uint64_t begin_uj;
 
     memset(&reading, 0, sizeof(reading));
-    follow(true);
+    follow(true, &counters.source);
     begin_uj = snapshot.tally.node_uj;
     rows(2, 249, 251);
     bmc.late_ns = 500 * MS;
@@ -468,7 +474,7 @@ START_TEST(followed_at_once)
     uint64_t begin_uj;
 
     memset(&reading, 0, sizeof(reading));
-    follow(false);
+    follow(false, &counters.source);
     begin_uj = snapshot.tally.node_uj;
     ck_assert_int_eq(joule_account_update(account, &reading), 0);
     ck_assert_double_eq_tol((double)reading.node_mw, 250e3, 1e3);
@@ -487,7 +493,7 @@ END_TEST
 START_TEST(followed_alone)
 {
     memset(&reading, 0, sizeof(reading));
-    follow(true);
+    follow(true, &counters.source);
     for (int i = 0; i < 60; i++) {
         double watts = row_w(10 * S);
 
@@ -500,12 +506,53 @@ START_TEST(followed_alone)
 }
 END_TEST
 
+/* The state of a slurmd whose counters are others is of no use here; its samples are. */
+START_TEST(followed_with_other_counters)
+{
+    uint64_t begin_uj;
+
+    memset(&reading, 0, sizeof(reading));
+    follow(true, &counters.source);
+    rows(1, 249, 251);
+    begin_uj = snapshot.tally.node_uj - reading.used_uj;
+    has_other_counters = true;
+    bmc.watts[0] = 400;
+    rows(10, 0, 1000);
+    has_other_counters = false;
+    ck_assert_double_eq_tol((double)reading.used_uj,
+                            (double)(snapshot.tally.node_uj - begin_uj), 2e8);
+    unfollow();
+}
+END_TEST
+
+/* Without counters, what is carried on while the BMC is away has been said. */
+START_TEST(followed_without_the_bmc)
+{
+    struct joule_fusion_options opt = {.clock = &counters.clock,
+                                       .bmc = &bmc.source,
+                                       .bmc_period_ns = 2 * MS,
+                                       .gap_ns = 3 * S};
+
+    joule_source_destroy(source);
+    source = joule_fusion_create(&opt, &err);
+    ck_assert_ptr_nonnull(source);
+    memset(&reading, 0, sizeof(reading));
+    follow(true, NULL);
+    rows(3, 249, 251);
+    bmc.status[0] = JOULE_POWER_FAILED;
+    rows(20, 249, 251);
+    bmc.status[0] = JOULE_POWER_OK;
+    rows(5, 249, 251);
+    unfollow();
+}
+END_TEST
+
 /* A label that the BMC does not measure is not known, and takes nothing from the
  * node. */
 START_TEST(label_not_measured)
 {
     memset(&reading, 0, sizeof(reading));
-    follow(true);
+    follow(true, &counters.source);
     bmc.status[1] = JOULE_POWER_UNAVAILABLE;
     rows(5, 249, 251);
     ck_assert_int_eq(out[JOULE_FUSION_LABELS].status, JOULE_POWER_UNAVAILABLE);
@@ -537,6 +584,8 @@ int main(void)
     tcase_add_test(tc, followed);
     tcase_add_test(tc, followed_at_once);
     tcase_add_test(tc, followed_alone);
+    tcase_add_test(tc, followed_with_other_counters);
+    tcase_add_test(tc, followed_without_the_bmc);
     tcase_add_test(tc, label_not_measured);
     suite_add_tcase(s, tc);
     r = srunner_create(s);
