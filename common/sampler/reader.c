@@ -381,11 +381,12 @@ static void sum_label(const struct reader *r, uint32_t label,
     out->mono_ns = first_ns + since_first_ns / n;
 }
 
-/* What arithmetic relies on; anything else in a value is judged as power. */
-static bool is_sound(const struct joule_wire_value *v)
+/* What arithmetic relies on; anything else in a value is judged as power.  After one of
+ * the future, all others until then would be too old. */
+static bool is_sound(const struct joule_wire_value *v, int64_t now_ns)
 {
     return (unsigned)v->status < JOULE_POWER_STATUS_COUNT && v->begin_ns >= 0 &&
-           v->end_ns >= v->begin_ns && v->end_ns <= INT64_MAX / 128;
+           v->end_ns >= v->begin_ns && v->end_ns <= now_ns;
 }
 
 static int read_values(struct reader *r, struct joule_power *out,
@@ -396,7 +397,7 @@ static int read_values(struct reader *r, struct joule_power *out,
     struct iovec part = {&request, sizeof(request)};
     const struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
     union reply reply;
-    int64_t wait_ns = r->config.answer_ns + GRACE_NS;
+    int64_t wait_ns = r->config.answer_ns + GRACE_NS, now_ns;
 
     if (send_packet(r, &packet, sizeof(request), wait_ns, err) < 0 ||
         wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), wait_ns, &reply,
@@ -404,8 +405,9 @@ static int read_values(struct reader *r, struct joule_power *out,
         return -1;
     if (reply.values.count != r->config.sensor_count)
         return protocol_error(r, "another number of values", err);
+    now_ns = joule_clock_mono_ns(&joule_clock_system);
     for (uint32_t i = 0; i < r->config.sensor_count; i++)
-        if (!is_sound(&reply.values.value[i]))
+        if (!is_sound(&reply.values.value[i], now_ns))
             return protocol_error(r, "a value that cannot be", err);
     for (uint32_t i = 0; i < r->config.label_count; i++)
         sum_label(r, i, reply.values.value, &out[i]);
