@@ -9,9 +9,9 @@
  * interval where the account was split.
  *
  * A source of energy reads its counters here too and counts on from the last sample
- * as the sampler would.  What the next one says otherwise, because the BMC was read
- * in between, can be worked off over a period of the sampler: a row of 10 ms does
- * not show the difference of a second.
+ * as the sampler would, for JOULE_POWER_BRIDGE_NS without a new one.  What the next
+ * one says otherwise, because the BMC was read in between, can be worked off over a
+ * period of the sampler: a row of 10 ms does not show the difference of a second.
  *
  * Used through account.h; the contract of each function is the one of its
  * namesake there.
