@@ -163,22 +163,18 @@ int joule_profile_period(const struct joule_profile_config *config,
                          const char *wish, int64_t *ret_ns,
                          struct joule_error *err)
 {
-    int64_t least_ns = config->period_min_ns, ns;
+    int64_t least_ns = config->period_min_ns, ns = config->period_ns;
+    int rc = 0;
 
-    *ret_ns = config->period_ns;
-    if (!wish)
-        return 0;
-    if (joule_parse_duration_ns(wish, JOULE_PROFILE_PERIOD_MIN_NS,
-                                JOULE_PROFILE_PERIOD_MAX_NS, &ns) < 0)
-        return joule_error_set(err, errno,
-                               "JOULE_PROFILE_PERIOD=%.64s is not a period "
-                               "from 10ms to 1s",
-                               wish);
+    if (wish && joule_parse_duration_ns(wish, JOULE_PROFILE_PERIOD_MIN_NS,
+                                        JOULE_PROFILE_PERIOD_MAX_NS, &ns) < 0)
+        rc = joule_error_set(err, errno,
+                             "JOULE_PROFILE_PERIOD=%.64s is not a period "
+                             "from 10ms to 1s",
+                             wish);
     /* What the admin has for all jobs, any job may wish. */
     if (config->period_ns && config->period_ns < least_ns)
         least_ns = config->period_ns;
-    if (ns != config->period_ns)
-        ns = (ns + least_ns - 1) / least_ns * least_ns;
-    *ret_ns = ns;
-    return 0;
+    *ret_ns = (ns + least_ns - 1) / least_ns * least_ns;
+    return rc;
 }

@@ -42,12 +42,12 @@ extern const struct joule_option joule_profile_options[];
 struct joule_pack joule_profile_pack(const struct joule_profile_config *config);
 
 /*
- * The period of a step's energy series: what the admin says, or what the job
- * wishes ("100ms", "0.1"; NULL: it does not), lengthened to a multiple of the
- * shortest that the admin allows: rows of two periods such as 100 and 150 ms, which
- * end on the node's clock, would show a user the 50 ms between them.  0: by
- * --acctg-freq.  -1 with errno and a sentence for a wish
- * that is no period; *ret_ns is then the admin's.
+ * The period of a step's energy series: what the job wishes ("100ms", "0.1"; NULL:
+ * it does not), else what the admin says, lengthened to a multiple of the shortest
+ * that the admin allows: rows of two periods such as 100 and 150 ms, which end on
+ * the node's clock, would show a user the 50 ms between them.  0: by --acctg-freq.
+ * -1 with errno and a sentence for a wish that is no period; *ret_ns is then the
+ * admin's.
  */
 int joule_profile_period(const struct joule_profile_config *config,
                          const char *wish, int64_t *ret_ns,
