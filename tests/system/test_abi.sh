@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default build
+# run: all build
 #
 # Plugins that do not fit: of another release, down to its last number, each
 # program refuses them and says so, and nothing takes their place; where Slurm's

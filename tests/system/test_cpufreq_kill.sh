@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default
+# run: all
 #
 # The CPUs come back within 5 s: kill -9 of slurmstepd at any moment, of slurmd,
 # of what looks after them, and of all of them.  More ends: test_freqscore.sh.

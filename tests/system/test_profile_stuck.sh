@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default
+# run: all
 #
 # Profiles on a share on which root is nobody, and on a file system that does not
 # answer: jobs start and end all the same.
