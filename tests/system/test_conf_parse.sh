@@ -16,10 +16,19 @@ SLURM_PLUGINS=$(dirname "$(find /usr/lib -name acct_gather_profile_hdf5.so | hea
 JOULE=$JOULE_BUILD/tools/joule/joule
 mkdir -p "$CONF" "$SCRATCH/spool" "$SCRATCH/profiles"
 
+# slurmd of 24.11 makes a credential before it reads acct_gather.conf: without munge,
+# with a key of its own.
+AUTH=auth/munge
+if [ -e "$SLURM_PLUGINS/auth_slurm.so" ]; then
+    AUTH=auth/slurm
+    (umask 077 && head -c 1024 /dev/urandom > "$CONF/slurm.key")
+fi
+
 cat > "$CONF/slurm.good" << END
 ClusterName=parse
 SlurmctldHost=localhost
-AuthType=auth/munge
+AuthType=$AUTH
+CredType=${AUTH/auth\//cred/}
 SlurmUser=root
 PluginDir=$JOULE_BUILD/plugins:$SLURM_PLUGINS
 SlurmdSpoolDir=$SCRATCH/spool
