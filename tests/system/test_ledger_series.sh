@@ -118,6 +118,10 @@ switches() { # THREAD
         END { if (any) print n }'
 }
 
+is_over() {
+    [ -z "$(switches joule-energy)" ]
+}
+
 tasks_run() {
     cluster run whole pgrep -x stamp > /dev/null
 }
@@ -138,6 +142,7 @@ JouleProfilePeriod=100ms" || { not_ok "a cluster"; return; }
     cluster user whole srun -n2 --profile=energy "$STAMP" --spin 12 "$SCRATCH/stamp2"
     note <<< "a step with the whole node"
     follows 122
+    wait_for 60 is_over || { not_ok "the step before is over"; return; }
     rm -f "$(cluster dir whole)"/profile/*/*.h5
     cluster user whole srun -n2 --profile=energy "$STAMP" --spin 16 "$SCRATCH/stamp3" &
     srun=$!
