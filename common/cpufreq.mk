@@ -7,7 +7,7 @@ libjoule_a_SOURCES += \
 	common/cgroup/cpuset.c common/cgroup/cpuset.h \
 	common/cpufreq/average.c common/cpufreq/average.h \
 	common/cpufreq/control.c common/cpufreq/control.h \
-	common/cpufreq/cpus.c common/cpufreq/cpus.h \
+	common/base/cpus.c common/base/cpus.h \
 	common/cpufreq/cycles.c common/cpufreq/cycles.h \
 	common/cpufreq/driver.c common/cpufreq/driver.h \
 	common/cpufreq/journal.c common/cpufreq/journal.h \
@@ -15,7 +15,7 @@ libjoule_a_SOURCES += \
 	common/cpufreq/plan.c common/cpufreq/plan.h \
 	common/cpufreq/policy.c common/cpufreq/policy.h \
 	common/cpufreq/request.c common/cpufreq/request.h \
-	common/cpufreq/settle.c common/cpufreq/settle.h \
-	common/cpufreq/store.c common/cpufreq/store.h \
-	common/cpufreq/take.c \
+	common/cpufreq/apply.c common/cpufreq/apply.h \
+	common/cpufreq/journal_file.c common/cpufreq/journal_file.h \
+	common/cpufreq/hold.c \
 	common/cpufreq/keeper.c common/cpufreq/keeper.h

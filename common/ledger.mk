@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Whose joules: doc/ledger.md.
 libjoule_a_SOURCES += \
-	common/meter/apportion.c \
-	common/meter/floor.c common/meter/floor.h \
-	common/meter/split.c common/meter/split.h \
-	common/meter/steps.c \
-	common/board/charge.c common/board/charge.h \
-	common/board/jobs.c common/board/jobs.h \
-	common/board/ledger.c common/board/ledger.h \
-	common/board/ledger_file.c common/board/ledger_file.h \
-	common/board/nodedir.c common/board/nodedir.h \
-	common/board/request.c \
-	common/board/stake.c common/board/stake.h \
-	common/board/userfile.c common/board/userfile.h \
-	common/board/userview.c common/board/userview.h \
-	common/source/cores.c common/source/cores.h \
+	common/energy/idle_power.c common/energy/idle_power.h \
+	common/energy/attribution.c common/energy/attribution.h \
+	common/daemon/step_rows.c common/daemon/step_rows.h \
+	common/daemon/job_rows.c common/daemon/job_rows.h \
+	common/node/ledger.c common/node/ledger.h \
+	common/node/ledger_file.c common/node/ledger_file.h \
+	common/node/node_dir.c common/node/node_dir.h \
+	common/node/ledger_tickets.c \
+	common/step/step_energy.c common/step/step_energy.h \
+	common/node/user_file.c common/node/user_file.h \
+	common/node/user_view.c common/node/user_view.h \
+	common/sensors/cores.c common/sensors/cores.h \
 	common/cgroup/busy.c common/cgroup/busy.h \
 	common/cgroup/hierarchy.c common/cgroup/hierarchy.h \
 	common/cgroup/processes.c common/cgroup/processes.h \
 	common/cgroup/usage.c common/cgroup/usage.h \
-	common/sampler/book.c common/sampler/book.h \
-	common/sampler/clerk.c common/sampler/clerk.h
+	common/daemon/steps.c common/daemon/steps.h \
+	common/daemon/tickets.c common/daemon/tickets.h

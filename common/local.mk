@@ -14,32 +14,32 @@ libjoule_a_SOURCES = \
 	common/base/option.c common/base/option.h \
 	common/base/parse.c common/base/parse.h \
 	common/base/thread.c common/base/thread.h \
-	common/source/cpuinfo.c common/source/cpuinfo.h \
-	common/source/rapl.c common/source/rapl.h \
-	common/source/rapl_row.c common/source/rapl_row.h \
-	common/source/ipmi_answer.c common/source/ipmi_answer.h \
-	common/source/ipmi_choice.c common/source/ipmi_choice.h \
-	common/source/ipmi_config.c common/source/ipmi_config.h \
-	common/source/ipmi_wire.c common/source/ipmi_wire.h \
-	common/source/sdr.c common/source/sdr.h \
-	common/source/source.c common/source/source.h \
-	common/source/topology.c common/source/topology.h \
-	common/meter/counter.c common/meter/counter.h \
-	common/meter/fuse.c common/meter/fuse.h \
-	common/meter/fused.c common/meter/fused.h \
-	common/meter/integrator.c common/meter/integrator.h \
-	common/meter/tally.c common/meter/tally.h \
-	common/board/account.c common/board/account.h \
-	common/board/board.c common/board/board.h \
-	common/board/columns.c common/board/columns.h \
-	common/board/share.c common/board/share.h \
-	common/board/follow.c common/board/follow.h \
-	common/sampler/bmc_open.c common/sampler/bmc_open.h \
-	common/sampler/config.c common/sampler/config.h \
-	common/sampler/config_ipmi.c \
-	common/sampler/child.c common/sampler/child.h \
-	common/sampler/fusion.c common/sampler/fusion.h \
-	common/sampler/reader.c common/sampler/reader.h \
-	common/sampler/sampler.c common/sampler/sampler.h \
-	common/sampler/watch.c common/sampler/watch.h \
+	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
+	common/sensors/rapl.c common/sensors/rapl.h \
+	common/sensors/rapl_row.c common/sensors/rapl_row.h \
+	common/sensors/ipmi_answer.c common/sensors/ipmi_answer.h \
+	common/sensors/ipmi_choice.c common/sensors/ipmi_choice.h \
+	common/sensors/ipmi_config.c common/sensors/ipmi_config.h \
+	common/sensors/ipmi_wire.c common/sensors/ipmi_wire.h \
+	common/sensors/sdr.c common/sensors/sdr.h \
+	common/sensors/sensor.c common/sensors/sensor.h \
+	common/sensors/topology.c common/sensors/topology.h \
+	common/energy/counter.c common/energy/counter.h \
+	common/energy/lag_model.c common/energy/lag_model.h \
+	common/energy/fused.c common/energy/fused.h \
+	common/energy/integrator.c common/energy/integrator.h \
+	common/energy/node_total.c common/energy/node_total.h \
+	common/step/node_energy.c common/step/node_energy.h \
+	common/node/board.c common/node/board.h \
+	common/step/energy_columns.c common/step/energy_columns.h \
+	common/step/row_queue.c common/step/row_queue.h \
+	common/step/board_follower.c common/step/board_follower.h \
+	common/sensors/bmc_open.c common/sensors/bmc_open.h \
+	common/sensors/energy_config.c common/sensors/energy_config.h \
+	common/sensors/energy_config_ipmi.c \
+	common/base/helper.c common/base/helper.h \
+	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \
+	common/sensors/ipmi_helper.c common/sensors/ipmi_helper.h \
+	common/daemon/sampler.c common/daemon/sampler.h \
+	common/daemon/sensor_log.c common/daemon/sensor_log.h \
 	common/store/config.c common/store/config.h

@@ -8,7 +8,7 @@ LIBJOULESTORE = libjoulestore.a $(LIBJOULE) -lz
 
 libjoulestore_a_SOURCES = \
 	common/store/chunktree.c common/store/chunktree.h \
-	common/store/energy.c common/store/energy.h \
+	common/step/energy_series.c common/step/energy_series.h \
 	common/store/fletcher.c common/store/fletcher.h \
 	common/store/group.c common/store/group.h \
 	common/store/image.c common/store/image.h \
@@ -20,7 +20,7 @@ libjoulestore_a_SOURCES = \
 	common/store/output.c common/store/output.h \
 	common/store/pack.c common/store/pack.h \
 	common/store/place.c common/store/place.h \
-	common/store/punctual.c common/store/punctual.h \
+	common/step/pace.c common/step/pace.h \
 	common/store/queue.c common/store/queue.h \
 	common/store/table.c common/store/table.h \
 	common/store/tableheader.c common/store/tableheader.h \

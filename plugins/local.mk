@@ -8,9 +8,9 @@ ENERGY_SOURCES = \
 	plugins/slurm_abi/energy.c plugins/slurm_abi/energy.h \
 	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
 	plugins/slurm_abi/registration.c plugins/slurm_abi/registration.h \
-	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
+	plugins/slurm_abi/slurm_step.c plugins/slurm_abi/slurm_step.h \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h \
-	plugins/slurm_abi/series.c plugins/slurm_abi/series.h \
+	plugins/slurm_abi/slurm_series.c plugins/slurm_abi/slurm_series.h \
 	plugins/slurm_abi/slurm_abi.h
 
 if HAVE_SLURM

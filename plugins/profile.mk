@@ -8,9 +8,9 @@ endif
 plugins_acct_gather_profile_joule_hdf5_so_SOURCES = \
 	plugins/slurm_abi/conf.c plugins/slurm_abi/conf.h \
 	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
-	plugins/slurm_abi/meter.c plugins/slurm_abi/meter.h \
+	plugins/slurm_abi/series_input.c plugins/slurm_abi/series_input.h \
 	plugins/slurm_abi/profile.c plugins/slurm_abi/profile.h \
-	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
+	plugins/slurm_abi/slurm_step.c plugins/slurm_abi/slurm_step.h \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h \
 	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h \
 	plugins/slurm_abi/slurm_abi.h \

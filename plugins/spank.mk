@@ -9,11 +9,11 @@ plugins_spank_joule_cpufreq_so_SOURCES = \
 	plugins/spank/joule_cpufreq/core.c plugins/spank/joule_cpufreq/core.h \
 	plugins/spank/joule_cpufreq/logpath.c \
 	plugins/spank/joule_cpufreq/logpath.h \
-	plugins/spank/joule_cpufreq/options.c \
-	plugins/spank/joule_cpufreq/options.h \
-	plugins/spank/joule_cpufreq/series.c \
-	plugins/spank/joule_cpufreq/series.h \
+	plugins/spank/joule_cpufreq/cpufreq_options.c \
+	plugins/spank/joule_cpufreq/cpufreq_options.h \
+	plugins/spank/joule_cpufreq/cpufreq_series.c \
+	plugins/spank/joule_cpufreq/cpufreq_series.h \
 	plugins/spank/joule_cpufreq/spank_joule_cpufreq.c \
-	plugins/spank/joule_cpufreq/step.c plugins/spank/joule_cpufreq/step.h
+	plugins/spank/joule_cpufreq/cpufreq_step.c plugins/spank/joule_cpufreq/cpufreq_step.h
 plugins_spank_joule_cpufreq_so_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_spank_joule_cpufreq_so_LDADD = $(LIBJOULE)

@@ -14,7 +14,7 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/finding.c tools/joule/finding.h \
 	tools/joule/gathercheck.c tools/joule/gathercheck.h \
 	tools/joule/json.c tools/joule/json.h \
-	tools/joule/ledger.c tools/joule/ledger.h \
+	tools/joule/ledger_command.c tools/joule/ledger_command.h \
 	tools/joule/ledger_json.c \
 	tools/joule/ledger_text.c \
 	tools/joule/ledger_view.c \
@@ -24,8 +24,8 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/report_bmc.c \
 	tools/joule/report_json.c \
 	tools/joule/report_text.c \
-	tools/joule/sensor.c tools/joule/sensor.h \
-	tools/joule/sharecheck.c tools/joule/sharecheck.h \
+	tools/joule/probe_sensor.c tools/joule/probe_sensor.h \
+	tools/joule/attribution_check.c tools/joule/attribution_check.h \
 	tools/joule/slurmconf.c tools/joule/slurmconf.h \
 	tools/joule/text.c tools/joule/text.h
 

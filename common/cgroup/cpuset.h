@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "common/base/error.h"
-#include "common/cpufreq/cpus.h"
+#include "common/base/cpus.h"
 
 /*
  * The CPUs of the cpuset that [pid] is in, found below root_fd by

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/cpufreq/cpus.h"
+#include "common/base/cpus.h"
 
 struct joule_average;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/process.h"
-#include "common/cpufreq/settle.h"
+#include "common/cpufreq/apply.h"
 
 void joule_control_note(struct joule_control_notes *notes,
                         const struct joule_error *err)
@@ -26,7 +26,7 @@ void joule_control_init(struct joule_control *c, int root_fd,
 
 void joule_control_destroy(struct joule_control *c)
 {
-    joule_cpufreq_store_close(&c->store);
+    joule_cpufreq_journal_file_close(&c->store);
 }
 
 static int open_store(struct joule_control *c, bool create,
@@ -34,17 +34,18 @@ static int open_store(struct joule_control *c, bool create,
 {
     if (c->store.dir_fd >= 0)
         return 0;
-    return joule_cpufreq_store_open(&c->store, c->root_fd, create, err);
+    return joule_cpufreq_journal_file_open(&c->store, c->root_fd, create, err);
 }
 
 /* Lock and load. */
 static int begin(struct joule_control *c, struct joule_cpufreq_journal *j,
                  struct joule_error *err)
 {
-    if (joule_cpufreq_store_lock(&c->store, c->config.lock_wait_ns, err) < 0)
+    if (joule_cpufreq_journal_file_lock(&c->store, c->config.lock_wait_ns,
+                                        err) < 0)
         return -1;
-    if (joule_cpufreq_store_load(&c->store, j, err) < 0) {
-        joule_cpufreq_store_unlock(&c->store);
+    if (joule_cpufreq_journal_file_load(&c->store, j, err) < 0) {
+        joule_cpufreq_journal_file_unlock(&c->store);
         return -1;
     }
     return 0;
@@ -56,19 +57,19 @@ static int finish(struct joule_control *c, struct joule_cpufreq_journal *j,
     int saved = errno;
 
     joule_cpufreq_journal_clear(j);
-    joule_cpufreq_store_unlock(&c->store);
+    joule_cpufreq_journal_file_unlock(&c->store);
     errno = saved;
     return rc;
 }
 
-bool joule_control_is_dead(struct joule_cpufreq_store *store,
+bool joule_control_is_dead(struct joule_cpufreq_journal_file *store,
                            const struct joule_cpufreq_holder *h)
 {
     uint64_t start;
 
     if (h->namespace != joule_process_namespace(store->root_fd))
-        return joule_cpufreq_store_lives(store, joule_cpufreq_holder_byte(h)) ==
-               0;
+        return joule_cpufreq_journal_file_lives(
+                   store, joule_cpufreq_holder_byte(h)) == 0;
     if (joule_process_start(store->root_fd, h->pid, &start) < 0)
         return errno == ESRCH;
     return start != h->start;
@@ -91,7 +92,7 @@ static unsigned drop_dead(struct joule_control *c,
         dropped++;
     }
     for (size_t i = 0; i < j->entry_count; i++)
-        if (!joule_settle_is_held(j, j->entry[i].policy))
+        if (!joule_cpufreq_is_held(j, j->entry[i].policy))
             joule_cpus_add(loose, j->entry[i].policy);
     return dropped;
 }
@@ -104,11 +105,11 @@ static unsigned settle_all(const struct joule_control *c,
                            const struct joule_cpus *ids, unsigned *ret_failed,
                            struct joule_control_notes *notes)
 {
-    struct joule_settling settling = {
+    struct joule_cpufreq_applying settling = {
         .root_fd = c->root_fd,
         .rules = &c->config.rules,
         .journal = j,
-        .patience_ns = JOULE_SETTLING_PATIENCE_NS,
+        .patience_ns = JOULE_CPUFREQ_APPLYING_PATIENCE_NS,
     };
     unsigned settled = 0, id;
 
@@ -120,20 +121,20 @@ static unsigned settle_all(const struct joule_control *c,
 
         if (!e)
             continue;
-        switch (joule_settle(&settling, e, NULL, NULL, &err)) {
-        case JOULE_SETTLED_FAILED:
+        switch (joule_cpufreq_apply(&settling, e, NULL, NULL, &err)) {
+        case JOULE_CPUFREQ_APPLIED_FAILED:
             joule_control_note(notes, &err);
             ++*ret_failed;
             break;
-        case JOULE_SETTLED_RESTORED:
+        case JOULE_CPUFREQ_APPLIED_RESTORED:
             /* It took what it shows instead, after so many tries. */
             if (*err.text)
                 joule_control_note(notes, &err);
-            if (!joule_settle_is_held(j, id))
+            if (!joule_cpufreq_is_held(j, id))
                 joule_cpufreq_journal_remove_entry(j, id);
             settled++;
             break;
-        case JOULE_SETTLED_HELD:
+        case JOULE_CPUFREQ_APPLIED_HELD:
             settled++;
             break;
         }
@@ -153,10 +154,10 @@ int joule_control_recover(struct joule_control *c,
         *ret = r;
     if (open_store(c, false, err) < 0)
         return errno == ENOENT ? 0 : -1;
-    if (!joule_cpufreq_store_exists(&c->store))
+    if (!joule_cpufreq_journal_file_exists(&c->store))
         return 0;
     /* Mostly all holders live: that takes no lock. */
-    if (joule_cpufreq_store_load(&c->store, &j, err) < 0)
+    if (joule_cpufreq_journal_file_load(&c->store, &j, err) < 0)
         return -1;
     r.ended = drop_dead(c, &j, &loose);
     if (r.ended == 0 && joule_cpus_is_empty(&loose) && j.holder_count > 0) {
@@ -169,7 +170,7 @@ int joule_control_recover(struct joule_control *c,
     memset(&loose, 0, sizeof(loose));
     r.ended = drop_dead(c, &j, &loose);
     r.restored = settle_all(c, &j, &loose, &r.failed, &r.notes);
-    if (joule_cpufreq_store_save(&c->store, &j, err) < 0)
+    if (joule_cpufreq_journal_file_save(&c->store, &j, err) < 0)
         return finish(c, &j, -1);
     if (ret)
         *ret = r;
@@ -192,7 +193,7 @@ int joule_control_restore(struct joule_control *c,
     for (size_t i = 0; i < j.entry_count; i++)
         joule_cpus_add(&all, j.entry[i].policy);
     settle_all(c, &j, &all, &failed, notes);
-    if (joule_cpufreq_store_save(&c->store, &j, err) < 0)
+    if (joule_cpufreq_journal_file_save(&c->store, &j, err) < 0)
         return finish(c, &j, -1);
     return finish(c, &j, (int)failed);
 }
@@ -204,15 +205,16 @@ int joule_control_discard(struct joule_control *c, struct joule_error *err)
 
     if (open_store(c, false, err) < 0)
         return errno == ENOENT ? 0 : -1;
-    if (joule_cpufreq_store_lock(&c->store, c->config.lock_wait_ns, err) < 0)
+    if (joule_cpufreq_journal_file_lock(&c->store, c->config.lock_wait_ns,
+                                        err) < 0)
         return -1;
-    if (joule_cpufreq_store_load(&c->store, &j, NULL) == 0) {
+    if (joule_cpufreq_journal_file_load(&c->store, &j, NULL) == 0) {
         joule_error_set(err, EINVAL,
                         "the journal can be read: put back what is in it");
         return finish(c, &j, -1);
     }
-    rc = joule_cpufreq_store_set_aside(&c->store, err);
-    joule_cpufreq_store_unlock(&c->store);
+    rc = joule_cpufreq_journal_file_set_aside(&c->store, err);
+    joule_cpufreq_journal_file_unlock(&c->store);
     return rc;
 }
 
@@ -251,7 +253,7 @@ static int give_back(struct joule_control *c,
             joule_cpufreq_journal_remove_holder(&j, i);
     }
     settle_all(c, &j, &loose, &failed, &notes);
-    if (joule_cpufreq_store_save(&c->store, &j, err) < 0)
+    if (joule_cpufreq_journal_file_save(&c->store, &j, err) < 0)
         return finish(c, &j, -1);
     if (notes.count > 0) {
         joule_error_set(err, EAGAIN, "%s", notes.first.text);

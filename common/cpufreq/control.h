@@ -29,7 +29,7 @@
 #define JOULE_CPUFREQ_CONTROL_H
 
 #include "common/cpufreq/plan.h"
-#include "common/cpufreq/store.h"
+#include "common/cpufreq/journal_file.h"
 
 #define JOULE_CONTROL_TRIES 10
 
@@ -41,7 +41,7 @@ struct joule_control_config {
 struct joule_control {
     int root_fd; /* the caller's */
     struct joule_control_config config;
-    struct joule_cpufreq_store store; /* dir_fd -1: not opened yet */
+    struct joule_cpufreq_journal_file store; /* dir_fd -1: not opened yet */
 };
 
 /* Sentences that a caller passes on: the first, and how many there were. */
@@ -90,7 +90,7 @@ void joule_control_destroy(struct joule_control *c);
  *   ESRCH    the claim's process is not there
  *   other    of the file system
  */
-int joule_control_take(struct joule_control *c,
+int joule_control_hold(struct joule_control *c,
                        const struct joule_control_claim *claim,
                        struct joule_control_grant *ret,
                        struct joule_error *err);
@@ -125,7 +125,7 @@ int joule_control_recover(struct joule_control *c,
                           struct joule_error *err);
 
 /* Whether the holder's process has ended. */
-bool joule_control_is_dead(struct joule_cpufreq_store *store,
+bool joule_control_is_dead(struct joule_cpufreq_journal_file *store,
                            const struct joule_cpufreq_holder *h);
 
 /* Drop all holders, running steps too, and put everything back.  Returns how

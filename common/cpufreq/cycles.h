@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/cpufreq/cpus.h"
+#include "common/base/cpus.h"
 
 /* One look at one CPU. */
 struct joule_cycles_reading {

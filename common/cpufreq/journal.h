@@ -17,7 +17,7 @@
 
 #include "common/base/error.h"
 #include "common/base/rundir.h"
-#include "common/cpufreq/cpus.h"
+#include "common/base/cpus.h"
 #include "common/cpufreq/policy.h"
 #include "common/cpufreq/request.h"
 
@@ -48,8 +48,8 @@ struct joule_cpufreq_holder {
 };
 
 /* The byte of the lock file that the holder's process keeps locked
- * (joule_cpufreq_store_live): no two living processes of a machine share it.
- * Linux: 32 bits of namespace numbers, 22 of process numbers. */
+ * (joule_cpufreq_journal_file_live): no two living processes of a machine share
+ * it. Linux: 32 bits of namespace numbers, 22 of process numbers. */
 uint64_t joule_cpufreq_holder_byte(const struct joule_cpufreq_holder *h);
 
 struct joule_cpufreq_journal {

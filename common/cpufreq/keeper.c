@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/sampler/child.h"
+#include "common/base/helper.h"
 
 #define DETACH_MS 200
 
@@ -30,7 +30,7 @@ int joule_keeper_start(const char *program,
                        struct joule_error *err)
 {
     struct joule_keeper_config config;
-    struct joule_child child;
+    struct joule_helper child;
     ssize_t n;
 
     memset(&config, 0, sizeof(config));
@@ -39,13 +39,13 @@ int joule_keeper_start(const char *program,
     config.period_ns = period_ns;
     config.control = *control;
     snprintf(config.log, sizeof(config.log), "%s", log);
-    joule_child_init(&child);
-    if (joule_child_start(&child, program, err) < 0)
+    joule_helper_init(&child);
+    if (joule_helper_start(&child, program, err) < 0)
         return -1;
     n = send(child.fd, &config, sizeof(config), MSG_NOSIGNAL);
     if (n != sizeof(config)) {
         joule_error_set(err, EPIPE, "%s has ended at once", program);
-        joule_child_destroy(&child);
+        joule_helper_destroy(&child);
         errno = EPIPE;
         return -1;
     }
@@ -97,7 +97,7 @@ static bool look(struct keeper *w)
     else
         w->said[0] = '\0';
     return w->control.store.dir_fd >= 0 &&
-           joule_cpufreq_store_exists(&w->control.store);
+           joule_cpufreq_journal_file_exists(&w->control.store);
 }
 
 void joule_keeper_run(int fd, int root_fd,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/cpufreq/cpus.h"
+#include "common/base/cpus.h"
 
 #define JOULE_CPUFREQ_DIR   "sys/devices/system/cpu/cpufreq"
 #define JOULE_CPUFREQ_WORD  32  /* a governor, driver or EPP, with its end */

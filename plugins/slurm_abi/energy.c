@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/board/account.h"
-#include "common/board/stake.h"
+#include "common/step/node_energy.h"
+#include "common/step/step_energy.h"
 #include "common/cgroup/usage.h"
-#include "common/sampler/sampler.h"
+#include "common/daemon/sampler.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/registration.h"
-#include "plugins/slurm_abi/series.h"
+#include "plugins/slurm_abi/slurm_series.h"
 
 /* The entry points, as libslurm looks them up. */
 JOULE_SLURM_EXPORT int init(void);
@@ -47,11 +47,11 @@ acct_gather_energy_p_conf_values(joule_slurm_list *data);
 
 static struct {
     enum joule_host host;
-    struct joule_config config;
+    struct joule_energy_config config;
     bool configured;
     char node[256];
     int root_fd;
-    struct joule_source *source;
+    struct joule_sensor *source;
     bool tried; /* to open what there is, since it was configured */
     int64_t tried_ns;
     time_t started;
@@ -61,12 +61,12 @@ static struct {
     bool said_missing;
     /* slurmstepd */
     struct joule_board *board;
-    struct joule_account *account;
-    struct joule_series *series; /* NULL: no sample was asked for yet */
-    enum joule_columns_of columns; /* of it */
+    struct joule_node_energy *account;
+    struct joule_slurm_series *series; /* NULL: no sample was asked for yet */
+    enum joule_energy_columns_of columns; /* of it */
     uint32_t job;
-    struct joule_stake *stake; /* in the ledger; NULL: not registered */
-    struct joule_usage *usage; /* of the step; NULL: as above */
+    struct joule_step_energy *stake; /* in the ledger; NULL: not registered */
+    struct joule_usage *usage;       /* of the step; NULL: as above */
     bool is_extern, said_unknown;
     bool step_begun; /* the first get_data: the tasks are about to run */
     uint64_t step_base_uj;
@@ -90,25 +90,25 @@ static void on_event(enum joule_event event, const char *text, void *arg)
 
 static void close_all(void)
 {
-    joule_stake_destroy(self.stake);
+    joule_step_energy_destroy(self.stake);
     self.stake = NULL;
     joule_usage_destroy(self.usage);
     self.usage = NULL;
     joule_sampler_destroy(self.sampler);
     self.sampler = NULL;
-    joule_series_destroy(self.series);
+    joule_slurm_series_destroy(self.series);
     self.series = NULL;
-    joule_account_destroy(self.account);
+    joule_node_energy_destroy(self.account);
     self.account = NULL;
     joule_board_destroy(self.board);
     self.board = NULL;
-    joule_source_destroy(self.source);
+    joule_sensor_destroy(self.source);
     self.source = NULL;
 }
 
 static int64_t source_wrap_ns(void)
 {
-    const struct joule_source *source = self.source;
+    const struct joule_sensor *source = self.source;
 
     return source->wrap_ns
                ? source->wrap_ns
@@ -136,7 +136,7 @@ static int64_t sample_period_ns(void)
 
 static void say_source(const struct joule_sampler_options *opt)
 {
-    const struct joule_source *source = self.source;
+    const struct joule_sensor *source = self.source;
     char labels[JOULE_ERROR_MAX], period[32], remark[JOULE_ERROR_MAX];
     size_t length = 0, i;
 
@@ -146,11 +146,10 @@ static void say_source(const struct joule_sampler_options *opt)
         length +=
             (size_t)snprintf(labels + length, sizeof(labels) - length, "%s%s",
                              i ? ", " : "", source->domains[i].name);
-    if (joule_source_is_power(source))
-        slurm_info("%s: power of %s, %s every %s", joule_energy_driver.name,
-                   labels,
-                   joule_source_is_prompt(source) ? "found" : "asked for",
-                   period);
+    if (joule_sensor_is_power(source))
+        slurm_info(
+            "%s: power of %s, %s every %s", joule_energy_driver.name, labels,
+            joule_sensor_is_prompt(source) ? "found" : "asked for", period);
     else
         slurm_info("%s: %zu energy counters, read every %s",
                    joule_energy_driver.name, source->domain_count, period);
@@ -207,21 +206,21 @@ static void stepd_open(void)
     self.board = joule_board_open(self.root_fd, self.node, &err);
     if (!self.board)
         slurm_debug("%s: %s: %s", joule_energy_driver.name,
-                    joule_source_is_power(self.source)
+                    joule_sensor_is_power(self.source)
                         ? "the energy of the step is unknown"
                         : "the step counts alone",
                     err.text);
     self.account =
-        joule_account_create(&joule_clock_system, self.source, self.board);
+        joule_node_energy_create(&joule_clock_system, self.source, self.board);
     if (!self.account) {
         slurm_error("%s: out of memory", joule_energy_driver.name);
         close_all();
         return;
     }
     if (joule_energy_driver.extends)
-        joule_account_extend(self.account,
-                             joule_energy_driver.extends(&self.config));
-    joule_account_begin(self.account);
+        joule_node_energy_extend(self.account,
+                                 joule_energy_driver.extends(&self.config));
+    joule_node_energy_begin(self.account);
 }
 
 static void open_all(void)
@@ -253,7 +252,7 @@ int init(void)
     }
     self.host = joule_host_find();
     self.started = time(NULL);
-    joule_option_defaults(joule_config_options, &self.config);
+    joule_option_defaults(joule_energy_config_options, &self.config);
     return SLURM_SUCCESS;
 }
 
@@ -270,7 +269,8 @@ int fini(void)
 void acct_gather_energy_p_conf_options(s_p_options_t **full_options,
                                        int *full_options_count)
 {
-    joule_conf_register(joule_config_options, full_options, full_options_count);
+    joule_conf_register(joule_energy_config_options, full_options,
+                        full_options_count);
 }
 
 /* slurmstepd of 24.11 and later calls this twice: with its own reading of
@@ -281,11 +281,11 @@ void acct_gather_energy_p_conf_options(s_p_options_t **full_options,
  * that comes before acct_gather.conf is packed for it is the end of slurmd. */
 void acct_gather_energy_p_conf_set(int context_id, s_p_hashtbl_t *table)
 {
-    struct joule_config config;
+    struct joule_energy_config config;
 
     (void)context_id;
     memset(&config, 0, sizeof(config));
-    joule_conf_load(joule_config_options, &config, table,
+    joule_conf_load(joule_energy_config_options, &config, table,
                     self.host != JOULE_HOST_SLURMD &&
                         self.host != JOULE_HOST_SLURMCTLD);
     if (self.configured && memcmp(&config, &self.config, sizeof(config)) == 0) {
@@ -303,7 +303,7 @@ void acct_gather_energy_p_conf_set(int context_id, s_p_hashtbl_t *table)
 
 void acct_gather_energy_p_conf_values(joule_slurm_list *data)
 {
-    joule_conf_values(joule_config_options, &self.config, *data);
+    joule_conf_values(joule_energy_config_options, &self.config, *data);
 }
 
 /* Joules and watts come to be here and nowhere else, rounded to the nearest. */
@@ -373,25 +373,26 @@ static int read_node(struct joule_snapshot *snapshot)
 }
 
 /*
- * Slurm takes the last figure of the extern step for that of the job, and ends the
- * extern step with the first signal of a job that is cancelled or has reached its
- * limit.  The tasks of its other steps may go on for KillWait.  So that figure
- * waits for them: Slurm's main thread asks for it, when the extern step has no
- * child left (that of 26.05 never has one), and the job cannot end on this node
- * before its other steps have.
+ * Slurm takes the last figure of the extern step for that of the job, and ends
+ * the extern step with the first signal of a job that is cancelled or has
+ * reached its limit.  The tasks of its other steps may go on for KillWait.  So
+ * that figure waits for them: Slurm's main thread asks for it, when the extern
+ * step has no child left (that of 26.05 never has one), and the job cannot end
+ * on this node before its other steps have.
  */
 static void await_others(void)
 {
     if (self.is_extern && self.step_begun && gettid() == getpid() &&
         !joule_host_has_children() &&
-        joule_stake_await_others(self.stake, OTHERS_NS) < 0)
-        slurm_info("%s: other steps of the job still run: its energy is that up "
-                   "to now",
-                   joule_energy_driver.name);
+        joule_step_energy_await_others(self.stake, OTHERS_NS) < 0)
+        slurm_info(
+            "%s: other steps of the job still run: its energy is that up "
+            "to now",
+            joule_energy_driver.name);
 }
 
 /* slurmstepd: the step on this node. */
-static int read_step(struct joule_account_reading *reading)
+static int read_step(struct joule_node_energy_reading *reading)
 {
     bool first = !self.step_begun;
 
@@ -400,12 +401,12 @@ static int read_step(struct joule_account_reading *reading)
     await_others();
     self.step_begun = true;
     if (first)
-        joule_account_edge(self.account);
+        joule_node_energy_edge(self.account);
     /* The board has the node's energy of this moment then. */
-    if (self.stake && joule_source_has_energy(self.source) &&
+    if (self.stake && joule_sensor_has_energy(self.source) &&
         (first || !joule_host_has_children()))
-        joule_stake_ask(self.stake, JOULE_STAKE_WAIT_NS);
-    if (joule_account_update(self.account, reading) < 0)
+        joule_step_energy_ask(self.stake, JOULE_STEP_ENERGY_WAIT_NS);
+    if (joule_node_energy_update(self.account, reading) < 0)
         return -1;
     if (first)
         self.step_base_uj = reading->used_uj;
@@ -418,12 +419,12 @@ static void report_cpu(void)
     uint64_t ns;
 
     if (self.usage && joule_usage_read(self.usage, &ns, NULL) == 0)
-        joule_stake_report_cpu(self.stake, ns);
+        joule_step_energy_report_cpu(self.stake, ns);
 }
 
 /* With no child left, the step's last task has ended, and Slurm asks for the
  * last time: that takes a ticket.  Its other polls get the last sample. */
-static int read_share(struct joule_stake_reading *reading)
+static int read_share(struct joule_step_energy_reading *reading)
 {
     struct joule_error err;
     bool over = self.step_begun && !joule_host_has_children();
@@ -431,20 +432,20 @@ static int read_share(struct joule_stake_reading *reading)
 
     await_others();
     if (!self.step_begun && self.account)
-        joule_account_edge(self.account);
+        joule_node_energy_edge(self.account);
     self.step_begun = true;
     if (!self.stake)
         return -1;
     report_cpu();
     /* An extern step may go on: that of 26.05 never has a child. */
     if (over && !self.is_extern)
-        joule_stake_end(self.stake);
-    rc = over ? joule_stake_read_now(self.stake, reading, &err)
-              : joule_stake_read(self.stake, reading, &err);
+        joule_step_energy_end(self.stake);
+    rc = over ? joule_step_energy_read_now(self.stake, reading, &err)
+              : joule_step_energy_read(self.stake, reading, &err);
     if (rc == 0)
         return 0;
-    /* Without counters slurmd has said why, and of steps that are too many, once
-     * for all of them. */
+    /* Without counters slurmd has said why, and of steps that are too many,
+     * once for all of them. */
     if (!self.said_unknown && self.account && errno == EDQUOT)
         slurm_debug("%s: the energy of the step is unknown: %s",
                     joule_energy_driver.name, err.text);
@@ -488,8 +489,8 @@ static void register_step(const void *record)
 
 static void get_energy(acct_gather_energy_t *energy)
 {
-    struct joule_account_reading reading;
-    struct joule_stake_reading share;
+    struct joule_node_energy_reading reading;
+    struct joule_step_energy_reading share;
     struct joule_snapshot snapshot;
 
     if (self.host == JOULE_HOST_SLURMD && read_node(&snapshot) == 0)
@@ -539,44 +540,45 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
     }
 }
 
-/* Slurm's timer gives its first samples before the step is registered: until then
- * it is not known which columns there are. */
+/* Slurm's timer gives its first samples before the step is registered: until
+ * then it is not known which columns there are. */
 static bool find_series(void)
 {
     if (!self.series && self.account) {
         if (!is_shared())
-            self.columns = JOULE_COLUMNS_NODE;
+            self.columns = JOULE_ENERGY_COLUMNS_NODE;
         else if (self.config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
-            self.columns = JOULE_COLUMNS_BOTH;
+            self.columns = JOULE_ENERGY_COLUMNS_BOTH;
         else if (!self.stake)
             return false;
         else
-            self.columns = joule_stake_is_alone(self.stake)
-                               ? JOULE_COLUMNS_ALONE
-                               : JOULE_COLUMNS_STEP;
-        self.series = joule_series_create(self.source, self.columns);
+            self.columns = joule_step_energy_is_alone(self.stake)
+                               ? JOULE_ENERGY_COLUMNS_ALONE
+                               : JOULE_ENERGY_COLUMNS_STEP;
+        self.series = joule_slurm_series_create(self.source, self.columns);
     }
-    return self.series && joule_series_wanted(self.series);
+    return self.series && joule_slurm_series_wanted(self.series);
 }
 
 static void add_to_series(void)
 {
-    struct joule_account_reading reading;
-    struct joule_stake_reading share;
+    struct joule_node_energy_reading reading;
+    struct joule_step_energy_reading share;
     bool known;
 
     if (!find_series())
         return;
-    known = self.stake && joule_stake_read(self.stake, &share, NULL) == 0;
+    known = self.stake && joule_step_energy_read(self.stake, &share, NULL) == 0;
     /* The series has its columns: another job hides the node for good. */
-    if (self.columns == JOULE_COLUMNS_ALONE &&
-        joule_stake_has_other_job(self.stake, self.job))
-        self.columns = JOULE_COLUMNS_STEP;
-    if (self.columns == JOULE_COLUMNS_STEP)
-        joule_series_add_step(self.series, known ? &share : NULL, time(NULL));
-    else if (joule_account_update(self.account, &reading) == 0)
-        joule_series_add(self.series, &reading, known ? &share : NULL,
-                         time(NULL));
+    if (self.columns == JOULE_ENERGY_COLUMNS_ALONE &&
+        joule_step_energy_has_other_job(self.stake, self.job))
+        self.columns = JOULE_ENERGY_COLUMNS_STEP;
+    if (self.columns == JOULE_ENERGY_COLUMNS_STEP)
+        joule_slurm_series_add_step(self.series, known ? &share : NULL,
+                                    time(NULL));
+    else if (joule_node_energy_update(self.account, &reading) == 0)
+        joule_slurm_series_add(self.series, &reading, known ? &share : NULL,
+                               time(NULL));
 }
 
 int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)

@@ -13,8 +13,8 @@
 #define JOULE_SLURM_ENERGY_H
 
 #include "common/base/error.h"
-#include "common/sampler/config.h"
-#include "common/source/source.h"
+#include "common/sensors/energy_config.h"
+#include "common/sensors/sensor.h"
 
 /* Who opens the source. */
 enum joule_energy_role {
@@ -28,15 +28,16 @@ struct joule_energy_driver {
     /* required: open the counters, or the power source, of NodeName [node]
      * below root_fd; NULL with errno and a sentence.  Must not wait for
      * hardware that may be slow. */
-    struct joule_source *(*open)(int root_fd, const struct joule_config *config,
+    struct joule_sensor *(*open)(int root_fd,
+                                 const struct joule_energy_config *config,
                                  const char *node, enum joule_energy_role role,
                                  struct joule_error *err);
     /* optional, power sources: whether a step's energy is carried on from the
      * last sample with the last power; without it, it is. */
-    bool (*extends)(const struct joule_config *config);
+    bool (*extends)(const struct joule_energy_config *config);
     /* optional: one sentence for the log of slurmd about a source that
      * works, or 0 if there is nothing to say. */
-    int (*remark)(const struct joule_source *source, char *buf, size_t size);
+    int (*remark)(const struct joule_sensor *source, char *buf, size_t size);
 };
 
 extern const struct joule_energy_driver joule_energy_driver;

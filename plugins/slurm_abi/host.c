@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/board/nodedir.h"
+#include "common/node/node_dir.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 /* Bits of 26.05's "uint32_t slurm_daemon"; older releases have functions. */

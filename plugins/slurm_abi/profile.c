@@ -14,13 +14,13 @@
 #include <string.h>
 
 #include "common/store/config.h"
-#include "common/store/energy.h"
+#include "common/step/energy_series.h"
 #include "common/store/writer.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
-#include "plugins/slurm_abi/meter.h"
+#include "plugins/slurm_abi/series_input.h"
 #include "plugins/slurm_abi/slurm_abi.h"
-#include "plugins/slurm_abi/step.h"
+#include "plugins/slurm_abi/slurm_step.h"
 #include "plugins/slurm_abi/timers.h"
 
 /* The entry points, as libslurm looks them up. */
@@ -78,7 +78,7 @@ struct dataset {
 static struct {
     enum joule_host host;
     struct joule_profile_config config;
-    struct joule_meter *meter;
+    struct joule_series_input *meter;
     struct joule_timers *timers;
     struct joule_ticker *waker;
     atomic_int period_s; /* of Slurm's energy series, when tasks began */
@@ -115,7 +115,7 @@ int init(void)
     self.host = joule_host_find();
     joule_option_defaults(joule_profile_options, &self.config);
     if (self.host == JOULE_HOST_SLURMSTEPD && !self.meter)
-        self.meter = joule_meter_create();
+        self.meter = joule_series_input_create();
     return SLURM_SUCCESS;
 }
 
@@ -155,7 +155,7 @@ int fini(void)
     /* Slurm has waited for its threads by now. */
     joule_ticker_destroy(self.waker);
     self.waker = NULL;
-    joule_meter_destroy(self.meter);
+    joule_series_input_destroy(self.meter);
     self.meter = NULL;
     self.running = ACCT_GATHER_PROFILE_NOT_SET;
     return SLURM_SUCCESS;
@@ -186,7 +186,7 @@ void acct_gather_profile_p_conf_set(s_p_hashtbl_t *table)
                     "nothing is profiled",
                     joule_profile_name);
     if (self.meter)
-        joule_meter_configure(self.meter, table);
+        joule_series_input_configure(self.meter, table);
 }
 
 void acct_gather_profile_p_conf_values(joule_slurm_list *data)
@@ -287,15 +287,15 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
 
     if (joule_profile_period(&self.config, wish, &opt.period_ns, &err) < 0)
         slurm_info("%s: %s", joule_profile_name, err.text);
-    if (!self.meter || joule_meter_open(self.meter, step, &err) < 0) {
+    if (!self.meter || joule_series_input_open(self.meter, step, &err) < 0) {
         slurm_debug("%s: %s", joule_profile_name,
                     self.meter ? err.text : "out of memory");
         return NULL;
     }
-    opt.source = joule_meter_source(self.meter);
-    opt.account = joule_meter_account(self.meter);
-    opt.stake = joule_meter_stake(self.meter);
-    opt.columns = joule_meter_columns(self.meter);
+    opt.source = joule_series_input_source(self.meter);
+    opt.account = joule_series_input_account(self.meter);
+    opt.stake = joule_series_input_stake(self.meter);
+    opt.columns = joule_series_input_columns(self.meter);
     opt.job = step->job_id;
     return joule_energy_series_create(&opt);
 }
@@ -354,8 +354,8 @@ static void await_energy_thread(void)
         acct_gather_energy_g_set_data(ENERGY_DATA_RECONFIG, NULL);
 }
 
-/* Others may miss it as well: they are told again until fini, before which Slurm
- * waits for them (timers.h). */
+/* Others may miss it as well: they are told again until fini, before which
+ * Slurm waits for them (timers.h). */
 static void wake_until_fini(void)
 {
     struct joule_error err;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/parse.h"
-#include "common/source/cores.h"
+#include "common/sensors/cores.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 static uint32_t kind_of(uint32_t step_id)
@@ -42,9 +42,9 @@ static int find_cpus(const struct joule_topology *topology, const char *list,
     return n < 0 ? (int)count : n;
 }
 
-struct joule_stake *joule_registration_make(int root_fd,
-                                            const struct joule_slurm_step *step,
-                                            struct joule_error *err)
+struct joule_step_energy *
+joule_registration_make(int root_fd, const struct joule_slurm_step *step,
+                        struct joule_error *err)
 {
     uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX] = {0};
     uint64_t step_cpus[JOULE_LEDGER_WORDS_MAX] = {0};
@@ -57,7 +57,7 @@ struct joule_stake *joule_registration_make(int root_fd,
     struct joule_topology topology = {0};
     const char *of_job = step->job_cores ? step->job_cores : step->step_cores;
     const char *of_step = step->step_cores ? step->step_cores : of_job;
-    struct joule_stake *stake;
+    struct joule_step_energy *stake;
     int job_count = -1, step_count = -1;
 
     if (of_job) {
@@ -74,8 +74,9 @@ struct joule_stake *joule_registration_make(int root_fd,
     }
     r.job_cpu_count = (uint32_t)job_count;
     r.cpu_count = (uint32_t)step_count;
-    stake = joule_stake_create(&joule_clock_system, root_fd, step->node, &r,
-                               job_cpus, step_cpus, JOULE_LEDGER_WORDS_MAX);
+    stake =
+        joule_step_energy_create(&joule_clock_system, root_fd, step->node, &r,
+                                 job_cpus, step_cpus, JOULE_LEDGER_WORDS_MAX);
     if (!stake)
         joule_error_set(err, ENOMEM, "out of memory");
     return stake;

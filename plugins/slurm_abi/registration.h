@@ -6,8 +6,8 @@
 #ifndef JOULE_SLURM_REGISTRATION_H
 #define JOULE_SLURM_REGISTRATION_H
 
-#include "common/board/stake.h"
-#include "plugins/slurm_abi/step.h"
+#include "common/step/step_energy.h"
+#include "plugins/slurm_abi/slurm_step.h"
 
 /*
  * Register the step.  Its CPUs and its job's are those of the cores that Slurm
@@ -15,8 +15,8 @@
  * was told, only their number is known.  NULL with a sentence: ENOTSUP (the
  * cores of the step are not said) or ENOMEM.
  */
-struct joule_stake *joule_registration_make(int root_fd,
-                                            const struct joule_slurm_step *step,
-                                            struct joule_error *err);
+struct joule_step_energy *
+joule_registration_make(int root_fd, const struct joule_slurm_step *step,
+                        struct joule_error *err);
 
 #endif

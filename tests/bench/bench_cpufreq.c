@@ -169,7 +169,7 @@ static double time_take(void)
     memset(&claim.cpus, 0, sizeof(claim.cpus));
     for (unsigned i = 0; i < cpu_count; i++)
         joule_cpus_add(&claim.cpus, i);
-    if (joule_control_take(&control, &claim, &grant, &err) < 0)
+    if (joule_control_hold(&control, &claim, &grant, &err) < 0)
         bench_die("take", err.text);
     return bench_now_ns(CLOCK_MONOTONIC_RAW) - start;
 }

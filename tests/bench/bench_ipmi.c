@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/sampler/reader.h"
+#include "common/sensors/ipmi_helper.h"
 #include "tests/bench/bench.h"
 #include "tests/unit/asker.h"
 #include "tests/unit/bmc.h"
@@ -33,20 +33,20 @@ static struct bmc bmc;
 
 /* ---- ours ---- */
 
-static struct joule_source *ours;
+static struct joule_sensor *ours;
 
 static void open_ours(uint16_t port)
 {
     static struct joule_ipmi_config config;
-    const struct joule_reader_options opt = {
+    const struct joule_ipmi_helper_options opt = {
         .clock = &joule_clock_system, .program = program, .config = &config};
     struct joule_error err;
 
     asker_config(&config, port);
     asker_sensor(&config, JOULE_IPMI_SENSOR_RECORD)->record_id = RECORD;
-    ours = joule_reader_create(&opt, &err);
+    ours = joule_ipmi_helper_create(&opt, &err);
     if (!ours)
-        bench_die("joule_reader_create", err.text);
+        bench_die("joule_ipmi_helper_create", err.text);
 }
 
 static void read_ours(void)
@@ -145,7 +145,7 @@ static void latency(struct bench_result *r, uint16_t port, int rounds)
     open_ours(port);
     open_peer(port);
     bench_run_race(&race, &r->ours, &r->peer);
-    joule_source_destroy(ours);
+    joule_sensor_destroy(ours);
     r->ours /= 1e6;
     r->peer /= 1e6;
 }
@@ -189,7 +189,7 @@ static void measure_cpu(struct bench_result *r)
     }
     r->ours /= calls * rounds * 1e6;
     r->peer /= calls * rounds * 1e6;
-    joule_source_destroy(ours);
+    joule_sensor_destroy(ours);
 }
 
 static double messages(const struct relay *relay, void (*f)(void), int calls)
@@ -211,7 +211,7 @@ static void measure_messages(struct bench_result *r)
     read_peer();
     r->ours = messages(relay, read_ours, 100);
     r->peer = messages(relay, read_peer, 100);
-    joule_source_destroy(ours);
+    joule_sensor_destroy(ours);
     relay_destroy(relay);
 }
 
@@ -237,7 +237,7 @@ static void measure_rss(struct bench_result *r)
     for (int i = 0; i < 2000; i++)
         read_ours();
     r->ours = rss_mb(reader_pid());
-    joule_source_destroy(ours);
+    joule_sensor_destroy(ours);
 }
 
 /* [of_reader]: of the process; else of the thread that asks. */
@@ -257,7 +257,7 @@ static void at_1hz(struct bench_result *r, bool of_reader)
     }
     end = of_reader ? cpu_ns(pid) : bench_now_ns(CLOCK_THREAD_CPUTIME_ID);
     r->ours = (end - begin) / 1e9 / seconds * 100;
-    joule_source_destroy(ours);
+    joule_sensor_destroy(ours);
 }
 
 static void measure_reader_1hz(struct bench_result *r)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "common/base/process.h"
-#include "common/board/charge.h"
+#include "common/daemon/step_rows.h"
 #include "common/cgroup/busy.h"
 #include "common/cgroup/usage.h"
 #include "tests/bench/bench.h"
@@ -35,7 +35,7 @@ struct node {
     int root_fd, dir_fd;
     size_t cpus, steps;
     struct joule_ledger *ledger, *stepd;
-    struct joule_charge *charge;
+    struct joule_step_rows *charge;
     struct joule_busy *busy;
     struct joule_usage *usage[JOULE_LEDGER_SLOTS_MAX];
     uint64_t owner[JOULE_LEDGER_SLOTS_MAX];
@@ -138,8 +138,8 @@ static void register_step(size_t i, uint64_t owner)
 
     make_group(i, r.path);
     cpus[i % 2] = UINT64_C(1) << i / 2 % 64;
-    if (joule_ledger_register(n.stepd, n.root_fd, &r, cpus, cpus, &slot,
-                              NULL) < 0)
+    if (joule_ledger_register(n.stepd, n.root_fd, &r, cpus, cpus, &slot, NULL) <
+        0)
         bench_die("register", strerror(errno));
     n.owner[slot] = owner;
     n.usage[slot] = joule_usage_create(
@@ -161,7 +161,7 @@ static bool has_process(uint64_t owner)
 static void make_node(size_t steps)
 {
     static const uint64_t sets[] = {UINT64_MAX, 0, 0, UINT64_MAX};
-    struct joule_charge_options o = {
+    struct joule_step_rows_options o = {
         .part_cpus = sets, .part_count = 2, .part_key = 1};
     struct joule_error err = {""};
     uint64_t start = 0;
@@ -184,7 +184,7 @@ static void make_node(size_t steps)
     n.ledger = joule_ledger_create(n.dir_fd, "n", 2, &err);
     o.ledger = n.ledger;
     if (!n.ledger || !(n.stepd = joule_ledger_open(n.dir_fd, "n", &err)) ||
-        !(n.charge = joule_charge_create(&o, &err)))
+        !(n.charge = joule_step_rows_create(&o, &err)))
         bench_die("the ledger", err.text);
     n.part_ns = calloc(JOULE_LEDGER_SLOTS_MAX, sizeof(*n.part_ns));
     n.cpu_ns = calloc(n.cpus, sizeof(*n.cpu_ns));
@@ -197,9 +197,9 @@ static void make_node(size_t steps)
 /* All that the sampler does for the ledger in one interval. */
 static void interval(void)
 {
-    static struct joule_charge_usage usage[JOULE_LEDGER_SLOTS_MAX];
+    static struct joule_step_cpu_time usage[JOULE_LEDGER_SLOTS_MAX];
     uint64_t busy_ns[2] = {0};
-    struct joule_charge_sample s = {
+    struct joule_step_rows_sample s = {
         .node_uj = n.node_uj += 300000000,
         .mono_ns = n.mono_ns += 1000000000,
         .usage = usage,
@@ -209,7 +209,7 @@ static void interval(void)
     for (unsigned i = 0; i < s.usage_count; i++) {
         const uint64_t *by_cpu;
 
-        usage[i] = (struct joule_charge_usage){0};
+        usage[i] = (struct joule_step_cpu_time){0};
         if (!n.usage[i])
             continue;
         if (n.real && (!has_process(n.owner[i]) ||
@@ -231,7 +231,7 @@ static void interval(void)
             busy_ns[c >= (n.cpus + 1) / 2] += n.cpu_ns[c];
         s.part_busy_ns = busy_ns;
     }
-    if (joule_charge_interval(n.charge, &s)->faults)
+    if (joule_step_rows_update(n.charge, &s)->faults)
         bench_die("the ledger", "does not add up");
     n.round++;
 }

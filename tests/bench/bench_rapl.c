@@ -33,8 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/sampler/sampler.h"
-#include "common/source/rapl.h"
+#include "common/daemon/sampler.h"
+#include "common/sensors/rapl.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "tests/bench/bench.h"
 
@@ -267,10 +267,10 @@ static pid_t start_slurmd(void)
         pause();
 }
 
-static struct joule_source *open_source(void)
+static struct joule_sensor *open_source(void)
 {
     struct joule_error err;
-    struct joule_source *source;
+    struct joule_sensor *source;
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     source = joule_rapl_create(root_fd, NULL, &err);
@@ -424,7 +424,7 @@ static clockid_t thread_clock(const char *name)
 /* Percent of a core at one sample a second. */
 static void measure_sampler(struct bench_result *r)
 {
-    struct joule_source *source = open_source();
+    struct joule_sensor *source = open_source();
     struct joule_error err;
     struct joule_sampler_options opt = {
         .clock = &joule_clock_system,
@@ -453,7 +453,7 @@ static void measure_sampler(struct bench_result *r)
         bench_die("sampler", "has taken no samples");
     joule_sampler_destroy(sampler);
     close(opt.root_fd);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     r->ours = cpu_ns / (double)(after.samples - before.samples) / 1e9 * 100;
 }
 
@@ -531,9 +531,9 @@ int main(int argc, char **argv)
         bench_print_row("energy sample of slurmstepd (CPU)", "ns",
                         measure(measure_series, SLURMSTEPD), BENCH_RATIO, 1);
     bench_stop(slurmd);
-    pass &= bench_print_row("sampler at 1 Hz", "% of a core",
-                            measure(measure_sampler, SLURMD), BENCH_BELOW,
-                            0.05);
+    pass &=
+        bench_print_row("sampler at 1 Hz", "% of a core",
+                        measure(measure_sampler, SLURMD), BENCH_BELOW, 0.05);
     bench_stop(counters);
     return pass ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int read_power(struct joule_source *source, struct joule_power *out,
+static int read_power(struct joule_sensor *source, struct joule_power *out,
                       struct joule_error *err)
 {
     struct handed *h = (struct handed *)source;
@@ -26,7 +26,7 @@ static int read_power(struct joule_source *source, struct joule_power *out,
     return -1;
 }
 
-static void interrupt(struct joule_source *source)
+static void interrupt(struct joule_sensor *source)
 {
     struct handed *h = (struct handed *)source;
 
@@ -36,7 +36,7 @@ static void interrupt(struct joule_source *source)
     pthread_mutex_unlock(&h->lock);
 }
 
-static void destroy(struct joule_source *source)
+static void destroy(struct joule_sensor *source)
 {
     struct handed *h = (struct handed *)source;
 
@@ -44,7 +44,7 @@ static void destroy(struct joule_source *source)
     pthread_mutex_destroy(&h->lock);
 }
 
-static const struct joule_source_ops ops = {
+static const struct joule_sensor_ops ops = {
     .type = "handed",
     .read_power = read_power,
     .interrupt = interrupt,
@@ -56,7 +56,7 @@ void handed_init(struct handed *h)
     memset(h, 0, sizeof(*h));
     h->domain = (struct joule_domain){
         JOULE_DOMAIN_POWER, 0, 0, 0, {1, 0}, 64, true, "Node"};
-    h->source = (struct joule_source){&ops, &h->domain, 1, 0};
+    h->source = (struct joule_sensor){&ops, &h->domain, 1, 0};
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);
 }

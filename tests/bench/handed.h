@@ -9,10 +9,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "common/source/source.h"
+#include "common/sensors/sensor.h"
 
 struct handed {
-    struct joule_source source; /* first */
+    struct joule_sensor source; /* first */
     struct joule_domain domain; /* "Node" */
     pthread_mutex_t lock;
     pthread_cond_t changed;

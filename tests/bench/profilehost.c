@@ -119,7 +119,7 @@ struct profilehost_plugin profilehost_load(const char *path)
     return p;
 }
 
-/* stepd_step_rec_t of 22.05: see plugins/slurm_abi/step.c. */
+/* stepd_step_rec_t of 22.05: see plugins/slurm_abi/slurm_step.c. */
 void profilehost_record(unsigned char record[PROFILEHOST_RECORD_BYTES],
                         const char *user)
 {

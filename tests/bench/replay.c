@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/board/account.h"
-#include "common/board/board.h"
-#include "common/sampler/fusion.h"
-#include "common/sampler/reader.h"
+#include "common/step/node_energy.h"
+#include "common/node/board.h"
+#include "common/sensors/fused_sensor.h"
+#include "common/sensors/ipmi_helper.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/handed.h"
 #include "tests/unit/fake.h"
@@ -27,12 +27,12 @@ const char *const replay_driver_names[REPLAY_DRIVERS] = {
     "joule_rapl", "joule_ipmi", "joule_fused"};
 
 struct meter {
-    struct joule_source *source; /* that is sampled */
-    struct joule_source *labels; /* what a step has of it */
+    struct joule_sensor *source; /* that is sampled */
+    struct joule_sensor *labels; /* what a step has of it */
     struct joule_board *board;
     struct joule_snapshot snapshot;
-    struct joule_account *account; /* of the step; NULL: there is none */
-    struct joule_account_reading reading;
+    struct joule_node_energy *account; /* of the step; NULL: there is none */
+    struct joule_node_energy_reading reading;
 };
 
 struct replay {
@@ -96,10 +96,11 @@ static void sample_rapl(struct replay *r)
 {
     struct meter *m = &r->meter[REPLAY_RAPL];
     struct joule_reading readings[2];
-    int64_t now_ns = joule_tally_read(m->source, &r->counters.clock, readings);
+    int64_t now_ns =
+        joule_sensor_read_all(m->source, &r->counters.clock, readings);
 
-    joule_tally_update(&m->snapshot.tally, m->source->domains, readings,
-                       now_ns);
+    joule_node_total_update(&m->snapshot.tally, m->source->domains, readings,
+                            now_ns);
     joule_board_publish(m->board, &m->snapshot);
 }
 
@@ -108,9 +109,9 @@ static void sample_ipmi(struct replay *r)
     struct meter *m = &r->meter[REPLAY_IPMI];
     struct joule_power power = bmc_power(r);
 
-    joule_tally_integrate(&m->snapshot.tally, m->source->domains, &power,
-                          joule_board_last_edge(m->board, power.mono_ns),
-                          joule_power_gap_ns(PERIOD_NS));
+    joule_node_total_integrate(&m->snapshot.tally, m->source->domains, &power,
+                               joule_board_last_edge(m->board, power.mono_ns),
+                               joule_power_gap_ns(PERIOD_NS));
     m->snapshot.node_mw = (uint64_t)(power.watts * 1000);
     joule_board_publish(m->board, &m->snapshot);
 }
@@ -118,13 +119,13 @@ static void sample_ipmi(struct replay *r)
 static void sample_fused(struct replay *r)
 {
     struct meter *m = &r->meter[REPLAY_FUSED];
-    struct joule_power power[JOULE_FUSION_LABELS + 2];
+    struct joule_power power[JOULE_FUSED_SENSOR_LABELS + 2];
     struct joule_error err = {""};
 
     if (m->source->ops->read_power(m->source, power, &err) == 0) {
-        joule_tally_add(&m->snapshot.tally, m->source->domains, power);
+        joule_node_total_add(&m->snapshot.tally, m->source->domains, power);
         m->snapshot.node_mw =
-            (uint64_t)(power[JOULE_FUSION_NODE].watts * 1000 + 0.5);
+            (uint64_t)(power[JOULE_FUSED_SENSOR_NODE].watts * 1000 + 0.5);
     } else if (errno != EAGAIN) {
         bench_die("the fused driver", err.text);
     }
@@ -146,7 +147,7 @@ static void poll_accounts(struct replay *r)
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
         struct meter *m = &r->meter[i];
 
-        if (joule_account_update(m->account, &m->reading) < 0)
+        if (joule_node_energy_update(m->account, &m->reading) < 0)
             bench_die(replay_driver_names[i], "energy is unknown");
     }
 }
@@ -160,10 +161,10 @@ void replay_step_begin(struct replay *r)
         struct meter *m = &r->meter[i];
 
         m->account =
-            joule_account_create(&r->counters.clock, m->labels, m->board);
+            joule_node_energy_create(&r->counters.clock, m->labels, m->board);
         if (!m->account)
-            bench_die("joule_account_create", "out of memory");
-        joule_account_begin(m->account);
+            bench_die("joule_node_energy_create", "out of memory");
+        joule_node_energy_begin(m->account);
     }
     poll_accounts(r);
     r->poll_ns = r->begun_ns + POLL_NS;
@@ -182,7 +183,7 @@ struct replay_used replay_step_end(struct replay *r)
         struct meter *m = &r->meter[i];
 
         used.by_driver[i] = (double)m->reading.used_uj / 1e6;
-        joule_account_destroy(m->account);
+        joule_node_energy_destroy(m->account);
         m->account = NULL;
     }
     r->poll_ns = INT64_MAX;
@@ -228,11 +229,10 @@ void replay_run(struct replay *r, int64_t ns)
 /* ---- from the beginning to the end ---- */
 
 /* [period_ns] 0: the step's */
-static struct joule_source *make_fused(struct replay *r,
-                                       struct joule_source *bmc,
-                                       int64_t period_ns)
+static struct joule_sensor *
+make_fused(struct replay *r, struct joule_sensor *bmc, int64_t period_ns)
 {
-    struct joule_fusion_options opt = {
+    struct joule_fused_sensor_options opt = {
         .clock = &r->counters.clock,
         .counters = &r->counters.source,
         .bmc = bmc,
@@ -240,16 +240,16 @@ static struct joule_source *make_fused(struct replay *r,
         .gap_ns = joule_power_gap_ns(PERIOD_NS),
     };
     struct joule_error err;
-    struct joule_source *source = joule_fusion_create(&opt, &err);
+    struct joule_sensor *source = joule_fused_sensor_create(&opt, &err);
 
     if (!source)
-        bench_die("joule_fusion_create", err.text);
+        bench_die("joule_fused_sensor_create", err.text);
     return source;
 }
 
 static void start_meter(struct replay *r, enum replay_driver driver,
-                        struct joule_source *source,
-                        struct joule_source *labels)
+                        struct joule_sensor *source,
+                        struct joule_sensor *labels)
 {
     struct meter *m = &r->meter[driver];
     struct joule_error err;
@@ -263,16 +263,16 @@ static void start_meter(struct replay *r, enum replay_driver driver,
     if (!m->board)
         bench_die("joule_board_create", err.text);
     m->snapshot.period_ns = PERIOD_NS;
-    joule_tally_start(&m->snapshot.tally, source->domains, source->domain_count,
-                      0);
+    joule_node_total_start(&m->snapshot.tally, source->domains,
+                           source->domain_count, 0);
 }
 
 static void start_meters(struct replay *r)
 {
     static struct joule_ipmi_config config = {
         .label_count = 1, .label = {"Node"}, .sensor_count = 1};
-    struct joule_source *rapl = &r->counters.source;
-    struct joule_source *ipmi = joule_reader_labels_create(&config);
+    struct joule_sensor *rapl = &r->counters.source;
+    struct joule_sensor *ipmi = joule_ipmi_helper_labels_create(&config);
 
     handed_init(&r->handed);
     start_meter(r, REPLAY_RAPL, rapl, rapl);
@@ -314,11 +314,11 @@ void replay_destroy(struct replay *r)
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
         struct meter *m = &r->meter[i];
 
-        joule_account_destroy(m->account);
+        joule_node_energy_destroy(m->account);
         joule_board_destroy(m->board);
-        joule_source_destroy(m->source);
+        joule_sensor_destroy(m->source);
         if (m->labels != m->source)
-            joule_source_destroy(m->labels);
+            joule_sensor_destroy(m->labels);
     }
     tree_destroy(&r->tree);
     free(r);

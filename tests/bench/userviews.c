@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/board/userview.h"
+#include "common/node/user_view.h"
 
 #define USERS  64
 #define ROUNDS 15
@@ -72,8 +72,7 @@ void bench_userviews(struct bench_result *r)
         /* Nothing of it is in a cache after a pause. */
         bench_sleep_ms(200);
         t = bench_now_ns(CLOCK_PROCESS_CPUTIME_ID);
-        if (joule_userview_publish(view, rows, USERS, now_ns, now_ns, &err) <
-            0)
+        if (joule_userview_publish(view, rows, USERS, now_ns, now_ns, &err) < 0)
             bench_die("the users' files", err.text);
         us[round] = (bench_now_ns(CLOCK_PROCESS_CPUTIME_ID) - t) / 1000;
     }

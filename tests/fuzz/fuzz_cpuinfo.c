@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/source/cpuinfo.h"
-#include "common/source/rapl_row.h"
+#include "common/sensors/cpuinfo.h"
+#include "common/sensors/rapl_row.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_printable(const char *text, size_t size)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/source/ipmi_config.h"
+#include "common/sensors/ipmi_config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_text(const char *text, size_t size)

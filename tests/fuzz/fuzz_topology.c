@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/parse.h"
-#include "common/source/topology.h"
+#include "common/sensors/topology.h"
 #include "tests/fuzz/fuzz.h"
 
 #define CPU_DIR  "sys/devices/system/cpu"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/source/ipmi_wire.h"
+#include "common/sensors/ipmi_wire.h"
 #include "tests/fuzz/fuzz.h"
 
 static void good(struct joule_wire_open *r)

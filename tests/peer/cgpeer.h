@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "common/cpufreq/cpus.h"
+#include "common/base/cpus.h"
 
 /*
  * What a program that has not asked before does: libcgroup looks for the

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/source/source.h"
+#include "common/sensors/sensor.h"
 
 enum sim_vendor { SIM_INTEL, SIM_AMD, SIM_HYGON };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fusedboard NODE PART LAG SENSORS - the board of a node whose slurmd has watched
- * BMC and counters for 15 minutes of jobs before it was stopped: RAPL sees PART of
- * the node's power, and the BMC shows it with a first-order lag of LAG seconds
- * in steps of 4 W.  SENSORS is the slurmd's EnergyIPMIPowerSensors.  As root, with
- * the files of the node's slurmd.
+ * fusedboard NODE PART LAG SENSORS - the board of a node whose slurmd has
+ * watched BMC and counters for 15 minutes of jobs before it was stopped: RAPL
+ * sees PART of the node's power, and the BMC shows it with a first-order lag of
+ * LAG seconds in steps of 4 W.  SENSORS is the slurmd's EnergyIPMIPowerSensors.
+ * As root, with the files of the node's slurmd.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/board/board.h"
-#include "common/sampler/config.h"
-#include "common/sampler/fusion.h"
+#include "common/node/board.h"
+#include "common/sensors/energy_config.h"
+#include "common/sensors/fused_sensor.h"
 
 #define MINUTES 15
 
-static void watch(struct joule_fuse *fuse, double part, double lag_s)
+static void watch(struct joule_lag_model *fuse, double part, double lag_s)
 {
     uint64_t seed = 1;
     double node_w = 100, shown_w = node_w, until_s = 30;
@@ -31,10 +31,10 @@ static void watch(struct joule_fuse *fuse, double part, double lag_s)
             node_w = 80 + (double)(seed >> 40) / (1 << 24) * 250;
             until_s = s + 10 + (double)((seed >> 20) % 60);
         }
-        shown_w = lag_s > 0 ? node_w + (shown_w - node_w) * exp(-1 / lag_s)
-                            : node_w;
-        joule_fuse_rapl(fuse, part * node_w, JOULE_NS_PER_S);
-        joule_fuse_bmc(fuse, round(shown_w / 4) * 4);
+        shown_w =
+            lag_s > 0 ? node_w + (shown_w - node_w) * exp(-1 / lag_s) : node_w;
+        joule_lag_model_rapl(fuse, part * node_w, JOULE_NS_PER_S);
+        joule_lag_model_bmc(fuse, round(shown_w / 4) * 4);
     }
 }
 
@@ -43,15 +43,15 @@ static int publish(const char *node, double part, double lag_s,
 {
     static struct joule_snapshot snapshot;
     static struct joule_fused_state state;
-    struct joule_source *source;
+    struct joule_sensor *source;
     struct joule_board *board;
-    struct joule_config config;
+    struct joule_energy_config config;
     struct joule_error err = {""};
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    joule_option_defaults(joule_config_options, &config);
+    joule_option_defaults(joule_energy_config_options, &config);
     snprintf(config.ipmi_sensors, sizeof(config.ipmi_sensors), "%s", sensors);
-    source = joule_fusion_follower_open(root_fd, &config, &err);
+    source = joule_fused_sensor_follower_open(root_fd, &config, &err);
     board = source ? joule_board_create(root_fd, node, &err) : NULL;
     if (!board) {
         fprintf(stderr, "fusedboard: %s\n", err.text);
@@ -59,13 +59,13 @@ static int publish(const char *node, double part, double lag_s,
     }
     state = *source->ops->state(source);
     watch(&state.fuse, part, lag_s);
-    joule_tally_start(&snapshot.tally, source->domains, source->domain_count,
-                      0);
+    joule_node_total_start(&snapshot.tally, source->domains,
+                           source->domain_count, 0);
     joule_board_publish_fused(board, &snapshot, &state);
-    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_fuse_words(&state.fuse),
+    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.fuse),
            state.fuse.gain, state.fuse.rest_w);
     joule_board_destroy(board);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     return 0;
 }
 

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/board/ledger.h"
+#include "common/node/ledger.h"
 
 #define FRESH_NS (5 * JOULE_NS_PER_S)
 
@@ -65,28 +65,30 @@ static bool print_totals(const struct joule_ledger_totals *t, size_t slots)
     holds = rows_uj + t->gone_uj == t->jobs_uj &&
             t->jobs_uj + t->unallocated_uj + t->system_uj ==
                 t->charged_uj + t->multiple_uj;
-    printf("totals mono_ns=%" PRId64 " begun_ns=%" PRId64
-           " charged_uj=%" PRIu64 " node_uj=%" PRIu64 " node_since_ns=%" PRId64
-           " jobs_uj=%" PRIu64 " unallocated_uj=%" PRIu64 " system_uj=%" PRIu64
+    printf("totals mono_ns=%" PRId64 " begun_ns=%" PRId64 " charged_uj=%" PRIu64
+           " node_uj=%" PRIu64 " node_since_ns=%" PRId64 " jobs_uj=%" PRIu64
+           " unallocated_uj=%" PRIu64 " system_uj=%" PRIu64
            " multiple_uj=%" PRIu64 " gone_uj=%" PRIu64 " rows_uj=%" PRIu64,
            t->mono_ns, t->begun_ns, t->charged_uj, t->node_uj, t->node_since_ns,
            t->jobs_uj, t->unallocated_uj, t->system_uj, t->multiple_uj,
            t->gone_uj, rows_uj);
     printf(" intervals=%" PRIu64 " node_mw=%" PRIu64 " faults=%" PRIu64
            " backwards=%" PRIu64 " unknown=%" PRIu64 " refused=%" PRIu64
-           " surplus=%" PRIu64 " foreign=%" PRIu64 " stray_ns=%" PRIu64 " part_key=%" PRIu64 " parts=%" PRIu64 " identity=%s\n",
+           " surplus=%" PRIu64 " foreign=%" PRIu64 " stray_ns=%" PRIu64
+           " part_key=%" PRIu64 " parts=%" PRIu64 " identity=%s\n",
            t->intervals, t->node_mw, t->faults, t->backwards, t->unknown,
-           t->refused, t->surplus, t->foreign, t->stray_ns, t->part_key, t->part_count, holds ? "yes" : "no");
+           t->refused, t->surplus, t->foreign, t->stray_ns, t->part_key,
+           t->part_count, holds ? "yes" : "no");
     return holds;
 }
 
 static void print_part(size_t i, const struct joule_ledger_part *p)
 {
     printf("part number=%zu uj=%" PRIu64 " busy_ns=%" PRIu64
-           " busy_known=%" PRIu64 " debt_ns=%" PRIu64 " floor_uw=%" PRIu64
+           " busy_known=%" PRIu64 " debt_ns=%" PRIu64 " idle_power_uw=%" PRIu64
            " minutes=%" PRIu64 "\n",
-           i, p->uj, p->busy_ns, p->busy_known, p->debt_ns, p->floor.floor_uw,
-           p->floor.minutes);
+           i, p->uj, p->busy_ns, p->busy_known, p->debt_ns,
+           p->floor.idle_power_uw, p->floor.minutes);
 }
 
 static void print_row(size_t slot, const struct joule_row *r)
@@ -146,8 +148,7 @@ static void print_claims(struct joule_ledger *ledger)
     for (size_t i = 0; i < joule_ledger_slots(ledger); i++) {
         if (joule_ledger_registered(ledger, (unsigned)i, &r, job_cpus,
                                     step_cpus) == 0)
-            print_claim(i, &r, job_cpus, step_cpus,
-                        joule_ledger_words(ledger));
+            print_claim(i, &r, job_cpus, step_cpus, joule_ledger_words(ledger));
         else if (errno == EBADMSG)
             printf("claim slot=%zu makes=nonsense\n", i);
     }

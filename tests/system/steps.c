@@ -44,7 +44,7 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "common/base/process.h"
-#include "common/board/ledger.h"
+#include "common/node/ledger.h"
 
 #define WAIT_NS   (50 * JOULE_NS_PER_MS)
 #define WORK_NS   (2 * JOULE_NS_PER_MS)
@@ -237,7 +237,8 @@ static int usage(void)
 {
     fputs("usage: steps [--crash PERCENT] NODE COUNT PARALLEL\n"
           "       steps --flood SECONDS NODE\n"
-          "       steps --ask COUNT NODE\n", stderr);
+          "       steps --ask COUNT NODE\n",
+          stderr);
     return 2;
 }
 

@@ -119,7 +119,7 @@ floor_known() {
 test_learned() {
     wait_for 90 floor_known share-learned
     check "an idle node's floor is known after a minute" floor_known share-learned
-    note <<< "floor: $(ledger_of share-learned | sed -n 's/^part //p' | of floor_uw) uW"
+    note <<< "floor: $(ledger_of share-learned | sed -n 's/^part //p' | of idle_power_uw) uW"
     run_jobs share-learned "${STAGGERED[@]}"
     check_jobs "with a learned floor" share-learned cputime policy physical
     check_ledger learned share-learned node1 "${SUM[share-learned]}"

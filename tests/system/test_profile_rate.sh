@@ -27,7 +27,7 @@ threads_cpu_ns() {
 }
 
 # periods FILE NODE PERIOD_NS - whether each period has its row, or is one of
-# those that common/store/energy.h does not make up for and the file counts; how
+# those that common/step/energy_series.h does not make up for and the file counts; how
 # late the rows are.  1 in 100 may be missing: machines are shared.
 periods() {
     rows "$1" "/$2/Energy" | awk -F, -v period="$3" \

@@ -11,7 +11,7 @@ endif
 tests_unit_test_step_record_SOURCES = tests/unit/test_step_record.c \
 	tests/unit/dice.h \
 	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
-	plugins/slurm_abi/step.c plugins/slurm_abi/step.h \
+	plugins/slurm_abi/slurm_step.c plugins/slurm_abi/slurm_step.h \
 	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h
 tests_unit_test_step_record_LDADD = $(LIBUNIT) $(SLURM_LIBS)
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "common/source/ipmi_wire.h"
+#include "common/sensors/ipmi_wire.h"
 
 struct asker {
     pid_t pid;

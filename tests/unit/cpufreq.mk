@@ -48,7 +48,7 @@ tests_unit_test_cpufreq_cycles_SOURCES = tests/unit/test_cpufreq_cycles.c
 tests_unit_test_cpufreq_options_SOURCES = tests/unit/test_cpufreq_options.c \
 	plugins/spank/joule_cpufreq/logpath.c \
 	plugins/spank/joule_cpufreq/logpath.h \
-	plugins/spank/joule_cpufreq/options.c
+	plugins/spank/joule_cpufreq/cpufreq_options.c
 tests_unit_test_cpufreq_options_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 
@@ -58,8 +58,8 @@ check_PROGRAMS += tests/unit/test_cpufreq_step
 TESTS += tests/unit/test_cpufreq_step
 endif
 tests_unit_test_cpufreq_step_SOURCES = tests/unit/test_cpufreq_step.c \
-	plugins/spank/joule_cpufreq/options.c \
-	plugins/spank/joule_cpufreq/step.c
+	plugins/spank/joule_cpufreq/cpufreq_options.c \
+	plugins/spank/joule_cpufreq/cpufreq_step.c
 tests_unit_test_cpufreq_step_LDFLAGS = $(FREQ_WRAP) -Wl,--wrap=open
 
 tests_unit_test_cpuset_SOURCES = tests/unit/test_cpuset.c

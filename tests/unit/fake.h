@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/source/source.h"
+#include "common/sensors/sensor.h"
 
 #define FAKE_MAX 8
 
 struct fake {
-    struct joule_source source; /* first */
+    struct joule_sensor source; /* first */
     struct joule_domain domain[FAKE_MAX];
     _Atomic uint64_t start[FAKE_MAX]; /* raw value at 0 ticks */
     _Atomic uint64_t ticks[FAKE_MAX]; /* the truth */
@@ -31,7 +31,7 @@ struct fake {
     struct joule_clock clock;
 };
 
-static void fake_read(struct joule_source *source, struct joule_reading *out)
+static void fake_read(struct joule_sensor *source, struct joule_reading *out)
 {
     struct fake *f = (struct fake *)source;
     unsigned n = atomic_fetch_add(&f->reads, 1) + 1;
@@ -51,12 +51,12 @@ static void fake_read(struct joule_source *source, struct joule_reading *out)
     }
 }
 
-static void fake_destroy(struct joule_source *source)
+static void fake_destroy(struct joule_sensor *source)
 {
     (void)source;
 }
 
-static const struct joule_source_ops fake_ops = {
+static const struct joule_sensor_ops fake_ops = {
     .type = "fake",
     .read = fake_read,
     .destroy = fake_destroy,

@@ -15,12 +15,12 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/source/source.h"
+#include "common/sensors/sensor.h"
 
 #define FAKE_LABELS_MAX 4
 
 struct fake_power {
-    struct joule_source source; /* first */
+    struct joule_sensor source; /* first */
     struct joule_domain domain[FAKE_LABELS_MAX];
     _Atomic double watts[FAKE_LABELS_MAX];
     _Atomic int status[FAKE_LABELS_MAX];
@@ -51,7 +51,7 @@ static bool fake_power_wait(struct fake_power *f)
     return f->is_interrupted;
 }
 
-static int fake_power_read(struct joule_source *source, struct joule_power *out,
+static int fake_power_read(struct joule_sensor *source, struct joule_power *out,
                            struct joule_error *err)
 {
     struct fake_power *f = (struct fake_power *)source;
@@ -83,7 +83,7 @@ static int fake_power_read(struct joule_source *source, struct joule_power *out,
     return 0;
 }
 
-static int fake_power_remark(struct joule_source *source,
+static int fake_power_remark(struct joule_sensor *source,
                              struct joule_error *ret)
 {
     struct fake_power *f = (struct fake_power *)source;
@@ -95,17 +95,17 @@ static int fake_power_remark(struct joule_source *source,
     return 1;
 }
 
-static void fake_power_interrupt(struct joule_source *source)
+static void fake_power_interrupt(struct joule_sensor *source)
 {
     ((struct fake_power *)source)->is_interrupted = true;
 }
 
-static void fake_power_destroy(struct joule_source *source)
+static void fake_power_destroy(struct joule_sensor *source)
 {
     (void)source;
 }
 
-static const struct joule_source_ops fake_power_ops = {
+static const struct joule_sensor_ops fake_power_ops = {
     .type = "fake",
     .read_power = fake_power_read,
     .remark = fake_power_remark,

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/source/ipmi_wire.h"
+#include "common/sensors/ipmi_wire.h"
 
 extern char **environ;
 
@@ -152,8 +152,7 @@ static void open_bmc(const struct joule_wire_open *request)
     if (is("counts-wrong"))
         reply.count++;
     if (is("reads-file"))
-        tell_file(request->head.text, reply.head.text,
-                  sizeof(reply.head.text));
+        tell_file(request->head.text, reply.head.text, sizeof(reply.head.text));
     answer(&request->head, &reply, sizeof(reply));
 }
 

@@ -72,7 +72,7 @@ static inline int try_take(unsigned pid, unsigned job, const char *cpus,
         ck_assert_int_eq(joule_request_parse(request, &claim.request, NULL), 0);
     claim.is_watch = !request;
     ck_assert_int_eq(joule_cpus_parse(&claim.cpus, cpus), 0);
-    return joule_control_take(&control, &claim, g, err);
+    return joule_control_hold(&control, &claim, g, err);
 }
 
 static inline void take(unsigned pid, unsigned job, const char *cpus,

@@ -2,7 +2,7 @@
 /*
  * fusednode.h - a node with random jobs, its wattmeter, its RAPL and its BMC,
  * with a clock of its own, and the energy of each job by each of them; the
- * fused figure is that of common/meter/fused.h.
+ * fused figure is that of common/energy/fused.h.
  *
  * What the node draws is that of nodeload.h.  RAPL is two counters of 32 bits,
  * read about once a second and when a job begins or ends; the BMC is read about
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/meter/fused.h"
+#include "common/energy/fused.h"
 #include "tests/unit/nodeload.h"
 
 enum fused_lag { FUSED_NONE, FUSED_FIRST, FUSED_BOXCAR, FUSED_HOLD };
@@ -24,7 +24,7 @@ struct fused_bmc {
     enum fused_lag lag;
     double seconds; /* constant, width, or how long a value is held */
     double delay_s;
-    double scale;   /* of what it reads; 1: right */
+    double scale; /* of what it reads; 1: right */
 };
 
 enum { FUSED_LENGTHS = 5, FUSED_JOBS = 4096 };
@@ -38,11 +38,11 @@ struct fused_errors {
 struct fused_node {
     /* set by the test */
     struct fused_bmc bmc;
-    double step_w;        /* of the BMC's reading */
-    double noise_w;       /* of it, standard deviation */
-    double lost;          /* part of the readings that never come */
-    bool bmc_away;        /* none comes */
-    int rapl_error;       /* that the first counter answers with; 0: none */
+    double step_w;         /* of the BMC's reading */
+    double noise_w;        /* of it, standard deviation */
+    double lost;           /* part of the readings that never come */
+    bool bmc_away;         /* none comes */
+    int rapl_error;        /* that the first counter answers with; 0: none */
     struct node_load load; /* of it the accelerator */
 
     /* the state of it */

@@ -30,33 +30,29 @@ may() {
 }
 
 may common/base
-may common/source
-may common/meter common/source
-# Sets of CPUs.
-may common/cgroup common/cpufreq
-may common/board common/meter
-may common/sampler common/source common/meter common/cgroup common/board
-# Columns of a series.
-may common/store common/board
-# A module of a tool's.
+may common/energy
+may common/sensors common/energy
+may common/cgroup
+may common/node common/energy
+may common/daemon common/energy common/sensors common/cgroup common/node
+may common/step common/energy common/sensors common/node common/store
+may common/store
 may common/libhdf5 common/store
-# Another process that is watched.
-may common/cpufreq common/sampler
-may plugins/slurm_abi common/source common/board common/cgroup common/sampler \
-    common/store
-may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/source \
-    common/sampler
-may plugins/acct_gather_energy/joule_fused plugins/slurm_abi common/source \
-    common/sampler common/meter
-may plugins/acct_gather_energy/joule_ipmi plugins/slurm_abi common/source \
-    common/sampler
+may common/cpufreq common/cgroup
+may plugins/slurm_abi common/energy common/sensors common/node common/cgroup \
+    common/daemon common/step common/store
+may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/energy \
+    common/sensors
+may plugins/acct_gather_energy/joule_fused plugins/slurm_abi common/energy \
+    common/sensors
+may plugins/acct_gather_energy/joule_ipmi plugins/slurm_abi common/energy \
+    common/sensors
 may plugins/acct_gather_profile/joule_hdf5 plugins/slurm_abi
 may plugins/spank/joule_cpufreq plugins/slurm_abi common/cpufreq common/cgroup
-may tools/ipmi-reader common/source
+may tools/ipmi-reader common/energy common/sensors
 may tools/cpufreq-keeper common/cpufreq
-may tools/joule common/source common/meter common/board common/sampler \
-    common/cgroup \
-    common/store common/cpufreq
+may tools/joule common/energy common/sensors common/node common/daemon \
+    common/cgroup common/store common/cpufreq
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/store tools/joule
 
@@ -75,7 +71,7 @@ only() {
 
 only '#include [<"]slurm/' plugins/slurm_abi/
 only '#include <hdf5\.h>' common/libhdf5/
-only '#include <freeipmi/' common/source/ipmi_link.c
+only '#include <freeipmi/' common/sensors/ipmi_link.c
 # What is not in a sentence for the log.
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c
 

@@ -4,7 +4,7 @@
 if HAVE_CHECK
 if HAVE_HDF5
 STORE_TESTS = \
-	tests/unit/test_energy \
+	tests/unit/test_energy_series \
 	tests/unit/test_nodefile \
 	tests/unit/test_place \
 	tests/unit/test_writer
@@ -42,7 +42,7 @@ tests_unit_test_writer_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_writer_LDFLAGS = $(WRAP_DISK)
 tests_unit_test_writer_LDADD = $(STORE_LIBS)
 
-tests_unit_test_energy_SOURCES = tests/unit/test_energy.c \
+tests_unit_test_energy_series_SOURCES = tests/unit/test_energy_series.c \
 	tests/unit/fake_power.h
-tests_unit_test_energy_CFLAGS = $(STORE_CFLAGS)
-tests_unit_test_energy_LDADD = $(STORE_LIBS)
+tests_unit_test_energy_series_CFLAGS = $(STORE_CFLAGS)
+tests_unit_test_energy_series_LDADD = $(STORE_LIBS)

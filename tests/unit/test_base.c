@@ -13,8 +13,8 @@
 #include "common/base/file.h"
 #include "common/base/option.h"
 #include "common/base/parse.h"
-#include "common/sampler/config.h"
-#include "common/source/source.h"
+#include "common/sensors/energy_config.h"
+#include "common/sensors/sensor.h"
 #include "tests/unit/tree.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -837,12 +837,12 @@ START_TEST(option_of_the_sampler)
     static const char *const bad_totals[] = {
         "dram", "psys,dram", "package,psys", "package,dram,psys", "pp0", ""};
     const struct joule_option *row;
-    struct joule_config config;
+    struct joule_energy_config config;
     struct joule_error err;
 
-    joule_option_defaults(joule_config_options, &config);
+    joule_option_defaults(joule_energy_config_options, &config);
     ck_assert_int_eq(config.sample_period_ns, JOULE_NS_PER_S);
-    row = joule_option_find(joule_config_options, "JouleRAPLDomains");
+    row = joule_option_find(joule_energy_config_options, "JouleRAPLDomains");
     for (int i = 0; i < COUNT(bad_totals); i++) {
         ck_assert_int_eq(joule_option_set(row, &config, bad_totals[i], &err),
                          -1);
@@ -881,7 +881,10 @@ static const struct {
     {"A 1\nB: 2\n", "1:-=A 1|2:-=B: 2|"},
     {"export A=1\n", "1:-=export A=1|"},
     {"[a]\n; b\n// c\n", "1:-=[a]|2:-=; b|3:-=// c|"},
-    {"\xef\xbb\xbf" "A=1\n", "1:-=\xef\xbb\xbf" "A=1|"},
+    {"\xef\xbb\xbf"
+     "A=1\n",
+     "1:-=\xef\xbb\xbf"
+     "A=1|"},
     {"include\ninclude  \n", "1:-=include|2:-=include|"},
     {"\\", ""},
     {"A=1\\", "1:A=1|"},
@@ -908,8 +911,7 @@ static const struct {
     {"A=\"1\"2\n", "1:A=\"1\"2|"},
     {"A=\"1 # 2\"\n", "1:A=\"1|"},
     {"A=\"1\\\n2\"\n", "1:A=12|"},
-    {"NodeName=1\\\n2 B=3 \\\n C=4\nD=5\n",
-     "1:NodeName=12|2:B=3|3:C=4|4:D=5|"},
+    {"NodeName=1\\\n2 B=3 \\\n C=4\nD=5\n", "1:NodeName=12|2:B=3|3:C=4|4:D=5|"},
     {"A=1 \\  \nB=2\n", "1:A=1|2:-=B=2|"},
     {"A=1 \\ # no\n\nB=2\n", "1:A=1|3:B=2|"},
     {"# no \\\nB=2\n", "2:B=2|"},
@@ -976,7 +978,8 @@ END_TEST
 
 START_TEST(conffile_line)
 {
-    static const char text[] = "A=1\nNodeName=2 a=3\nB=4\nNodeName=4 \\\n  B=5\n# a=6\n";
+    static const char text[] =
+        "A=1\nNodeName=2 a=3\nB=4\nNodeName=4 \\\n  B=5\n# a=6\n";
 
     ck_assert_uint_eq(joule_conffile_line(text, strlen(text), "none"), 0);
     ck_assert_uint_eq(joule_conffile_line("", 0, "a"), 0);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/board/board.h"
+#include "common/node/board.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/tree.h"
 
@@ -300,7 +300,8 @@ START_TEST(second_writer)
 }
 END_TEST
 
-/* In a child: the board may be destroyed there, and that closes no file of its. */
+/* In a child: the board may be destroyed there, and that closes no file of its.
+ */
 static void child_without_lock(struct joule_board *board, int ready)
 {
     int fd;
@@ -317,7 +318,8 @@ static void child_without_lock(struct joule_board *board, int ready)
     _exit(1);
 }
 
-/* The writer ends while a child of it, forked and not yet another program, hangs. */
+/* The writer ends while a child of it, forked and not yet another program,
+ * hangs. */
 START_TEST(child_of_the_last_writer)
 {
     struct joule_board *board = must_create();

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <errno.h>
 
-#include "common/source/cores.h"
+#include "common/sensors/cores.h"
 #include "tests/unit/fail.h"
 
 /* Two packages of two cores with two threads, numbered as kernels do: all

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/meter/counter.h"
+#include "common/energy/counter.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 #define S        INT64_C(1000000000)

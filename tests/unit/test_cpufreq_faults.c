@@ -48,7 +48,7 @@ static void take(unsigned pid, const char *cpus, const char *request,
 
     joule_request_parse(request, &claim.request, NULL);
     joule_cpus_parse(&claim.cpus, cpus);
-    joule_control_take(&control, &claim, g, NULL);
+    joule_control_hold(&control, &claim, g, NULL);
 }
 
 /* Two jobs that overlap, and a third that dies in between: every part of the

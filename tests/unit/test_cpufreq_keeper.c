@@ -80,7 +80,7 @@ static void take(const char *cpus)
     joule_request_parse("powersave", &claim.request, NULL);
     joule_cpus_parse(&claim.cpus, cpus);
     joule_control_init(&control, tree.fd, &config.control);
-    ck_assert_int_eq(joule_control_take(&control, &claim, &grant, NULL), 0);
+    ck_assert_int_eq(joule_control_hold(&control, &claim, &grant, NULL), 0);
     joule_control_destroy(&control);
 }
 

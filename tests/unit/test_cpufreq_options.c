@@ -13,7 +13,7 @@
 
 #include "common/base/file.h"
 #include "plugins/spank/joule_cpufreq/logpath.h"
-#include "plugins/spank/joule_cpufreq/options.h"
+#include "plugins/spank/joule_cpufreq/cpufreq_options.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 

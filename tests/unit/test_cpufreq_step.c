@@ -13,7 +13,7 @@
 
 #include "common/cgroup/cpuset.h"
 #include "plugins/spank/joule_cpufreq/core.h"
-#include "plugins/spank/joule_cpufreq/step.h"
+#include "plugins/spank/joule_cpufreq/cpufreq_step.h"
 #include "tests/unit/freqtree.h"
 
 static struct tree tree;

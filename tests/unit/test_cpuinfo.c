@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/source/cpuinfo.h"
+#include "common/sensors/cpuinfo.h"
 #include "tests/unit/tree.h"
 
 #define XEON                                                                   \
@@ -42,8 +42,7 @@ static const struct {
     {X86 "model : 1\ncpu family : -6\n", "\"cpu family: -6\""},
     {X86 "model : 1\ncpu family :\n", "\"cpu family: \""},
     {X86 "cpu family : 6\nmodel : 4096\n", "\"model: 4096\""},
-    {X86 "cpu family : 6\nmodel : 99999999999999999999999\n",
-     "\"model: 99999"},
+    {X86 "cpu family : 6\nmodel : 99999999999999999999999\n", "\"model: 99999"},
     {X86 "cpu family : 6\nmodel : 1 2\n", "\"model: 1 2\""},
     /* The second block is no part of the first. */
     {"processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\n\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The total of a node from its counters and its BMC: what it stands on, and that
- * nothing is lost or counted twice whatever becomes of one or both.
+ * The total of a node from its counters and its BMC: what it stands on, and
+ * that nothing is lost or counted twice whatever becomes of one or both.
  */
 #include <check.h>
 #include <errno.h>
@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/meter/fused.h"
+#include "common/energy/fused.h"
 #include "tests/unit/dice.h"
 #include "tests/unit/fusednode.h"
 
-#define S JOULE_NS_PER_S
+#define S     JOULE_NS_PER_S
 #define BEGIN (1000 * S)
-#define GAP (3 * S)
-#define HOUR 3600.0
+#define GAP   (3 * S)
+#define HOUR  3600.0
 
 static const struct joule_domain domain = {
-    JOULE_DOMAIN_PACKAGE, 0, 0, 0, { 15625, 10 }, 32, true, "package-0",
+    JOULE_DOMAIN_PACKAGE, 0, 0, 0, {15625, 10}, 32, true, "package-0",
 };
 
 /* A node of one counter in steps of 2^-16 J, whose total is followed. */
@@ -44,13 +44,13 @@ static void setup(void)
 
 static struct joule_reading counter(void)
 {
-    return (struct joule_reading){ (uint64_t)node.raw & 0xffffffff, node.error };
+    return (struct joule_reading){(uint64_t)node.raw & 0xffffffff, node.error};
 }
 
 /* [ns] pass at a RAPL power; then both are read, the BMC if [bmc_w] >= 0. */
 static bool pass(int64_t ns, double rapl_w, double bmc_w)
 {
-    struct joule_power bmc = { .watts = bmc_w, .sensor_key = node.bmc_key };
+    struct joule_power bmc = {.watts = bmc_w, .sensor_key = node.bmc_key};
     struct joule_reading reading;
     double domain_j = 0;
 
@@ -82,7 +82,7 @@ static void learn(void)
 
         pass(S, w, node_w(w));
     }
-    ck_assert(joule_fuse_learned(&node.state.fuse));
+    ck_assert(joule_lag_model_learned(&node.state.fuse));
     ck_assert_uint_eq(node.state.basis, JOULE_FUSED_BOTH);
     ck_assert_double_eq_tol(node.state.fuse.gain, 1.2, 0.02);
     node.total_j = node.domain_j = 0;
@@ -222,11 +222,11 @@ START_TEST(a_counter_stays_away)
 }
 END_TEST
 
-/* What they have counted meanwhile is not lost, nor is it counted twice: the BMC is
- * late, and had said too much, or too little. */
+/* What they have counted meanwhile is not lost, nor is it counted twice: the
+ * BMC is late, and had said too much, or too little. */
 START_TEST(the_bmc_stood_in)
 {
-    static const double rapl_w[] = { 300, 60 };
+    static const double rapl_w[] = {300, 60};
 
     learn();
     pass(S, 150, node_w(150));
@@ -290,7 +290,7 @@ END_TEST
 START_TEST(no_counters)
 {
     struct joule_fused_state none;
-    struct joule_fused_interval interval = { .domain_j = NULL };
+    struct joule_fused_interval interval = {.domain_j = NULL};
     double total_j = 0;
 
     for (int i = 0; i < 20; i++)
@@ -300,7 +300,7 @@ START_TEST(no_counters)
 
     joule_fused_start(&none, NULL, 0);
     for (int i = 0; i < 20; i++) {
-        struct joule_power bmc = { .watts = 150, .mono_ns = BEGIN + i * S };
+        struct joule_power bmc = {.watts = 150, .mono_ns = BEGIN + i * S};
 
         joule_fused_advance(&none, NULL, NULL, BEGIN + i * S, &bmc, GAP,
                             &interval);
@@ -312,18 +312,19 @@ START_TEST(no_counters)
 END_TEST
 
 /* slurmd was away: the counters have counted. */
-/* The admin has chosen another of the BMC's sensors: half of the node's power. */
+/* The admin has chosen another of the BMC's sensors: half of the node's power.
+ */
 START_TEST(another_sensor)
 {
     node.bmc_key = 4;
     learn();
     node.bmc_key = 0; /* does not tell */
     ck_assert(pass(S, 200, node_w(200)));
-    ck_assert(joule_fuse_learned(&node.state.fuse));
+    ck_assert(joule_lag_model_learned(&node.state.fuse));
     node.bmc_key = 5;
     node.total_j = 0;
     ck_assert(pass(S, 200, 210));
-    ck_assert(!joule_fuse_learned(&node.state.fuse));
+    ck_assert(!joule_lag_model_learned(&node.state.fuse));
     ck_assert_uint_eq(node.state.basis, JOULE_FUSED_BMC);
     for (int i = 0; i < 10; i++)
         ck_assert(pass(S, 200, 210));
@@ -367,12 +368,12 @@ END_TEST
 /* What a reader of the board may meet, and what a BMC may say. */
 START_TEST(nonsense)
 {
-    static const double bad[] = { NAN, -1, INFINITY, 2e5 };
+    static const double bad[] = {NAN, -1, INFINITY, 2e5};
     struct joule_reading reading;
 
     learn();
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        struct joule_power bmc = { .watts = bad[i] };
+        struct joule_power bmc = {.watts = bad[i]};
 
         bmc.mono_ns = node.now_ns += S;
         node.raw += 150 * 65536;
@@ -440,7 +441,7 @@ END_TEST
 START_TEST(any_history)
 {
     uint64_t seed = (getenv("JOULE_SEED") ? dice_seed() : 1) + (uint64_t)_i;
-    static const struct fused_bmc bmc = { "", FUSED_FIRST, 23, 0, 1 };
+    static const struct fused_bmc bmc = {"", FUSED_FIRST, 23, 0, 1};
     struct fused_node *n = malloc(sizeof(*n));
     double node_j, fused_j, error;
 

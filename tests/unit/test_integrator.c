@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/meter/integrator.h"
+#include "common/energy/integrator.h"
 
 #define S  JOULE_NS_PER_S
 #define MS JOULE_NS_PER_MS
@@ -19,8 +19,8 @@
 
 #define UPDATES 1000000
 
-#define J       UINT64_C(1000000)
-#define KEY     UINT64_C(7) /* of the sensor */
+#define J   UINT64_C(1000000)
+#define KEY UINT64_C(7) /* of the sensor */
 
 static struct joule_integrator g;
 
@@ -136,8 +136,9 @@ START_TEST(another_sensor)
     at(3 * S, 100);
     ck_assert_int_eq(g.refresh_ns, S);
     ck_assert_uint_eq(g.uj, 100 * J + 105 * J + 105 * J);
-    ck_assert_int_eq(joule_integrator_update(&g, 300, KEY + 1, START + 5 * S,
-                                             NO_EDGE, GAP), 0);
+    ck_assert_int_eq(
+        joule_integrator_update(&g, 300, KEY + 1, START + 5 * S, NO_EDGE, GAP),
+        0);
     ck_assert_uint_eq(g.uj, 310 * J + 200 * J);
     ck_assert_uint_eq(g.sensor_key, KEY + 1);
     ck_assert_int_eq(g.refresh_ns, 0);
@@ -148,8 +149,9 @@ START_TEST(another_sensor)
     ck_assert_uint_eq(g.uj, 510 * J + 400 * J);
     ck_assert_uint_eq(g.sensor_key, KEY + 1);
     /* Not bridged for ever. */
-    ck_assert_int_eq(joule_integrator_update(&g, 1, KEY, START + 1000 * S,
-                                             NO_EDGE, GAP), 994 * S);
+    ck_assert_int_eq(
+        joule_integrator_update(&g, 1, KEY, START + 1000 * S, NO_EDGE, GAP),
+        994 * S);
     ck_assert_uint_eq(g.uj, 910 * J);
     joule_integrator_add(&g, 1, 5, KEY + 2, START + 1001 * S);
     ck_assert_uint_eq(g.uj, 915 * J);
@@ -245,7 +247,8 @@ START_TEST(rest)
 {
     at(0, 1.0 / 3);
     for (int64_t i = 1; i <= 3000000; i++)
-        joule_integrator_update(&g, 1.0 / 3, KEY, START + i * 1000, NO_EDGE, GAP);
+        joule_integrator_update(&g, 1.0 / 3, KEY, START + i * 1000, NO_EDGE,
+                                GAP);
     ck_assert_double_lt(g.rest_uj, 1.0);
     ck_assert_double_ge(g.rest_uj, 0.0);
     ck_assert_double_eq_tol((double)g.uj + g.rest_uj, 1e6, 1e-3);
@@ -377,10 +380,11 @@ START_TEST(random_power)
         if (random() % 10 == 0)
             joule_integrator_error(&g);
         if (random() % 10 == 0)
-            joule_integrator_update(&g, 1e5, KEY, ns - (int64_t)any(1e9), ns, GAP);
+            joule_integrator_update(&g, 1e5, KEY, ns - (int64_t)any(1e9), ns,
+                                    GAP);
         true_update(&truth, w, next_w, ns, ns + step_ns, edge_ns);
-        gap_ns +=
-            joule_integrator_update(&g, next_w, KEY, ns + step_ns, edge_ns, GAP);
+        gap_ns += joule_integrator_update(&g, next_w, KEY, ns + step_ns,
+                                          edge_ns, GAP);
         ns += step_ns;
         w = next_w;
         bad += g.uj < before_uj || g.rest_uj < 0 || g.rest_uj >= 1;

@@ -2,7 +2,7 @@
 /*
  * The reader process as slurmd has it, against a BMC that misbehaves.
  */
-#include "common/source/ipmi.h"
+#include "common/sensors/ipmi.h"
 
 #include <check.h>
 #include <dirent.h>

@@ -2,7 +2,7 @@
 /*
  * The sensors that make the node's power on machines as they are sold.
  */
-#include "common/source/ipmi_choice.h"
+#include "common/sensors/ipmi_choice.h"
 
 #include <check.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/source/ipmi_config.h"
+#include "common/sensors/ipmi_config.h"
 #include "tests/unit/tree.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))

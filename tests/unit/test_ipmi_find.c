@@ -3,7 +3,7 @@
  * Sensor records as no simulator gives them: common/source/ipmi*.c over a link
  * that is played here.
  */
-#include "common/source/ipmi.h"
+#include "common/sensors/ipmi.h"
 
 #include <check.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/source/ipmi_find.h"
+#include "common/sensors/ipmi_find.h"
 
 #define RECORDS_MAX 64
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/source/ipmi_wire.h"
+#include "common/sensors/ipmi_wire.h"
 
 #include <check.h>
 #include <errno.h>

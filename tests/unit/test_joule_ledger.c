@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/board/board.h"
+#include "common/node/board.h"
 #include "tests/unit/tree.h"
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 
 #define S      JOULE_NS_PER_S
 #define NOW    (1000 * S)
@@ -222,10 +222,12 @@ START_TEST(test_text)
     must_say(
         "       9 job         4000000       2   89.5 s    30.00 J    23.0 W"
         "  50.0 %\n");
-    must_say("         extern                    1   89.5 s    1.000 J     1.0 W"
-             "   1.7 %\n");
-    must_say("         0                         1   60.0 s    3.000 J         -"
-             "   5.0 % ended\n");
+    must_say(
+        "         extern                    1   89.5 s    1.000 J     1.0 W"
+        "   1.7 %\n");
+    must_say(
+        "         0                         1   60.0 s    3.000 J         -"
+        "   5.0 % ended\n");
     must_say("(earlier)");
     must_say("jobs (4.000 J of it by steps that are gone) ");
     must_say("\nunallocated (CPUs that no job has) ");
@@ -241,7 +243,7 @@ END_TEST
 START_TEST(test_json_is_exact)
 {
     totals.charged_uj = totals.system_uj = UINT64_C(18446744073709551615);
-    totals.part[0].floor.floor_uw = 45678000;
+    totals.part[0].floor.idle_power_uw = 45678000;
     publish_ledger("n1");
     must_collect("n1", NULL);
     report(joule_ledger_print_json);
@@ -286,7 +288,7 @@ START_TEST(test_what_is_not_well)
     totals.multiple_uj = 6000000;
     totals.how = 0;
     totals.part_count = 2;
-    totals.part[0].floor.floor_uw = 20000000;
+    totals.part[0].floor.idle_power_uw = 20000000;
     publish_board("n1");
     publish_ledger("n1");
     must_collect("n1", NULL);
@@ -368,8 +370,8 @@ START_TEST(test_a_user_sees_his_own)
         fprintf(stderr, "skip - joule_ledger: a user # no access lists\n");
         return;
     }
-    ck_assert_int_eq(
-        joule_userview_publish(users, rows, 8, NOW - S, 0, &err), 0);
+    ck_assert_int_eq(joule_userview_publish(users, rows, 8, NOW - S, 0, &err),
+                     0);
     pid = fork();
     if (pid == 0)
         _exit(as_user());

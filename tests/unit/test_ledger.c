@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/process.h"
-#include "common/board/ledger_file.h"
+#include "common/node/ledger_file.h"
 #include "tests/unit/dice.h"
 #include "tests/unit/tree.h"
 
@@ -204,10 +204,9 @@ START_TEST(test_bad_registrations_are_refused)
     strcpy(bad[6].path, "relative");
     strcpy(bad[7].path, "/a/../../../etc");
     for (int i = 0; i < 8; i++) {
-        ck_assert_int_eq(
-            joule_ledger_register(writer, tree.fd, &bad[i], &cpus, &own_cpus, &slot,
-                                  &err),
-            -1);
+        ck_assert_int_eq(joule_ledger_register(writer, tree.fd, &bad[i], &cpus,
+                                               &own_cpus, &slot, &err),
+                         -1);
         ck_assert_int_eq(errno, EINVAL);
     }
     /* Written past the check, into the file. */
@@ -323,8 +322,8 @@ START_TEST(test_one_job_does_not_fill_the_ledger)
     /* Extern steps find room whatever there is. */
     for (unsigned i = 0; i < SLOTS - JOULE_LEDGER_STEPS_MAX; i++) {
         set_process(10000 + i, 'S');
-        ck_assert_int_eq(
-            add_extern(writer, 1, (pid_t)(10000 + i), 77, &slot), 0);
+        ck_assert_int_eq(add_extern(writer, 1, (pid_t)(10000 + i), 77, &slot),
+                         0);
     }
     /* A slot of the job's own becomes free: its slurmstepd was killed. */
     tree_remove(&tree, "proc/5/stat");
@@ -484,7 +483,8 @@ START_TEST(test_many_register_at_once)
                 }
                 for (unsigned i = 0; i < 40; i++) {
                     owner = joule_ledger_owner((pid_t)(10 + p), 77 + i);
-                    if (joule_ledger_registered(l, slot[i], &r, &got, NULL) < 0 ||
+                    if (joule_ledger_registered(l, slot[i], &r, &got, NULL) <
+                            0 ||
                         r.owner != owner || r.job != 100 * p + i)
                         _exit(2);
                     joule_ledger_release(l, slot[i], owner);

@@ -13,12 +13,12 @@
 
 #include "common/base/conffile.h"
 #include "common/base/file.h"
-#include "common/sampler/config.h"
+#include "common/sensors/energy_config.h"
 #include "common/store/config.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-static const struct joule_option *const tables[] = {joule_config_options,
+static const struct joule_option *const tables[] = {joule_energy_config_options,
                                                     joule_profile_options};
 
 static char *shipped(const char *name)
@@ -107,9 +107,9 @@ static const struct {
     const char *name;
     const struct joule_option *table;
 } examples[] = {
-    {"etc/acct_gather.conf.example", joule_config_options},
-    {"etc/acct_gather-ipmi.conf.example", joule_config_options},
-    {"etc/acct_gather-ipmi-lan.conf.example", joule_config_options},
+    {"etc/acct_gather.conf.example", joule_energy_config_options},
+    {"etc/acct_gather-ipmi.conf.example", joule_energy_config_options},
+    {"etc/acct_gather-ipmi-lan.conf.example", joule_energy_config_options},
     {"etc/acct_gather-profile.conf.example", joule_profile_options},
 };
 

@@ -52,7 +52,7 @@ static int merge_with(const char *steps, bool save, bool unfinished)
     size_t count;
     int status;
 
-    ck_assert_int_eq(joule_jobs_parse(steps, &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_job_rows_parse(steps, &jobs, &count, NULL), 0);
     r.job = jobs;
     status = joule_merge(&r);
     free(jobs);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/board/nodedir.h"
+#include "common/node/node_dir.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "tests/unit/tree.h"

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/board/board.h"
-#include "common/source/rapl.h"
+#include "common/node/board.h"
+#include "common/sensors/rapl.h"
 #include "tests/unit/tree.h"
 #include "tools/joule/json.h"
 #include "tools/joule/probe.h"
@@ -538,8 +538,7 @@ static const struct {
      "profile-dir", JOULE_WARNING, 0, "ProfileHDF5Dir=/shared/profiles",
      "is not set"},
     {GOOD "AcctGatherProfileType=acct_gather_profile/joule_hdf5\n",
-     "JouleIdleWatts=5\n", "profile-dir", JOULE_WARNING, 0, NULL,
-     "is not set"},
+     "JouleIdleWatts=5\n", "profile-dir", JOULE_WARNING, 0, NULL, "is not set"},
     {GOOD "AcctGatherProfileType=joule_hdf5\n", "\nProfileHDF5Dir=/var/q\n",
      "profile-dir", JOULE_WARNING, 2, NULL, "/var/q is not there"},
     {GOOD "AcctGatherProfileType=joule_hdf5\n", "ProfileHDF5Dir=var/p\n",
@@ -576,8 +575,8 @@ static const struct {
     /* what Slurm's parser refuses, in any of the files */
     {GOOD "MaxJobCount=1 MinJobAge=2\n", NULL, "stray-text", JOULE_FAULT, 8,
      "MinJobAge=2", "a line of its own"},
-    {GOOD "NodeName=a CPUs=2 \\\n b\n", NULL, "stray-text", JOULE_FAULT, 9, NULL,
-     "\"b\" is no setting"},
+    {GOOD "NodeName=a CPUs=2 \\\n b\n", NULL, "stray-text", JOULE_FAULT, 9,
+     NULL, "\"b\" is no setting"},
     {GOOD "Include more.conf\n", NULL, "include", JOULE_FAULT, 8, NULL,
      "more.conf"},
     {GOOD, "# x\nJouleSamplePeriod 1s\n", "stray-text", JOULE_FAULT, 2,
@@ -1012,14 +1011,13 @@ static void publish_fused(const char *node, bool learned)
     for (int i = 0; i < (learned ? 1200 : 40); i++) {
         double w = i / 20 % 2 ? 100 : 200;
 
-        joule_fuse_rapl(&state->fuse, w, JOULE_NS_PER_S);
-        joule_fuse_bmc(&state->fuse, 1.2 * w + 80);
+        joule_lag_model_rapl(&state->fuse, w, JOULE_NS_PER_S);
+        joule_lag_model_bmc(&state->fuse, 1.2 * w + 80);
     }
     state->mono_ns = s->tally.mono_ns;
     state->basis = learned ? JOULE_FUSED_BOTH : JOULE_FUSED_BMC;
     state->basis_ns[JOULE_FUSED_BMC] = 125 * JOULE_NS_PER_S;
-    state->basis_ns[JOULE_FUSED_BOTH] =
-        learned ? 7200 * JOULE_NS_PER_S : 0;
+    state->basis_ns[JOULE_FUSED_BOTH] = learned ? 7200 * JOULE_NS_PER_S : 0;
     joule_board_publish_fused(board, s, state);
     joule_board_destroy(board);
     free(s);
@@ -1072,7 +1070,7 @@ static void publish_ledger(const char *node, uint64_t multiple_uj)
         .multiple_uj = multiple_uj,
         .how = JOULE_ATTRIBUTION_NODE + 1,
         .part_count = 1,
-        .part = {{.floor = {.floor_uw = 40000000}}},
+        .part = {{.floor = {.idle_power_uw = 40000000}}},
     };
 
     ck_assert_msg(ledger != NULL, "%s", err.text);
@@ -1363,12 +1361,12 @@ START_TEST(examples)
 {
     char *conf = shipped("etc/slurm.conf.example");
     char *gather = shipped("etc/acct_gather.conf.example");
-    struct joule_config defaults;
+    struct joule_energy_config defaults;
 
     tree_write(&tree, "usr/local/lib/slurm-joule/" PLUGIN, "");
     check_conf(conf, gather);
     ck_assert_msg(findings.count == 0, "%s", findings.list[0].text.text);
-    joule_option_defaults(joule_config_options, &defaults);
+    joule_option_defaults(joule_energy_config_options, &defaults);
     ck_assert_int_eq(check.config.sample_period_ns, defaults.sample_period_ns);
     ck_assert_uint_eq(check.config.rapl_total_kinds, defaults.rapl_total_kinds);
     free(conf);

@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/source/rapl.h"
-#include "common/source/rapl_row.h"
+#include "common/sensors/rapl.h"
+#include "common/sensors/rapl_row.h"
 #include "tests/unit/tree.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -117,9 +117,9 @@ static void must_fail(const struct joule_rapl_options *opt, int errnum,
     ck_assert_uint_eq(tree_open_fds(), fds);
 }
 
-static struct joule_source *must_create(const struct joule_rapl_options *opt)
+static struct joule_sensor *must_create(const struct joule_rapl_options *opt)
 {
-    struct joule_source *source = joule_rapl_create(tree.fd, opt, &err);
+    struct joule_sensor *source = joule_rapl_create(tree.fd, opt, &err);
 
     ck_assert_msg(source != NULL, "%s", err.text);
     ck_assert_str_eq(source->ops->type, "rapl");
@@ -127,7 +127,7 @@ static struct joule_source *must_create(const struct joule_rapl_options *opt)
 }
 
 /* The names of the domains, "*" behind those of the total. */
-static void must_have(const struct joule_source *source, const char *expected)
+static void must_have(const struct joule_sensor *source, const char *expected)
 {
     char text[4096] = "";
 
@@ -365,12 +365,12 @@ END_TEST
 
 START_TEST(as_many_domains_as_can_be)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(64);
     source = must_create(NULL);
     ck_assert_uint_eq(source->domain_count, JOULE_DOMAINS_MAX);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -392,27 +392,27 @@ END_TEST
 START_TEST(read_error)
 {
     struct joule_reading out[2];
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(1);
     source = must_create(NULL);
     cut(0, DRAM + 4);
     memset(out, 0xFF, sizeof(out));
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_uint_eq(out[0].raw, 0x100);
     ck_assert_int_eq(out[1].error, EIO);
     cut(0, 0);
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_int_eq(out[0].error, EIO);
     poke(0, PKG, 7);
     poke(0, DRAM, 8);
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_int_eq(out[1].error, 0);
     ck_assert_uint_eq(out[0].raw, 7);
     ck_assert_uint_eq(out[1].raw, 8);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -448,7 +448,7 @@ static void offline(unsigned cpu, const char *rest)
     online(rest);
 }
 
-static void must_remark(struct joule_source *source, const char *sentence)
+static void must_remark(struct joule_sensor *source, const char *sentence)
 {
     struct joule_error remark;
 
@@ -457,12 +457,12 @@ static void must_remark(struct joule_source *source, const char *sentence)
         ck_assert_msg(strstr(remark.text, sentence), "%s", remark.text);
 }
 
-static void must_read(struct joule_source *source, uint64_t package_1,
+static void must_read(struct joule_sensor *source, uint64_t package_1,
                       uint64_t dram_1)
 {
     struct joule_reading out[4];
 
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(out[i].error, 0);
     ck_assert_uint_eq(out[0].raw, 0x100);
@@ -474,7 +474,7 @@ static void must_read(struct joule_source *source, uint64_t package_1,
  * goes in its turn. */
 START_TEST(cpu_goes_offline)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
     unsigned fds;
 
     two_by_two();
@@ -499,7 +499,7 @@ START_TEST(cpu_goes_offline)
     must_read(source, 0x111, 0x211);
     ck_assert_uint_eq(source->domains[2].cpu, 1);
     ck_assert_uint_eq(tree_open_fds(), fds);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -507,7 +507,7 @@ END_TEST
 START_TEST(package_goes_offline)
 {
     struct joule_reading out[4];
-    struct joule_source *source;
+    struct joule_sensor *source;
     unsigned fds;
 
     two_by_two();
@@ -516,7 +516,7 @@ START_TEST(package_goes_offline)
     offline(1, "0,2-3");
     offline(3, "0,2");
     for (int i = 0; i < 3; i++) {
-        joule_source_read(source, out);
+        joule_sensor_read(source, out);
         ck_assert_int_eq(out[0].error, 0);
         ck_assert_int_eq(out[1].error, 0);
         ck_assert_int_eq(out[2].error, EIO);
@@ -531,7 +531,7 @@ START_TEST(package_goes_offline)
     online("0,2,5");
     must_read(source, 0x555, 0x666);
     must_remark(source, "package-1 is read on CPU 5 now");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -539,7 +539,7 @@ END_TEST
 START_TEST(devices_fail)
 {
     struct joule_reading out[1];
-    struct joule_source *source;
+    struct joule_sensor *source;
     char list[] = "0-9";
     int tries = 0;
 
@@ -556,13 +556,13 @@ START_TEST(devices_fail)
     must_have(source, "package-0*");
     cut(0, 0);
     do {
-        joule_source_read(source, out);
+        joule_sensor_read(source, out);
         tries++;
     } while (out[0].error && tries < 10);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_uint_eq(out[0].raw, 0x999);
     ck_assert_int_le(tries, 3);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -572,18 +572,18 @@ START_TEST(another_cpu_of_what_counts)
 {
     struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
     struct joule_reading out[9];
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     four_dies("GenuineIntel", 6, 0x55, UNIT, PKG);
     source = must_create(NULL);
     offline(2, "0-1,3-7");
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_uint_eq(out[1].raw, 1003);
     offline(3, "0-1,4-7");
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_int_eq(out[1].error, EIO);
     ck_assert_int_eq(out[0].error, 0);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 
     four_dies("AuthenticAMD", 0x17, 1, 0xC0010299, 0xC001029B);
     for (unsigned cpu = 0; cpu < 8; cpu++)
@@ -593,14 +593,14 @@ START_TEST(another_cpu_of_what_counts)
     offline(0, "1-7");
     offline(1, "2-7");
     offline(6, "2-5,7");
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_uint_eq(out[0].raw, 1002);
     ck_assert_int_eq(out[2].error, EIO);
     ck_assert_int_eq(out[5].error, 0);
     must_have(source, "package-0* package-1* core-0 core-2 core-4 core-6");
     ck_assert_uint_eq(source->domains[5].cpu, 6);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -608,7 +608,7 @@ END_TEST
 START_TEST(no_permission_to_open_another)
 {
     struct joule_reading out[4];
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     if (geteuid() != 0)
         return;
@@ -617,19 +617,19 @@ START_TEST(no_permission_to_open_another)
     source = must_create(NULL);
     offline(1, "0,2-3");
     ck_assert_int_eq(seteuid(65534), 0);
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_int_eq(seteuid(0), 0);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_int_eq(out[2].error, EIO);
     must_read(source, 0x1003, 0x2003);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
 START_TEST(destroy_null)
 {
     errno = EXDEV;
-    joule_source_destroy(NULL);
+    joule_sensor_destroy(NULL);
     ck_assert_int_eq(errno, EXDEV);
 }
 END_TEST
@@ -637,13 +637,13 @@ END_TEST
 START_TEST(destroy_keeps_errno)
 {
     unsigned fds = tree_open_fds();
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(4);
     source = must_create(NULL);
     ck_assert_uint_eq(tree_open_fds(), fds + 4 + 1); /* and the root */
     errno = EXDEV;
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     ck_assert_int_eq(errno, EXDEV);
     ck_assert_uint_eq(tree_open_fds(), fds);
 }
@@ -651,7 +651,7 @@ END_TEST
 
 START_TEST(close_on_exec)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
     int fd = dup(0), flags;
 
     close(fd); /* the number that open() gives next */
@@ -661,7 +661,7 @@ START_TEST(close_on_exec)
     ck_assert_int_ge(flags, 0);
     ck_assert_int_eq(flags & FD_CLOEXEC, FD_CLOEXEC);
     ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -669,12 +669,12 @@ START_TEST(two_packages)
 {
     struct joule_reading out[4];
     const struct joule_rapl_info *info;
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(2);
     source = must_create(NULL);
     must_have(source, "package-0* dram-0* package-1* dram-1*");
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(out[i].error, 0);
         ck_assert_uint_eq(out[i].raw, (i % 2 ? 0x200 : 0x100) + i / 2);
@@ -695,40 +695,40 @@ START_TEST(two_packages)
     ck_assert_uint_eq(info->unit_raw, ESU_14);
     ck_assert(!info->hypervisor);
     ck_assert(!info->filtering_known);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
 START_TEST(low_half_of_register)
 {
     struct joule_reading out[2];
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(1);
     poke(0, PKG, UINT64_C(0xDEADBEEFFFFFFFFF));
     source = must_create(NULL);
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_uint_eq(out[0].raw, UINT32_MAX);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
 START_TEST(unit_of_each_package)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(2);
     poke(1, UNIT, ESU_16);
     source = must_create(NULL);
     ck_assert_uint_eq(source->domains[0].unit.shift, 8);
     ck_assert_uint_eq(source->domains[2].unit.shift, 10);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
 START_TEST(sparse_and_offline_cpus)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(1);
     online("5,300\n");
@@ -742,19 +742,19 @@ START_TEST(sparse_and_offline_cpus)
     must_have(source, "package-1* package-3*");
     ck_assert_uint_eq(source->domains[0].cpu, 300);
     ck_assert_uint_eq(source->domains[1].cpu, 5);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
 START_TEST(sixteen_packages)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(16);
     source = must_create(NULL);
     ck_assert_uint_eq(source->domain_count, 32);
     ck_assert_str_eq(source->domains[31].name, "dram-15");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -772,7 +772,7 @@ static void four_dies(const char *vendor, unsigned family, unsigned model,
 
 START_TEST(dies_that_count)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     four_dies("GenuineIntel", 6, 0x55, UNIT, PKG);
     source = must_create(NULL);
@@ -782,7 +782,7 @@ START_TEST(dies_that_count)
     ck_assert_uint_eq(source->domains[1].cpu, 2);
     ck_assert_uint_eq(joule_rapl_info(source)->packages, 2);
     ck_assert_uint_eq(joule_rapl_info(source)->dies, 4);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -792,14 +792,14 @@ START_TEST(dies_that_mirror)
         const char *vendor;
         unsigned family;
     } cpus[] = {{"AuthenticAMD", 0x17}, {"HygonGenuine", 0x18}};
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     four_dies(cpus[_i].vendor, cpus[_i].family, 1, 0xC0010299, 0xC001029B);
     source = must_create(NULL);
     must_have(source, "package-0* package-1*");
     ck_assert_uint_eq(source->domains[1].cpu, 4);
     ck_assert_uint_eq(joule_rapl_info(source)->dies, 4);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -807,7 +807,7 @@ START_TEST(amd_registers)
 {
     struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
     struct joule_reading out[5];
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     /* Two threads a core: 0 and 2, 1 and 3 are one core each. */
     cpuinfo("AuthenticAMD", 0x19, 0x11, "");
@@ -819,29 +819,29 @@ START_TEST(amd_registers)
     }
     source = must_create(NULL);
     must_have(source, "package-0*");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     source = must_create(&opt);
     must_have(source, "package-0* core-0 core-1");
     ck_assert_uint_eq(source->domains[0].width_bits, 64);
-    joule_source_read(source, out);
+    joule_sensor_read(source, out);
     ck_assert_uint_eq(out[0].raw, UINT64_C(0x1122334455667788));
     ck_assert_uint_eq(out[1].raw, UINT64_C(0x2233445566778810));
     ck_assert_uint_eq(source->domains[2].unit.num, 15625);
     ck_assert_uint_eq(source->domains[2].unit.shift, 10);
     ck_assert(!joule_rapl_info(source)->filtering_known);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
 START_TEST(cores_of_intel)
 {
     struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(1);
     source = must_create(&opt);
     must_have(source, "package-0* dram-0*");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -856,7 +856,7 @@ static void sapphire_rapids(void)
 START_TEST(psys)
 {
     struct joule_rapl_options opt = {.total_kinds = BIT(PSYS)};
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     sapphire_rapids();
     source = must_create(&opt);
@@ -865,7 +865,7 @@ START_TEST(psys)
     ck_assert_uint_eq(source->domains[1].unit.shift, 8);
     ck_assert_uint_eq(source->domains[3].unit.num, 1000000);
     ck_assert_uint_eq(source->domains[3].unit.shift, 0);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -874,21 +874,21 @@ START_TEST(only_what_was_asked_for)
     struct joule_rapl_options opt = {.open_kinds = BIT(PP0),
                                      .total_kinds = BIT(PSYS)};
     unsigned fds = tree_open_fds();
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     sapphire_rapids();
     source = must_create(&opt);
     must_have(source, "pp0-0 psys* pp0-1");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     opt.open_kinds = BIT(PSYS);
     source = must_create(&opt);
     must_have(source, "psys*");
     ck_assert_uint_eq(tree_open_fds(), fds + 1 + 1); /* and the root */
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     opt.total_kinds = BIT(PACKAGE);
     source = must_create(&opt);
     must_have(source, "package-0* psys package-1*");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 
@@ -896,7 +896,7 @@ END_TEST
 START_TEST(granite_rapids)
 {
     struct joule_rapl_options opt = {.total_kinds = BIT(PSYS)};
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     sapphire_rapids();
     cpuinfo("GenuineIntel", 6, 0xAD, "");
@@ -905,18 +905,18 @@ START_TEST(granite_rapids)
     ck_assert_uint_eq(source->domains[0].unit.shift, 8);
     ck_assert_uint_eq(source->domains[1].unit.num, 1000000);
     ck_assert_uint_eq(source->domains[1].unit.shift, 0);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     cpuinfo("GenuineIntel", 6, 0xAF, "");
     source = must_create(NULL);
     must_have(source, "package-0* package-1*");
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     must_fail(&opt, EOPNOTSUPP, "no psys energy counter");
 }
 END_TEST
 
 START_TEST(filtering)
 {
-    struct joule_source *source;
+    struct joule_sensor *source;
 
     xeon(1);
     poke(0, 0x10A, 1u << 10 | 1u << 11);
@@ -924,18 +924,18 @@ START_TEST(filtering)
     source = must_create(NULL);
     ck_assert(joule_rapl_info(source)->filtering_known);
     ck_assert(joule_rapl_info(source)->filtering);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     poke(0, 0xBC, 2);
     source = must_create(NULL);
     ck_assert(joule_rapl_info(source)->filtering_known);
     ck_assert(!joule_rapl_info(source)->filtering);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
     poke(0, 0x10A, 1u << 10);
     poke(0, 0xBC, 1);
     source = must_create(NULL);
     ck_assert(!joule_rapl_info(source)->filtering_known);
     ck_assert(!joule_rapl_info(source)->filtering);
-    joule_source_destroy(source);
+    joule_sensor_destroy(source);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/board/ledger_file.h"
+#include "common/node/ledger_file.h"
 #include "tests/unit/tree.h"
 
 #define MS INT64_C(1000000)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/sampler/sampler.h"
+#include "common/daemon/sampler.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/fake.h"
 #include "tests/unit/fake_power.h"
@@ -191,12 +191,19 @@ END_TEST
 START_TEST(period)
 {
     fake_add(fake, JOULE_DOMAIN_PACKAGE, 0, 0);
-    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 60 * S),
-                     INT64_C(65536000000) / 3);
-    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 21 * S), 21 * S);
-    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), PERIOD), PERIOD);
+    ck_assert_int_eq(
+        joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 60 * S),
+        INT64_C(65536000000) / 3);
+    ck_assert_int_eq(
+        joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 21 * S),
+        21 * S);
+    ck_assert_int_eq(
+        joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), PERIOD),
+        PERIOD);
     fake->domain[0].width_bits = 64;
-    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 60 * S), 60 * S);
+    ck_assert_int_eq(
+        joule_sampler_period_ns(joule_domains_wrap_ns(fake->domain, 1), 60 * S),
+        60 * S);
 }
 END_TEST
 
@@ -264,7 +271,8 @@ START_TEST(a_part_is_lost)
         ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
         ck_assert_uint_eq(snap.average_mw, JOULE_MW_UNKNOWN);
         ck_assert_int_eq(count_told("problem: energy counter domain-1 answers "
-                                    "on no CPU (on CPU 1: No such device"), i);
+                                    "on no CPU (on CPU 1: No such device"),
+                         i);
         fake->error[1] = 0;
         fake->ticks[1]++;
         pass(S, 10);
@@ -1070,8 +1078,12 @@ END_TEST
 
 START_TEST(power_period)
 {
-    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(bmc->domain, 2), 60 * S), 60 * S);
-    ck_assert_int_eq(joule_sampler_period_ns(joule_domains_wrap_ns(bmc->domain, 2), PERIOD), PERIOD);
+    ck_assert_int_eq(
+        joule_sampler_period_ns(joule_domains_wrap_ns(bmc->domain, 2), 60 * S),
+        60 * S);
+    ck_assert_int_eq(
+        joule_sampler_period_ns(joule_domains_wrap_ns(bmc->domain, 2), PERIOD),
+        PERIOD);
 }
 END_TEST
 

@@ -172,7 +172,7 @@ START_TEST(bad_jobs)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct joule_error err = {""};
 
-        ck_assert_msg(joule_jobs_parse(bad[i], &jobs, &count, &err) == -1,
+        ck_assert_msg(joule_job_rows_parse(bad[i], &jobs, &count, &err) == -1,
                       "\"%s\"", bad[i]);
         ck_assert_int_eq(errno, EINVAL);
         ck_assert(err.text[0] != '\0');
@@ -189,9 +189,10 @@ START_TEST(good_jobs)
     struct joule_job *jobs;
     size_t count;
 
-    ck_assert_int_eq(joule_jobs_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010",
-                                      &jobs, &count, NULL),
-                     0);
+    ck_assert_int_eq(
+        joule_job_rows_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010", &jobs,
+                             &count, NULL),
+        0);
     ck_assert_uint_eq(count, 4);
     ck_assert_uint_eq(jobs[0].id, 7);
     ck_assert_uint_eq(jobs[0].steps, 3);
@@ -207,12 +208,12 @@ START_TEST(good_jobs)
     free(jobs);
     /* Of a federation. */
     ck_assert_int_eq(
-        joule_jobs_parse("67108866,4294967293", &jobs, &count, NULL), 0);
+        joule_job_rows_parse("67108866,4294967293", &jobs, &count, NULL), 0);
     ck_assert_uint_eq(jobs[0].id, 67108866);
     ck_assert_uint_eq(jobs[1].id, 4294967293);
     free(jobs);
     /* All steps and one of them are all. */
-    ck_assert_int_eq(joule_jobs_parse("7,7.0", &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_job_rows_parse("7,7.0", &jobs, &count, NULL), 0);
     ck_assert(joule_job_has_step(&jobs[0], "5"));
     free(jobs);
 }
@@ -472,7 +473,7 @@ static const char *others_of(const char *jobs_text, const char *lines)
     size_t count;
     bool has;
 
-    ck_assert_int_eq(joule_jobs_parse(jobs_text, &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_job_rows_parse(jobs_text, &jobs, &count, NULL), 0);
     has = joule_job_has_others(&jobs[0], lines, &sentence);
     free(jobs);
     return has ? sentence.text : NULL;
@@ -506,22 +507,21 @@ START_TEST(slurm_is_asked)
     size_t count;
     char *lines, *path = strdup(getenv("PATH"));
 
-    ck_assert_int_eq(joule_jobs_parse("42,8_1,9", &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_job_rows_parse("42,8_1,9", &jobs, &count, NULL), 0);
     ck_assert_int_eq(setenv("PATH", dir, 1), 0);
-    lines = joule_jobs_ask(jobs, count);
+    lines = joule_job_rows_ask(jobs, count);
     ck_assert_str_eq(lines, "");
     free(lines);
     write_text("sacct", 0755, "#!/bin/sh\necho \"9_1|10 sacct $*\"\n");
     write_text("squeue", 0755, "#!/bin/sh\necho \"42|42 squeue $*\"\n");
-    lines = joule_jobs_ask(jobs, count);
-    ck_assert_str_eq(lines,
-                     "42|42 squeue -h -t all -o %i|%A -j 42,9\n"
-                     "9_1|10 sacct -X -n -P -o JobID,JobIDRaw -j 9\n");
+    lines = joule_job_rows_ask(jobs, count);
+    ck_assert_str_eq(lines, "42|42 squeue -h -t all -o %i|%A -j 42,9\n"
+                            "9_1|10 sacct -X -n -P -o JobID,JobIDRaw -j 9\n");
     free(lines);
-    lines = joule_jobs_ask(jobs, 1);
+    lines = joule_job_rows_ask(jobs, 1);
     ck_assert_str_eq(lines, "42|42 squeue -h -t all -o %i|%A -j 42\n");
     free(lines);
-    ck_assert_ptr_null(joule_jobs_ask(jobs + 1, 1));
+    ck_assert_ptr_null(joule_job_rows_ask(jobs + 1, 1));
     free(jobs);
     ck_assert_int_eq(setenv("PATH", path, 1), 0);
     free(path);

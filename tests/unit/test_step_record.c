@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "plugins/slurm_abi/slurm_abi.h"
-#include "plugins/slurm_abi/step.h"
+#include "plugins/slurm_abi/slurm_step.h"
 #include "plugins/slurm_abi/step_layout.h"
 #include "tests/unit/dice.h"
 
@@ -27,8 +27,8 @@
 static char *title; /* TITLE_ROOM bytes that others see */
 
 static gid_t groups[] = {500, 501, 77};
-static char *environment[] = {"A=1", "JOULE_PROFILE_PERIOD=10ms", "EMPTY=",
-                              "JOULE_PROFILE=x", NULL};
+static char *environment[] = {"A=1", "JOULE_PROFILE_PERIOD=10ms",
+                              "EMPTY=", "JOULE_PROFILE=x", NULL};
 static char node[] = "node1", user[] = "alice";
 static char job_cores[] = "0-3,8", step_cores[] = "1";
 
@@ -317,9 +317,9 @@ START_TEST(not_all_there)
     }
     /* Up to --profile all of it is there: the cores alone are not. */
     memcpy(p + page - mine()->size, record.r, mine()->size);
-    ck_assert_msg(
-        joule_slurm_step_read(p + page - mine()->size, &step, &err) == 0, "%s",
-        err.text);
+    ck_assert_msg(joule_slurm_step_read(p + page - mine()->size, &step, &err) ==
+                      0,
+                  "%s", err.text);
     ck_assert_ptr_null(step.job_cores);
     ck_assert_ptr_null(step.step_cores);
 }
@@ -332,8 +332,8 @@ START_TEST(bad_pointers)
     static const char no_end[] = {'n', 'o', 'd', 'e'};
     size_t page;
     unsigned char *p = half_page(&page);
-    const void *bad[BAD_COUNT] = {NULL,     (void *)1,          (void *)UINTPTR_MAX,
-                         p + page, p + page - 4 /* no end */};
+    const void *bad[BAD_COUNT] = {NULL, (void *)1, (void *)UINTPTR_MAX,
+                                  p + page, p + page - 4 /* no end */};
     struct joule_slurm_step step;
     struct joule_error err;
     struct record record;
@@ -431,8 +431,14 @@ START_TEST(nonsense)
     uint64_t seed = dice_seed();
     size_t page, i;
     unsigned char *p = half_page(&page);
-    const void *places[] = {NULL, p, p + page - 3, p + page, node, environment,
-                            (void *)(UINTPTR_MAX - 7), (void *)(UINTPTR_MAX / 2)};
+    const void *places[] = {NULL,
+                            p,
+                            p + page - 3,
+                            p + page,
+                            node,
+                            environment,
+                            (void *)(UINTPTR_MAX - 7),
+                            (void *)(UINTPTR_MAX / 2)};
     struct record record;
     int round;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/source/topology.h"
+#include "common/sensors/topology.h"
 #include "tests/unit/tree.h"
 
 #define CPU "sys/devices/system/cpu/"

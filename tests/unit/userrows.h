@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/board/userview.h"
+#include "common/node/user_view.h"
 #include "tests/unit/tree.h"
 
 #define S     JOULE_NS_PER_S

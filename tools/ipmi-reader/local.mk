@@ -4,10 +4,10 @@ if HAVE_FREEIPMI
 joulelibexec_PROGRAMS += joule-ipmi-reader
 
 joule_ipmi_reader_SOURCES = \
-	common/source/ipmi.c common/source/ipmi.h \
-	common/source/ipmi_find.c common/source/ipmi_find.h \
-	common/source/ipmi_link.c common/source/ipmi_link.h \
-	common/source/ipmi_repo.c common/source/ipmi_repo.h \
+	common/sensors/ipmi.c common/sensors/ipmi.h \
+	common/sensors/ipmi_find.c common/sensors/ipmi_find.h \
+	common/sensors/ipmi_link.c common/sensors/ipmi_link.h \
+	common/sensors/ipmi_repo.c common/sensors/ipmi_repo.h \
 	tools/ipmi-reader/harden.c tools/ipmi-reader/harden.h \
 	tools/ipmi-reader/loop.c tools/ipmi-reader/loop.h \
 	tools/ipmi-reader/main.c

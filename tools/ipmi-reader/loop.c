@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/source/ipmi.h"
+#include "common/sensors/ipmi.h"
 #include "tools/ipmi-reader/harden.h"
 
 union reply {
@@ -24,8 +24,8 @@ union reply {
 struct loop {
     int fd;
     pid_t parent;
-    bool dropped; /* root's rights are gone */
-    bool over;    /* this process can do no more */
+    bool dropped;       /* root's rights are gone */
+    bool over;          /* this process can do no more */
     int credentials_fd; /* came with the request; -1: none did */
     struct joule_ipmi *ipmi;
     union reply reply;

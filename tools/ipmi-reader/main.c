@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * joule-ipmi-reader - asks a BMC for the node's power, for the sampler in
- * slurmd, which talks to it over descriptor 0 (common/source/ipmi_wire.h).
+ * slurmd, which talks to it over descriptor 0 (common/sensors/ipmi_wire.h).
  *
  * It is a process of its own so that nothing FreeIPMI does, waits for or
  * breaks happens in slurmd.

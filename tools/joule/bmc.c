@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/sampler/reader.h"
+#include "common/sensors/ipmi_helper.h"
 
 #define READER JOULE_LIBEXECDIR "/joule-ipmi-reader"
 
@@ -24,7 +24,7 @@
 struct probing {
     struct joule_bmc *bmc;
     const struct joule_clock *clock;
-    struct joule_source *source;
+    struct joule_sensor *source;
     int64_t period_ns;
     int64_t latencies[LATENCIES_MAX];
     double before_w; /* of the first label, if have_before */
@@ -69,7 +69,7 @@ const char *joule_bmc_status_name(enum joule_power_status status)
 
 /* Where the driver's device is, and whether this user may open it. */
 static void find_device(struct joule_bmc *bmc,
-                        const struct joule_config *config)
+                        const struct joule_energy_config *config)
 {
     static const char *const places[] = {"/dev/ipmi0", "/dev/ipmi/0",
                                          "/dev/ipmidev/0"};
@@ -107,8 +107,8 @@ static int check_reader(const char *program, struct joule_error *err)
 }
 
 /* It is run on this machine, wherever the configuration comes from. */
-static int find_reader(struct joule_bmc *bmc, const struct joule_config *config,
-                       bool trust)
+static int find_reader(struct joule_bmc *bmc,
+                       const struct joule_energy_config *config, bool trust)
 {
     const char *named = config->ipmi_reader;
 
@@ -280,10 +280,10 @@ static bool answers(const struct probing *p)
 
 static void measure(struct joule_bmc *bmc, int root_fd,
                     const struct joule_clock *clock,
-                    const struct joule_config *config,
+                    const struct joule_energy_config *config,
                     const struct joule_ipmi_config *ipmi, int64_t measure_ns)
 {
-    const struct joule_reader_options opt = {
+    const struct joule_ipmi_helper_options opt = {
         .clock = clock,
         .program = bmc->program,
         .config = ipmi,
@@ -300,20 +300,20 @@ static void measure(struct joule_bmc *bmc, int root_fd,
     p->bmc = bmc;
     p->clock = clock;
     p->period_ns = ipmi->period_ns;
-    p->source = joule_reader_create(&opt, &bmc->error);
+    p->source = joule_ipmi_helper_create(&opt, &bmc->error);
     if (p->source) {
         follow(p, measure_ns);
         take_found(p, ipmi);
         bmc->listed = answers(p) && joule_reader_list(p->source, &bmc->list,
                                                       &bmc->list_error) == 0;
-        joule_source_destroy(p->source);
+        joule_sensor_destroy(p->source);
     }
     free(p);
 }
 
 static int make_config(struct joule_bmc *bmc, int root_fd,
-                       const struct joule_config *config, const char *node,
-                       struct joule_ipmi_config *ipmi)
+                       const struct joule_energy_config *config,
+                       const char *node, struct joule_ipmi_config *ipmi)
 {
     char hostname[256];
 
@@ -338,8 +338,8 @@ static int make_config(struct joule_bmc *bmc, int root_fd,
 
 void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
                        const struct joule_clock *clock,
-                       const struct joule_config *config, const char *node,
-                       bool trust, int64_t measure_ns)
+                       const struct joule_energy_config *config,
+                       const char *node, bool trust, int64_t measure_ns)
 {
     struct joule_ipmi_config ipmi;
 

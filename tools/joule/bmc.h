@@ -13,9 +13,9 @@
 #include <sys/types.h>
 
 #include "common/base/clock.h"
-#include "common/sampler/config.h"
-#include "common/source/ipmi_wire.h"
-#include "common/source/source.h"
+#include "common/sensors/energy_config.h"
+#include "common/sensors/ipmi_wire.h"
+#include "common/sensors/sensor.h"
 #include "tools/joule/finding.h"
 
 /* What a label of the configuration read. */
@@ -75,15 +75,15 @@ struct joule_bmc {
  */
 void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
                        const struct joule_clock *clock,
-                       const struct joule_config *config, const char *node,
-                       bool trust, int64_t measure_ns);
+                       const struct joule_energy_config *config,
+                       const char *node, bool trust, int64_t measure_ns);
 
 /* Whether the sensor list->found[i] is one of those that are read. */
 bool joule_bmc_is_used(const struct joule_bmc *bmc, uint32_t i);
 
 /* bmc_judge.c: what is to be said about it. */
 void joule_bmc_judge(const struct joule_bmc *bmc,
-                     const struct joule_config *config,
+                     const struct joule_energy_config *config,
                      struct joule_findings *findings);
 
 /* "LAN_2_0", "in-band", ... */

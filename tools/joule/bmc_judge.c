@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/source/ipmi_choice.h"
+#include "common/sensors/ipmi_choice.h"
 #include "tools/joule/bmc.h"
 
 #define KEY "EnergyIPMIPowerSensors"
@@ -128,7 +128,7 @@ static bool judge_credentials_file(const struct joule_bmc *bmc,
 }
 
 static void judge_configuration(const struct joule_bmc *bmc,
-                                const struct joule_config *config,
+                                const struct joule_energy_config *config,
                                 struct joule_findings *findings)
 {
     bool lan = config->ipmi_driver == JOULE_IPMI_DRIVER_LAN ||
@@ -253,7 +253,7 @@ static unsigned long long whole_s(int64_t ns)
 }
 
 static void judge_period(const struct joule_bmc *bmc,
-                         const struct joule_config *config,
+                         const struct joule_energy_config *config,
                          struct joule_findings *findings)
 {
     int64_t period_ns = config->sample_period_ns;
@@ -323,7 +323,7 @@ static void judge_candidates(const struct joule_bmc *bmc,
 }
 
 void joule_bmc_judge(const struct joule_bmc *bmc,
-                     const struct joule_config *config,
+                     const struct joule_energy_config *config,
                      struct joule_findings *findings)
 {
     if (!bmc->in_order) {

@@ -12,7 +12,7 @@
 
 #include "common/base/parse.h"
 #include "tools/joule/gathercheck.h"
-#include "tools/joule/sharecheck.h"
+#include "tools/joule/attribution_check.h"
 #include "tools/joule/slurmconf.h"
 
 #define ITEM_MAX 256
@@ -26,8 +26,8 @@ static const struct plugin {
     {"acct_gather_energy/joule_fused", "acct_gather_energy_joule_fused.so"},
 };
 
-#define RAPL (&plugins[0])
-#define IPMI (&plugins[1])
+#define RAPL  (&plugins[0])
+#define IPMI  (&plugins[1])
 #define FUSED (&plugins[2])
 
 /* What is looked at in slurm.conf. */
@@ -425,7 +425,7 @@ static int load(struct check *c, const char *const *paths)
 void joule_confcheck_init(struct joule_confcheck *c)
 {
     memset(c, 0, sizeof(*c));
-    joule_option_defaults(joule_config_options, &c->config);
+    joule_option_defaults(joule_energy_config_options, &c->config);
 }
 
 void joule_confcheck_run(struct joule_confcheck *result, int root_fd,
@@ -449,6 +449,6 @@ void joule_confcheck_run(struct joule_confcheck *result, int root_fd,
     check_contain(&c);
     check_storage(&c);
     check_gather(&c);
-    joule_sharecheck_conf(&c.conf, &result->config, findings);
+    joule_attribution_check_conf(&c.conf, &result->config, findings);
     joule_slurmconf_free(&c.conf);
 }

@@ -10,16 +10,16 @@
 
 #include <stdbool.h>
 
-#include "common/sampler/config.h"
+#include "common/sensors/energy_config.h"
 #include "tools/joule/finding.h"
 
 struct joule_confcheck {
     char slurm_conf[JOULE_PLACE_MAX];       /* that was read; empty: none */
     char acct_gather_conf[JOULE_PLACE_MAX]; /* likewise */
-    char plugin[JOULE_PLACE_MAX];    /* the energy plugin's file, or empty */
-    bool ipmi;  /* it is joule_ipmi or joule_fused */
-    bool fused; /* it is joule_fused */
-    struct joule_config config;      /* what the plugin will use */
+    char plugin[JOULE_PLACE_MAX];      /* the energy plugin's file, or empty */
+    bool ipmi;                         /* it is joule_ipmi or joule_fused */
+    bool fused;                        /* it is joule_fused */
+    struct joule_energy_config config; /* what the plugin will use */
     bool config_known; /* it is; otherwise these are the defaults */
     struct joule_place period_place; /* of JouleSamplePeriod, if it is set */
 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/cpufreq/settle.h"
+#include "common/cpufreq/apply.h"
 
 #define LOCK_WAIT_NS (10 * JOULE_NS_PER_S)
 
@@ -36,7 +36,7 @@ struct arguments {
 
 /* Steps that have ended hold nothing: what they had is being put back. */
 static void drop_dead(struct joule_cpufreq_journal *j,
-                      struct joule_cpufreq_store *store)
+                      struct joule_cpufreq_journal_file *store)
 {
     size_t i = 0;
 
@@ -49,14 +49,15 @@ static void drop_dead(struct joule_cpufreq_journal *j,
 
 static int load_journal(struct joule_freq_view *v, int root_fd)
 {
-    struct joule_cpufreq_store store;
-    int rc =
-        joule_cpufreq_store_open(&store, root_fd, false, &v->journal_error);
+    struct joule_cpufreq_journal_file store;
+    int rc = joule_cpufreq_journal_file_open(&store, root_fd, false,
+                                             &v->journal_error);
 
     if (rc == 0) {
-        rc = joule_cpufreq_store_load(&store, &v->journal, &v->journal_error);
+        rc = joule_cpufreq_journal_file_load(&store, &v->journal,
+                                             &v->journal_error);
         drop_dead(&v->journal, &store);
-        joule_cpufreq_store_close(&store);
+        joule_cpufreq_journal_file_close(&store);
     } else if (errno == ENOENT) {
         return 0;
     }
@@ -110,7 +111,7 @@ size_t joule_freq_view_loose(const struct joule_freq_view *v)
 
     for (size_t i = 0; i < v->row_count; i++)
         if (v->row[i].is_recorded &&
-            !joule_settle_is_held(&v->journal, v->row[i].policy.id))
+            !joule_cpufreq_is_held(&v->journal, v->row[i].policy.id))
             loose++;
     return loose;
 }

@@ -113,7 +113,7 @@ static void check_joule(const struct ours *tables,
 {
     const struct ours *ours;
     const struct joule_option *row = find_option(tables, s->key, &ours);
-    const struct joule_config *energy = tables[OURS_ENERGY].config;
+    const struct joule_energy_config *energy = tables[OURS_ENERGY].config;
     struct joule_error err;
     char value[JOULE_OPTION_TEXT_MAX + 1];
     char advice[sizeof(value) + 64];
@@ -140,7 +140,7 @@ static void check_joule(const struct ours *tables,
         return;
     }
     if (ours == &tables[OURS_ENERGY] && row->type == JOULE_OPTION_DURATION &&
-        row->offset == offsetof(struct joule_config, sample_period_ns) &&
+        row->offset == offsetof(struct joule_energy_config, sample_period_ns) &&
         !(row->yields && energy->sample_period_given))
         *period_place = s->place;
 }
@@ -210,13 +210,14 @@ static void check_profile_dir(const struct joule_gathercheck *g,
 }
 
 void joule_gathercheck_run(struct joule_gathercheck *g,
-                           struct joule_config *config,
+                           struct joule_energy_config *config,
                            struct joule_place *period_place,
                            struct joule_findings *findings)
 {
     struct joule_profile_config profile;
     const struct ours tables[OURS] = {
-        [OURS_ENERGY] = {joule_config_options, config, "AcctGatherEnergyType",
+        [OURS_ENERGY] = {joule_energy_config_options, config,
+                         "AcctGatherEnergyType",
                          names_plugin(g->energy_type, "joule_rapl") ||
                              names_plugin(g->energy_type, "joule_ipmi") ||
                              names_plugin(g->energy_type, "joule_fused")},

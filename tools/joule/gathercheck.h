@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "common/sampler/config.h"
+#include "common/sensors/energy_config.h"
 #include "tools/joule/finding.h"
 
 struct joule_gathercheck {
@@ -25,7 +25,7 @@ struct joule_gathercheck {
  * plugin), say where JouleSamplePeriod stands, add findings.  A file that is
  * not there is none. */
 void joule_gathercheck_run(struct joule_gathercheck *g,
-                           struct joule_config *config,
+                           struct joule_energy_config *config,
                            struct joule_place *period_place,
                            struct joule_findings *findings);
 

@@ -7,7 +7,7 @@
 
 #include "config.h"
 #include "tools/joule/cpufreq.h"
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 #include "tools/joule/probe.h"
 
 static const struct command {

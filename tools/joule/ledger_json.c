@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
 
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 
 static const char *const kinds[] = {
     [JOULE_STEP_NUMBERED] = "numbered",
@@ -76,12 +76,12 @@ static void put_parts(struct joule_json *j, const struct joule_ledger_totals *t)
 {
     joule_json_array(j, "parts");
     for (size_t p = 0; p < t->part_count; p++) {
-        const struct joule_floor *f = &t->part[p].floor;
+        const struct joule_idle_power *f = &t->part[p].floor;
 
         joule_json_object(j, NULL);
         joule_json_u64(j, "part", p);
-        if (f->floor_uw)
-            joule_json_u64(j, "learned_idle_mw", f->floor_uw / 1000);
+        if (f->idle_power_uw)
+            joule_json_u64(j, "learned_idle_mw", f->idle_power_uw / 1000);
         else
             joule_json_null(j, "learned_idle_mw");
         joule_json_u64(j, "minutes", f->minutes);

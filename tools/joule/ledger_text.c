@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 #include "tools/joule/text.h"
 
 #define CELL       24
@@ -215,20 +215,20 @@ void joule_ledger_print_floor(FILE *out, const struct joule_ledger_totals *t)
     size_t known = 0;
 
     for (size_t p = 0; p < t->part_count; p++)
-        known += t->part[p].floor.floor_uw > 0;
+        known += t->part[p].floor.idle_power_uw > 0;
     if (known == 0) {
         fputs("not known until the node has been idle for a minute", out);
         return;
     }
     for (size_t p = 0; p < t->part_count; p++) {
-        const struct joule_floor *f = &t->part[p].floor;
+        const struct joule_idle_power *f = &t->part[p].floor;
 
         if (p > 0)
             fputs(", ", out);
         if (t->part_count > 1)
             fprintf(out, "package %zu of %zu ", p + 1, (size_t)t->part_count);
-        fputs(f->floor_uw ? power_text(f->floor_uw / 1000, power)
-                          : "not known yet",
+        fputs(f->idle_power_uw ? power_text(f->idle_power_uw / 1000, power)
+                               : "not known yet",
               out);
     }
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 #include "tools/joule/node.h"
 
 /* Samples that may be late before the ledger is called stale. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/board/nodedir.h"
+#include "common/node/node_dir.h"
 
 static void judge(const struct joule_node *n, struct joule_findings *findings)
 {
@@ -30,17 +30,17 @@ static void judge(const struct joule_node *n, struct joule_findings *findings)
                                   "the power is too old"
                                 : "reads the counters, but they have stopped");
     if (s->tally.gap_ns > 0)
-        joule_finding_add(findings, JOULE_WARNING, "board-gap", NULL, NULL,
-                          "over %.0f s since the node's total began, %s",
-                          (double)s->tally.gap_ns / 1e9,
-                          n->is_fused
-                              ? "neither BMC nor counters were measured: the "
-                                "total is joined over that time, or lacks "
-                                "energy"
-                          : power ? "the power was not measured: the total is "
-                                  "joined over that time, or lacks energy"
-                                : "counters may have wrapped unseen: the total "
-                                  "may lack energy");
+        joule_finding_add(
+            findings, JOULE_WARNING, "board-gap", NULL, NULL,
+            "over %.0f s since the node's total began, %s",
+            (double)s->tally.gap_ns / 1e9,
+            n->is_fused ? "neither BMC nor counters were measured: the "
+                          "total is joined over that time, or lacks "
+                          "energy"
+            : power     ? "the power was not measured: the total is "
+                          "joined over that time, or lacks energy"
+                        : "counters may have wrapped unseen: the total "
+                          "may lack energy");
 }
 
 static int read_board(struct joule_node *n, int root_fd)
@@ -55,7 +55,7 @@ static int read_board(struct joule_node *n, int root_fd)
     errnum = errno;
     n->is_fused = rc == 0 && joule_board_read_fused(board, &n->fused) == 0 &&
                   n->fused.basis < JOULE_FUSED_BASES &&
-                  joule_fuse_check(&n->fused.fuse);
+                  joule_lag_model_check(&n->fused.fuse);
     joule_board_destroy(board);
     if (rc == 0)
         return 0;
@@ -70,9 +70,8 @@ void joule_node_collect(struct joule_node *n, int root_fd,
                         struct joule_findings *findings)
 {
     struct joule_snapshot *s = &n->snapshot;
-    struct joule_nodename from = {.option = name,
-                                  .is_tool = true,
-                                  .job = getenv("SLURMD_NODENAME")};
+    struct joule_nodename from = {
+        .option = name, .is_tool = true, .job = getenv("SLURMD_NODENAME")};
 
     memset(n, 0, sizeof(*n));
     if (joule_nodename_find(&from, root_fd, n->name, sizeof(n->name),

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/base/clock.h"
-#include "common/board/board.h"
+#include "common/node/board.h"
 #include "tools/joule/finding.h"
 
 #define JOULE_NODE_MAX 256

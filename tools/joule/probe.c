@@ -13,7 +13,7 @@
 
 #include "common/base/file.h"
 #include "common/base/parse.h"
-#include "common/sampler/sampler.h"
+#include "common/daemon/sampler.h"
 
 #define MEASURE_MIN_NS (100 * JOULE_NS_PER_MS)
 #define MEASURE_MAX_NS (3600 * JOULE_NS_PER_S)
@@ -92,7 +92,7 @@ static int set_one(struct joule_probe *p, const char *setting,
     if (!value || value == setting)
         return joule_error_set(err, EINVAL, "--set takes KEY=VALUE");
     snprintf(key, sizeof(key), "%.*s", (int)(value - setting), setting);
-    row = joule_option_find(joule_config_options, key);
+    row = joule_option_find(joule_energy_config_options, key);
     if (!row)
         return joule_error_set(err, EINVAL, "--set: there is no option %s",
                                key);
@@ -102,7 +102,7 @@ static int set_one(struct joule_probe *p, const char *setting,
                                "for --set JouleIPMICredentialsFile=FILE",
                                row->key);
     /* The place in the file is no longer that of the value. */
-    if (row->offset == offsetof(struct joule_config, sample_period_ns) &&
+    if (row->offset == offsetof(struct joule_energy_config, sample_period_ns) &&
         row->type == JOULE_OPTION_DURATION)
         p->conf.period_place.file[0] = '\0';
     return joule_option_set(row, &p->conf.config, value + 1, err);
@@ -160,9 +160,9 @@ static void glance_at_counters(struct joule_probe *p, int root_fd,
 
     if (!scratch)
         return;
-    joule_sensor_collect(&p->sensor, root_fd, clock,
-                         p->conf.config.rapl_total_kinds,
-                         p->fused ? MEASURE_NS : GLANCE_NS, scratch);
+    joule_probe_sensor_collect(&p->sensor, root_fd, clock,
+                               p->conf.config.rapl_total_kinds,
+                               p->fused ? MEASURE_NS : GLANCE_NS, scratch);
     for (size_t i = 0; i < scratch->count; i++) {
         bool matters = p->fused && scratch->list[i].level > JOULE_NOTE;
 
@@ -208,16 +208,16 @@ static int probe_sensors(struct joule_probe *p,
     p->ipmi = opt->ipmi || p->conf.ipmi;
     p->fused = !opt->ipmi && p->conf.fused;
     joule_node_collect(&p->node, root_fd, clock, opt->node, &p->findings);
-    joule_sharecheck_ledger(&p->share, root_fd, p->node.name,
-                            p->conf.config_known ? &p->conf.config : NULL,
-                            &p->findings);
+    joule_attribution_check_ledger(
+        &p->share, root_fd, p->node.name,
+        p->conf.config_known ? &p->conf.config : NULL, &p->findings);
     if (p->ipmi) {
         glance_at_counters(p, root_fd, clock);
         if (p->fused && p->sensor.opened)
             check_period(p);
         return probe_bmc(p, opt, root_fd, named, trust_reader, clock, err);
     }
-    joule_sensor_collect(
+    joule_probe_sensor_collect(
         &p->sensor, root_fd, clock, p->conf.config.rapl_total_kinds,
         opt->measure_ns ? opt->measure_ns : MEASURE_NS, &p->findings);
     check_period(p);

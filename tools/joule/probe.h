@@ -15,8 +15,8 @@
 #include "tools/joule/confcheck.h"
 #include "tools/joule/finding.h"
 #include "tools/joule/node.h"
-#include "tools/joule/sensor.h"
-#include "tools/joule/sharecheck.h"
+#include "tools/joule/probe_sensor.h"
+#include "tools/joule/attribution_check.h"
 
 struct joule_probe_options {
     const char *root;   /* NULL: "/" */
@@ -33,12 +33,12 @@ struct joule_probe_options {
 
 struct joule_probe {
     struct joule_access access;
-    struct joule_sensor sensor;
+    struct joule_probe_sensor sensor;
     bool ipmi;  /* the node is, or would be, measured by its BMC */
     bool fused; /* and by its counters */
     struct joule_bmc bmc;
     struct joule_node node;
-    struct joule_sharecheck share;
+    struct joule_attribution_check share;
     bool conf_checked;
     struct joule_confcheck conf;
     struct joule_findings findings;

@@ -26,8 +26,8 @@ void joule_report_row(FILE *out, const char *name, const char *fmt, ...)
 
 /* report_bmc.c: the BMC's part of each report. */
 void joule_report_bmc_text(FILE *out, const struct joule_bmc *bmc,
-                           const struct joule_config *config);
+                           const struct joule_energy_config *config);
 void joule_report_bmc_json(struct joule_json *j, const struct joule_bmc *bmc,
-                           const struct joule_config *config);
+                           const struct joule_energy_config *config);
 
 #endif

@@ -25,7 +25,7 @@ static const char *kind_name(enum joule_ipmi_sensor_kind kind)
 /* ---- text ---- */
 
 static void print_way(FILE *out, const struct joule_bmc *bmc,
-                      const struct joule_config *config)
+                      const struct joule_energy_config *config)
 {
     const char *file = config->ipmi_credentials_file;
 
@@ -133,7 +133,7 @@ static void print_candidates(FILE *out, const struct joule_bmc *bmc)
 }
 
 void joule_report_bmc_text(FILE *out, const struct joule_bmc *bmc,
-                           const struct joule_config *config)
+                           const struct joule_energy_config *config)
 {
     fprintf(out, "\nBMC (IPMI), read for %.3f s\n", seconds(bmc->measured_ns));
     print_way(out, bmc, config);
@@ -253,7 +253,7 @@ static const char *or_null(const char *s)
 }
 
 void joule_report_bmc_json(struct joule_json *j, const struct joule_bmc *bmc,
-                           const struct joule_config *config)
+                           const struct joule_energy_config *config)
 {
     bool in_band = bmc->in_order && !bmc->lan;
 

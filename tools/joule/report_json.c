@@ -3,7 +3,7 @@
 
 #include "config.h"
 #include "tools/joule/json.h"
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 #include "tools/joule/report.h"
 #include "tools/joule/text.h"
 
@@ -55,7 +55,7 @@ static void put_access(struct joule_json *j, const struct joule_access *a)
 }
 
 static void put_domain(struct joule_json *j,
-                       const struct joule_sensor_domain *d)
+                       const struct joule_probe_sensor_domain *d)
 {
     char unit[JOULE_UNIT_TEXT_MAX];
     bool moves = d->state >= JOULE_COUNTER_MOVING;
@@ -72,16 +72,16 @@ static void put_domain(struct joule_json *j,
     joule_json_u64(j, "width_bits", d->domain.width_bits);
     put_seconds(
         j, "wrap_at_1000_w_s",
-        joule_sensor_wrap_s(&d->domain, JOULE_DOMAIN_POWER_MAX_W * 1000));
+        joule_probe_sensor_wrap_s(&d->domain, JOULE_DOMAIN_POWER_MAX_W * 1000));
     put_seconds(j, "wrap_at_power_s",
-                joule_sensor_wrap_s(&d->domain, d->power_mw));
+                joule_probe_sensor_wrap_s(&d->domain, d->power_mw));
     joule_json_string(j, "state", joule_report_state(d->state));
     put_mw(j, "power_mw", moves ? d->power_mw : JOULE_MW_UNKNOWN);
     joule_json_u64(j, "read_errors", d->errors);
     joule_json_close_object(j);
 }
 
-static void put_sensor(struct joule_json *j, const struct joule_sensor *s)
+static void put_sensor(struct joule_json *j, const struct joule_probe_sensor *s)
 {
     char raw[32];
 
@@ -161,27 +161,28 @@ static void put_fused(struct joule_json *j, const struct joule_node *n)
         [JOULE_FUSED_BOTH] = "bmc_and_rapl_ns",
     };
     const struct joule_fused_state *s = &n->fused;
-    const struct joule_fuse *f = &s->fuse;
+    const struct joule_lag_model *f = &s->fuse;
 
     if (!n->present || !n->is_fused) {
         joule_json_null(j, "fused");
         return;
     }
     joule_json_object(j, "fused");
-    joule_json_string(j, "basis",
-                      joule_fused_basis_words((enum joule_fused_basis)s->basis));
+    joule_json_string(
+        j, "basis", joule_fused_basis_words((enum joule_fused_basis)s->basis));
     for (int i = 0; i < JOULE_FUSED_BASES; i++)
         joule_json_i64(j, bases[i], s->basis_ns[i]);
-    joule_json_bool(j, "learned", joule_fuse_learned(f));
-    joule_json_string(j, "lag", joule_fuse_learned(f) ? joule_fuse_words(f)
-                                                      : NULL);
+    joule_json_bool(j, "learned", joule_lag_model_learned(f));
+    joule_json_string(
+        j, "lag", joule_lag_model_learned(f) ? joule_lag_model_words(f) : NULL);
     put_decimal(j, "gain", f->gain);
     put_decimal(j, "rest_w", f->rest_w);
-    put_decimal(j, "deviation_w", joule_fuse_deviation(f));
+    put_decimal(j, "deviation_w", joule_lag_model_deviation(f));
     joule_json_close_object(j);
 }
 
-static void put_ledger(struct joule_json *j, const struct joule_sharecheck *s)
+static void put_ledger(struct joule_json *j,
+                       const struct joule_attribution_check *s)
 {
     joule_json_object(j, "ledger");
     joule_json_bool(j, "present", s->present);
@@ -206,7 +207,7 @@ static void put_conf(struct joule_json *j, const struct joule_probe *p)
     joule_json_string(j, "acct_gather_conf", or_null(p->conf.acct_gather_conf));
     joule_json_string(j, "plugin", or_null(p->conf.plugin));
     joule_json_object(j, "options");
-    for (const struct joule_option *row = joule_config_options; row->key;
+    for (const struct joule_option *row = joule_energy_config_options; row->key;
          row++) {
         if (row->type == JOULE_OPTION_IGNORED)
             continue;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "tools/joule/ledger.h"
+#include "tools/joule/ledger_command.h"
 #include "tools/joule/report.h"
 #include "tools/joule/text.h"
 
@@ -44,10 +44,10 @@ static void wrap_text(const struct joule_domain *domain, uint64_t mw,
     else if (mw == 0)
         snprintf(buf, 32, "-");
     else
-        joule_text_seconds(joule_sensor_wrap_s(domain, mw), buf, 32);
+        joule_text_seconds(joule_probe_sensor_wrap_s(domain, mw), buf, 32);
 }
 
-static void print_domain(FILE *out, const struct joule_sensor_domain *d)
+static void print_domain(FILE *out, const struct joule_probe_sensor_domain *d)
 {
     char unit[JOULE_UNIT_TEXT_MAX], wrap[32], wrap_now[32], power[32];
 
@@ -63,7 +63,7 @@ static void print_domain(FILE *out, const struct joule_sensor_domain *d)
             d->domain.width_bits, wrap, wrap_now, power);
 }
 
-static void print_sensor(FILE *out, const struct joule_sensor *s)
+static void print_sensor(FILE *out, const struct joule_probe_sensor *s)
 {
     char power[32];
 
@@ -142,7 +142,7 @@ static void print_bases(FILE *out, const struct joule_fused_state *s)
 static void print_fused(FILE *out, const struct joule_node *n)
 {
     const struct joule_fused_state *s = &n->fused;
-    const struct joule_fuse *f = &s->fuse;
+    const struct joule_lag_model *f = &s->fuse;
 
     if (!n->present || !n->is_fused)
         return;
@@ -150,16 +150,18 @@ static void print_fused(FILE *out, const struct joule_node *n)
     joule_report_row(out, "power now is that of", "%s",
                      joule_fused_basis_words((enum joule_fused_basis)s->basis));
     print_bases(out, s);
-    if (!joule_fuse_learned(f)) {
-        joule_report_row(out, "learned", "not yet: %.0f %%, with loads that "
-                         "change", 100 * joule_fuse_learned_part(f));
+    if (!joule_lag_model_learned(f)) {
+        joule_report_row(out, "learned",
+                         "not yet: %.0f %%, with loads that "
+                         "change",
+                         100 * joule_lag_model_learned_part(f));
         return;
     }
-    joule_report_row(out, "lag of the BMC", "%s", joule_fuse_words(f));
+    joule_report_row(out, "lag of the BMC", "%s", joule_lag_model_words(f));
     joule_report_row(out, "node uses", "%.3f x RAPL %+.1f W", f->gain,
                      f->rest_w);
     joule_report_row(out, "BMC foretold to", "%.1f W (standard deviation)",
-                     joule_fuse_deviation(f));
+                     joule_lag_model_deviation(f));
 }
 
 static double joules(uint64_t uj)
@@ -169,7 +171,7 @@ static double joules(uint64_t uj)
 
 static void print_ledger(FILE *out, const struct joule_probe *p)
 {
-    const struct joule_sharecheck *s = &p->share;
+    const struct joule_attribution_check *s = &p->share;
     const struct joule_ledger_totals *t = &s->totals;
 
     fputs("\nLedger: whose energy it is\n", out);
@@ -216,7 +218,8 @@ static void print_conf(FILE *out, const struct joule_probe *p)
                      c->acct_gather_conf[0] ? c->acct_gather_conf : "none");
     joule_report_row(out, "plugin", "%s",
                      c->plugin[0] ? c->plugin : "not found");
-    for (const struct joule_option *o = joule_config_options; o->key; o++) {
+    for (const struct joule_option *o = joule_energy_config_options; o->key;
+         o++) {
         if (o->type == JOULE_OPTION_IGNORED)
             continue;
         joule_option_format(o, &c->config, value, sizeof(value));

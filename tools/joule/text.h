@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "common/source/source.h"
+#include "common/sensors/sensor.h"
 
 /*
  * The length of the printable UTF-8 character at [s] (not its end): 1 to 4,

@@ -175,7 +175,7 @@ static int set_jobs(struct joule_sh5_options *o, const char *list)
 
     free(o->job);
     o->job = NULL;
-    if (joule_jobs_parse(list, &o->job, &o->jobs, &err) < 0)
+    if (joule_job_rows_parse(list, &o->job, &o->jobs, &err) < 0)
         return complain("-j: ", err.text);
     return -1;
 }

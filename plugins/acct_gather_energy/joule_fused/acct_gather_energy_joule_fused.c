@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 
-#include "common/meter/tally.h"
-#include "common/sampler/bmc_open.h"
-#include "common/sampler/fusion.h"
-#include "common/source/rapl.h"
+#include "common/energy/node_total.h"
+#include "common/sensors/bmc_open.h"
+#include "common/sensors/fused_sensor.h"
+#include "common/sensors/rapl.h"
 #include "plugins/slurm_abi/energy.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
@@ -23,18 +23,18 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 /* BMCs have a new value once a second at most. */
 #define BMC_PERIOD_NS JOULE_NS_PER_S
 
-static struct joule_source *
-sampler_open(int root_fd, const struct joule_config *config, const char *node,
-             struct joule_error *err)
+static struct joule_sensor *
+sampler_open(int root_fd, const struct joule_energy_config *config,
+             const char *node, struct joule_error *err)
 {
-    struct joule_fusion_options opt = {
+    struct joule_fused_sensor_options opt = {
         .clock = &joule_clock_system,
         .bmc_period_ns = config->sample_period_ns > BMC_PERIOD_NS
                              ? config->sample_period_ns
                              : BMC_PERIOD_NS,
     };
     struct joule_rapl_options rapl = {.total_kinds = config->rapl_total_kinds};
-    struct joule_source *source = NULL;
+    struct joule_sensor *source = NULL;
     struct joule_error missing;
 
     opt.gap_ns = joule_power_gap_ns(opt.bmc_period_ns);
@@ -45,21 +45,23 @@ sampler_open(int root_fd, const struct joule_config *config, const char *node,
     if (!opt.counters)
         slurm_error("%s: the energy of the node is that of its BMC alone: %s",
                     joule_energy_driver.name, missing.text);
-    source = joule_fusion_create(&opt, err);
+    source = joule_fused_sensor_create(&opt, err);
     if (source)
         return source;
-    joule_source_destroy(opt.counters);
-    joule_source_destroy(opt.bmc);
+    joule_sensor_destroy(opt.counters);
+    joule_sensor_destroy(opt.bmc);
     return NULL;
 }
 
-static struct joule_source *
-fused_open(int root_fd, const struct joule_config *config, const char *node,
-           enum joule_energy_role role, struct joule_error *err)
+static struct joule_sensor *fused_open(int root_fd,
+                                       const struct joule_energy_config *config,
+                                       const char *node,
+                                       enum joule_energy_role role,
+                                       struct joule_error *err)
 {
     return role == JOULE_ENERGY_SAMPLER
                ? sampler_open(root_fd, config, node, err)
-               : joule_fusion_follower_open(root_fd, config, err);
+               : joule_fused_sensor_follower_open(root_fd, config, err);
 }
 
 const struct joule_energy_driver joule_energy_driver = {

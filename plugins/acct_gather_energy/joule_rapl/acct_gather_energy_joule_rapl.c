@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "common/source/rapl.h"
+#include "common/sensors/rapl.h"
 #include "plugins/slurm_abi/energy.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
@@ -17,9 +17,11 @@ const char plugin_name[] = "slurm-joule: energy from RAPL counters";
 const char plugin_type[] = "acct_gather_energy/joule_rapl";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
-static struct joule_source *
-rapl_open(int root_fd, const struct joule_config *config, const char *node,
-          enum joule_energy_role role, struct joule_error *err)
+static struct joule_sensor *rapl_open(int root_fd,
+                                      const struct joule_energy_config *config,
+                                      const char *node,
+                                      enum joule_energy_role role,
+                                      struct joule_error *err)
 {
     struct joule_rapl_options opt = {
         .total_kinds = config->rapl_total_kinds,
@@ -31,7 +33,7 @@ rapl_open(int root_fd, const struct joule_config *config, const char *node,
     return joule_rapl_create(root_fd, &opt, err);
 }
 
-static int rapl_remark(const struct joule_source *source, char *buf,
+static int rapl_remark(const struct joule_sensor *source, char *buf,
                        size_t size)
 {
     const struct joule_rapl_info *info = joule_rapl_info(source);

@@ -12,7 +12,7 @@
 #include "common/cpufreq/keeper.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/spank/joule_cpufreq/core.h"
-#include "plugins/spank/joule_cpufreq/step.h"
+#include "plugins/spank/joule_cpufreq/cpufreq_step.h"
 
 JOULE_SLURM_EXPORT extern const char plugin_name[];
 JOULE_SLURM_EXPORT extern const char plugin_type[];

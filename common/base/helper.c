@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/base/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+/* How long to look for the end of a process that has closed its socket, for
+ * one that is asked to end (closing a session with a healthy BMC takes a few
+ * ms), and for one that was killed. */
+#define EXPLAIN_MS 100
+#define GOODBYE_MS 40
+#define KILLED_MS  100
+
+enum ending { RUNNING, ENDED, NOT_OURS };
+
+void joule_helper_init(struct joule_helper *child)
+{
+    memset(child, 0, sizeof(*child));
+    child->fd = -1;
+}
+
+static enum ending look(pid_t pid, int *ret_status)
+{
+    pid_t rc;
+
+    do {
+        rc = waitpid(pid, ret_status, WNOHANG);
+    } while (rc < 0 && errno == EINTR);
+    if (rc == 0)
+        return RUNNING;
+    return rc == pid ? ENDED : NOT_OURS;
+}
+
+/* look, again and again for at most [ms]. */
+static enum ending look_for(pid_t pid, int *ret_status, int ms)
+{
+    const struct timespec pause = {.tv_nsec = 1000 * 1000};
+    enum ending ending;
+
+    while ((ending = look(pid, ret_status)) == RUNNING && ms-- > 0)
+        nanosleep(&pause, NULL);
+    return ending;
+}
+
+/* Only a process that has just been seen to be ours and not reaped is sent a
+ * signal: its number cannot have been given to another one. */
+static bool kill_ours(pid_t pid)
+{
+    int status;
+
+    if (look(pid, &status) != RUNNING)
+        return false;
+    kill(pid, SIGKILL);
+    return look(pid, &status) == RUNNING;
+}
+
+static void close_socket(struct joule_helper *child)
+{
+    if (child->fd >= 0)
+        close(child->fd);
+    child->fd = -1;
+}
+
+void joule_helper_reap(struct joule_helper *child)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < child->lost_count; i++)
+        if (kill_ours(child->lost[i]))
+            child->lost[kept++] = child->lost[i];
+    child->lost_count = kept;
+}
+
+void joule_helper_kill(struct joule_helper *child)
+{
+    int saved = errno;
+
+    /* There is room: none is started otherwise. */
+    if (child->pid > 0 && kill_ours(child->pid))
+        child->lost[child->lost_count++] = child->pid;
+    child->pid = 0;
+    close_socket(child);
+    errno = saved;
+}
+
+/* errno value of the first that fails. */
+static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
+                   int socket_fd)
+{
+    sigset_t all, none;
+    int rc;
+
+    sigfillset(&all);
+    sigemptyset(&none);
+    rc = posix_spawn_file_actions_adddup2(actions, socket_fd, 0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY,
+                                              0);
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY,
+                                              0);
+        /* Where the C library cannot, the reader does so itself, first of all.
+         */
+#if __GLIBC_PREREQ(2, 34)
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#endif
+#if __GLIBC_PREREQ(2, 29)
+    if (rc == 0)
+        rc = posix_spawn_file_actions_addchdir_np(actions, "/");
+#endif
+    if (rc == 0)
+        rc = posix_spawnattr_setsigdefault(attr, &all);
+    if (rc == 0)
+        rc = posix_spawnattr_setsigmask(attr, &none);
+    if (rc == 0)
+        rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGDEF |
+                                                POSIX_SPAWN_SETSIGMASK |
+                                                POSIX_SPAWN_SETSID);
+    return rc;
+}
+
+/* 0 or an errno value.  posix_spawn and not fork: the host is big, and
+ * between a fork and the exec of a process with threads little is safe. */
+static int spawn(const char *program, int socket_fd, pid_t *ret_pid)
+{
+    const char *name = strrchr(program, '/') + 1;
+    char *argv[] = {(char *)name, NULL}, *env[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int rc = posix_spawn_file_actions_init(&actions);
+
+    if (rc != 0)
+        return rc;
+    rc = posix_spawnattr_init(&attr);
+    if (rc == 0) {
+        rc = prepare(&actions, &attr, socket_fd);
+        if (rc == 0)
+            rc = posix_spawn(ret_pid, program, &actions, &attr, argv, env);
+        posix_spawnattr_destroy(&attr);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+int joule_helper_start(struct joule_helper *child, const char *program,
+                       struct joule_error *err)
+{
+    int fds[2], rc, flags;
+
+    joule_helper_reap(child);
+    if (child->lost_count == JOULE_HELPER_LOST_MAX)
+        return joule_error_set(err, EBUSY,
+                               "%d processes of %s cannot be ended (they are "
+                               "stuck in the kernel): no other is started",
+                               JOULE_HELPER_LOST_MAX, program);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+        return joule_error_set(err, errno, "cannot make a socket pair: %m");
+    flags = fcntl(fds[0], F_GETFL);
+    if (flags < 0 || fcntl(fds[0], F_SETFL, flags | O_NONBLOCK) < 0)
+        rc = errno;
+    else
+        rc = spawn(program, fds[1], &child->pid);
+    close(fds[1]);
+    if (rc != 0) {
+        close(fds[0]);
+        child->pid = 0;
+        return joule_error_set(err, rc, "cannot start %s: %m%s", program,
+                               rc == ENOENT ? " (it is a part of slurm-joule: "
+                                              "is all of it installed?)"
+                                            : "");
+    }
+    child->fd = fds[0];
+    return 0;
+}
+
+int joule_helper_wait(const struct joule_helper *child, int interrupt_fd,
+                      int64_t deadline_ns)
+{
+    struct pollfd fds[2] = {{.fd = interrupt_fd, .events = POLLIN},
+                            {.fd = child->fd, .events = POLLIN}};
+
+    for (;;) {
+        int64_t left = deadline_ns - joule_clock_mono_ns(&joule_clock_system);
+        struct timespec wait = {0};
+        int n;
+
+        if (left > 0) {
+            wait.tv_sec = left / JOULE_NS_PER_S;
+            wait.tv_nsec = left % JOULE_NS_PER_S;
+        }
+        n = ppoll(fds, 2, &wait, NULL);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        if (n > 0 && fds[1].revents)
+            return 0;
+        if (n > 0) {
+            errno = ECANCELED;
+            return -1;
+        }
+        if (n == 0 && left <= 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+}
+
+bool joule_helper_is_there(const struct joule_helper *child)
+{
+    char byte;
+    ssize_t n;
+
+    if (child->pid == 0)
+        return false;
+    n = recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+int joule_helper_explain(struct joule_helper *child, struct joule_error *err)
+{
+    int status = 0;
+    enum ending ending = look_for(child->pid, &status, EXPLAIN_MS);
+
+    if (ending == RUNNING) {
+        joule_helper_kill(child);
+        return joule_error_set(err, EPIPE,
+                               "the reader process closed its socket");
+    }
+    child->pid = 0;
+    close_socket(child);
+    if (ending == NOT_OURS)
+        return joule_error_set(err, EPIPE, "the reader process ended");
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+        return joule_error_set(err, EPIPE,
+                               "the reader process was ended because it made a "
+                               "system call that it may not make (seccomp, "
+                               "SIGSYS; the kernel's log names the call: "
+                               "type=1326)");
+    if (WIFSIGNALED(status))
+        return joule_error_set(err, EPIPE,
+                               "the reader process died of signal %d",
+                               WTERMSIG(status));
+    return joule_error_set(err, EPIPE,
+                           "the reader process ended with exit code %d",
+                           WEXITSTATUS(status));
+}
+
+void joule_helper_destroy(struct joule_helper *child)
+{
+    int saved = errno, status;
+
+    close_socket(child);
+    if (child->pid > 0 && look_for(child->pid, &status, GOODBYE_MS) == RUNNING)
+        joule_helper_kill(child);
+    child->pid = 0;
+    for (size_t i = 0; i < child->lost_count; i++) {
+        kill_ours(child->lost[i]);
+        look_for(child->lost[i], &status, KILLED_MS);
+    }
+    child->lost_count = 0;
+    errno = saved;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * charge.h - charge one interval to the rows of the ledger: from what is
+ * registered, the node's energy and CPU times to rows and totals.
+ *
+ * It is passive: somebody samples and calls.  What was charged up to when is
+ * in the ledger, so that another process goes on where this one was killed.
+ * Belongs to one thread at a time.  See doc/ledger.md.
+ */
+#ifndef JOULE_DAEMON_STEP_ROWS_H
+#define JOULE_DAEMON_STEP_ROWS_H
+
+#include "common/node/ledger.h"
+
+struct joule_step_rows;
+
+struct joule_step_rows_options {
+    struct joule_ledger *ledger; /* borrowed; its writer */
+    enum joule_attribution attribution;
+    uint64_t idle_uw;          /* the node's, divided by CPUs; 0: learned */
+    const uint64_t *part_cpus; /* bitmaps as in joule_attributor_create, of the
+                                  ledger's words; not kept */
+    size_t part_count;
+    uint64_t part_key; /* tells this set of parts from any other */
+};
+
+enum joule_usage_state {
+    JOULE_USAGE_UNKNOWN, /* could not be read */
+    JOULE_USAGE_KNOWN,
+    JOULE_USAGE_GONE, /* the counter is no more: nothing is used */
+};
+
+/* The CPU time that a step has used up to now. */
+struct joule_step_cpu_time {
+    uint64_t owner; /* whose it is; 0: nobody's */
+    enum joule_usage_state state;
+    uint64_t cpu_ns;
+    const uint64_t *part_ns; /* in each part, or NULL */
+    uint64_t stepd_ns;       /* slurmstepd's own, if the job's counter has it */
+};
+
+/* The CPU time of a job's group up to now.  A job keeps its place in the array
+ * from sample to sample. */
+struct joule_job_cpu_time {
+    uint32_t job; /* 0: none */
+    enum joule_usage_state state;
+    uint64_t cpu_ns;
+    const uint64_t *part_ns;
+};
+
+struct joule_step_rows_sample {
+    int64_t mono_ns;       /* when all of it was read */
+    uint64_t node_uj;      /* the node total */
+    int64_t node_since_ns; /* when it began: tells one total from another */
+    int64_t measured_ns;   /* since when it has all that the node used; what is
+                              before says nothing of the floor */
+    uint64_t sensor_key;   /* what it is made of: of other sensors other floors
+                              are learned; 0: not told */
+    const uint64_t *part_uj;                 /* that of each part, or NULL */
+    const uint64_t *part_busy_ns;            /* CPU time of its CPUs, or NULL */
+    const struct joule_step_cpu_time *usage; /* by slot */
+    size_t usage_count;
+    const struct joule_job_cpu_time *jobs;
+    size_t job_count; /* up to JOULE_LEDGER_SLOTS_MAX */
+    uint64_t foreign; /* jobs in which foreign groups were found, anew */
+    bool gap; /* energy may be missing: the floor does not learn from it */
+};
+
+/* NULL with a sentence: EINVAL, ENOMEM, or EBADMSG (rows that cannot be
+ * read). */
+struct joule_step_rows *
+joule_step_rows_create(const struct joule_step_rows_options *options,
+                       struct joule_error *err);
+void joule_step_rows_destroy(struct joule_step_rows *charge); /* NULL: no-op */
+
+/*
+ * Charge what the node has used since the sample before, and publish.  The
+ * first sample of a boot, or of another node total, only begins.  A sample
+ * that is not later than the one before changes nothing.  A node total that is
+ * lower than before (a power that was carried on, and is corrected) charges
+ * nothing until it has come up to what is charged.  Returns the totals, which
+ * live until the next call.
+ */
+const struct joule_ledger_totals *
+joule_step_rows_update(struct joule_step_rows *charge,
+                       const struct joule_step_rows_sample *sample);
+
+/* The rows as they were published last, by slot, as long as the next call. */
+const struct joule_row *
+joule_step_rows_list(const struct joule_step_rows *charge, size_t *ret_count);
+
+#endif

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/energy/attribution.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+#define WEIGHTS_MAX (JOULE_JOBS_MAX + 2)
+
+/* A CPU, or the whole of the interval, in fixed point. */
+#define ONE_BITS 30
+#define ONE      (UINT64_C(1) << ONE_BITS)
+
+/* How far the CPU times of steps and node may disagree: two ticks of 10 ms. */
+#define DEBT_NS_A_CPU UINT64_C(20000000)
+
+struct joule_attributor {
+    size_t words, part_count;
+    uint32_t cpus;                       /* in any part */
+    uint32_t part_cpus[JOULE_PARTS_MAX]; /* how many */
+    uint32_t *parts_of;                  /* of each CPU, a bit for a part */
+    uint64_t *node;                      /* bitmap: CPUs in any part */
+    uint64_t *asked;                     /* of each CPU: sum of presences */
+    int64_t interval_ns;                 /* that was split last */
+    uint64_t fraction[JOULE_JOBS_MAX];   /* present, of ONE */
+    uint64_t whole[JOULE_JOBS_MAX];      /* CPUs it has, of ONE each */
+    uint64_t (*held)[JOULE_JOBS_MAX];    /* the same in each part */
+    uint64_t (*idle_uj)[JOULE_JOBS_MAX]; /* charged by CPUs in each part */
+    uint64_t weight[WEIGHTS_MAX], result[WEIGHTS_MAX];
+    /* Of the job whose steps are looked at: */
+    uint64_t *job;           /* bitmap: its CPUs */
+    uint64_t *left, *wanted; /* of each CPU: time, of ONE, that no step has
+                                yet, and that those of a kind ask for */
+    uint64_t (*step_held)[JOULE_JOBS_MAX]; /* as held, of each step */
+};
+
+/* ---- apportioning ---- */
+
+static void swap(uint64_t *a, uint64_t *b)
+{
+    uint64_t old = *a;
+
+    *a = *b;
+    *b = old;
+}
+
+/* The value that stands at [k] when v[] is sorted, largest first. */
+static uint64_t select_largest(uint64_t *v, size_t count, size_t k)
+{
+    size_t low = 0, high = count;
+
+    while (high - low > 1) {
+        uint64_t pivot = v[low + (high - low) / 2];
+        size_t above = low, i = low, below = high;
+
+        while (i < below) {
+            if (v[i] > pivot)
+                swap(&v[above++], &v[i++]);
+            else if (v[i] < pivot)
+                swap(&v[i], &v[--below]);
+            else
+                i++;
+        }
+        if (k < above)
+            high = above;
+        else if (k >= below)
+            low = below;
+        else
+            return pivot;
+    }
+    return v[low];
+}
+
+/* One unit more to each of the [units] largest remainders. */
+static void give_units(const uint64_t *remainder, size_t count, size_t units,
+                       uint64_t *ret)
+{
+    uint64_t sorted[WEIGHTS_MAX], last;
+    size_t equal = units;
+
+    if (units == 0)
+        return;
+    memcpy(sorted, remainder, count * sizeof(*sorted));
+    last = select_largest(sorted, count, units - 1);
+    for (size_t i = 0; i < count; i++)
+        equal -= remainder[i] > last;
+    for (size_t i = 0; i < count; i++) {
+        if (remainder[i] > last) {
+            ret[i]++;
+        } else if (remainder[i] == last && equal > 0) {
+            ret[i]++;
+            equal--;
+        }
+    }
+}
+
+bool joule_apportion(uint64_t total, const uint64_t *weight, size_t count,
+                     uint64_t *ret)
+{
+    uint64_t remainder[WEIGHTS_MAX], sum = 0, left = total;
+
+    /* 1026 weights of 53 bits: below 2^64. */
+    for (size_t i = 0; i < count; i++)
+        sum += weight[i];
+    if (sum == 0) {
+        memset(ret, 0, count * sizeof(*ret));
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        u128 product = (u128)total * weight[i];
+
+        /* Most totals and weights are small, and this is ten times faster. */
+        if (product >> 64 == 0) {
+            ret[i] = (uint64_t)product / sum;
+            remainder[i] = (uint64_t)product % sum;
+        } else {
+            ret[i] = (uint64_t)(product / sum);
+            remainder[i] = (uint64_t)(product % sum);
+        }
+        left -= ret[i];
+    }
+    /* Each remainder is below one unit: fewer units are left than there are
+     * remainders. */
+    give_units(remainder, count, (size_t)left, ret);
+    return true;
+}
+
+/* ---- jobs ---- */
+
+struct joule_attributor *joule_attributor_create(size_t words,
+                                                 const uint64_t *part_cpus,
+                                                 size_t part_count)
+{
+    struct joule_attributor *s;
+
+    if (words == 0 || words > 1024 || part_count == 0 ||
+        part_count > JOULE_PARTS_MAX) {
+        errno = EINVAL;
+        return NULL;
+    }
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->words = words;
+    s->part_count = part_count;
+    s->parts_of = calloc(words * 64, sizeof(*s->parts_of));
+    s->asked = calloc(words * 64, sizeof(*s->asked));
+    s->left = calloc(words * 64, sizeof(*s->left));
+    s->wanted = calloc(words * 64, sizeof(*s->wanted));
+    s->node = calloc(words, sizeof(*s->node));
+    s->job = calloc(words, sizeof(*s->job));
+    s->held = calloc(part_count, sizeof(*s->held));
+    s->idle_uj = calloc(part_count, sizeof(*s->idle_uj));
+    s->step_held = calloc(part_count, sizeof(*s->step_held));
+    if (!s->parts_of || !s->asked || !s->left || !s->wanted || !s->node ||
+        !s->job || !s->held || !s->idle_uj || !s->step_held) {
+        joule_attributor_destroy(s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    for (size_t cpu = 0; cpu < words * 64; cpu++) {
+        for (size_t p = 0; p < part_count; p++) {
+            if (part_cpus[p * words + cpu / 64] >> cpu % 64 & 1) {
+                s->parts_of[cpu] |= UINT32_C(1) << p;
+                s->part_cpus[p]++;
+            }
+        }
+        if (s->parts_of[cpu])
+            s->node[cpu / 64] |= UINT64_C(1) << cpu % 64;
+        s->cpus += s->parts_of[cpu] != 0;
+    }
+    return s;
+}
+
+void joule_attributor_destroy(struct joule_attributor *s)
+{
+    if (!s)
+        return;
+    free(s->parts_of);
+    free(s->asked);
+    free(s->left);
+    free(s->wanted);
+    free(s->node);
+    free(s->job);
+    free(s->held);
+    free(s->idle_uj);
+    free(s->step_held);
+    free(s);
+}
+
+uint32_t joule_attributor_cpus(const struct joule_attributor *s, size_t part)
+{
+    return s->part_cpus[part];
+}
+
+/* The next CPU in both bitmaps, from [cpu] on.  [cpus] NULL: none. */
+static size_t next_cpu(const struct joule_attributor *s, const uint64_t *cpus,
+                       const uint64_t *among, size_t cpu)
+{
+    while (cpus && cpu < s->words * 64) {
+        uint64_t word = (cpus[cpu / 64] & among[cpu / 64]) >> cpu % 64;
+
+        if (word)
+            return cpu + (size_t)__builtin_ctzll(word);
+        cpu = (cpu / 64 + 1) * 64;
+    }
+    return s->words * 64;
+}
+
+static uint64_t present(int64_t present_ns, int64_t interval_ns)
+{
+    if (present_ns <= 0 || interval_ns <= 0)
+        return 0;
+    if (present_ns >= interval_ns)
+        return ONE;
+    return (uint64_t)(((u128)present_ns << ONE_BITS) / (uint64_t)interval_ns);
+}
+
+/* CPUs whose number alone is known are a little of every CPU. */
+static uint64_t spread(const struct joule_attributor *s,
+                       const struct joule_job_use *c, uint64_t fraction)
+{
+    uint64_t count = c->cpu_count < s->cpus ? c->cpu_count : s->cpus;
+
+    return s->cpus ? fraction * count / s->cpus : 0;
+}
+
+static bool is_placed(const struct joule_attributor *s,
+                      const struct joule_job_use *c)
+{
+    return next_cpu(s, c->cpus, s->node, 0) < s->words * 64;
+}
+
+/* What a claim that asks for [fraction] of a CPU has of it. */
+static uint64_t portion(const struct joule_attributor *s, size_t cpu,
+                        uint64_t fraction)
+{
+    uint64_t asked = s->asked[cpu];
+
+    return asked > ONE ? fraction * ONE / asked : fraction;
+}
+
+static void hold(struct joule_attributor *s, size_t claim, size_t cpu,
+                 uint64_t fraction)
+{
+    uint32_t parts = s->parts_of[cpu];
+    uint64_t w = portion(s, cpu, fraction);
+
+    s->whole[claim] += w;
+    for (; parts; parts &= parts - 1)
+        s->held[__builtin_ctz(parts)][claim] += w;
+}
+
+/* How much of which part each claim has: s->held. */
+static void share_cpus(struct joule_attributor *s, int64_t interval_ns,
+                       const struct joule_job_use *claims, size_t count)
+{
+    size_t end = s->words * 64;
+    uint64_t everywhere = 0;
+
+    memset(s->asked, 0, end * sizeof(*s->asked));
+    for (size_t i = 0; i < count; i++) {
+        const struct joule_job_use *c = &claims[i];
+
+        s->fraction[i] = present(c->present_ns, interval_ns);
+        s->whole[i] = 0;
+        for (size_t p = 0; p < s->part_count; p++)
+            s->held[p][i] = s->idle_uj[p][i] = 0;
+        if (!is_placed(s, c))
+            everywhere += spread(s, c, s->fraction[i]);
+        for (size_t cpu = next_cpu(s, c->cpus, s->node, 0); cpu < end;
+             cpu = next_cpu(s, c->cpus, s->node, cpu + 1))
+            s->asked[cpu] += s->fraction[i];
+    }
+    for (size_t cpu = 0; cpu < end; cpu++)
+        s->asked[cpu] += everywhere;
+    for (size_t i = 0; i < count; i++) {
+        const struct joule_job_use *c = &claims[i];
+        uint64_t w = spread(s, c, s->fraction[i]);
+
+        for (size_t cpu = next_cpu(s, c->cpus, s->node, 0); cpu < end;
+             cpu = next_cpu(s, c->cpus, s->node, cpu + 1))
+            hold(s, i, cpu, s->fraction[i]);
+        for (size_t cpu = 0; w && cpu < end && !is_placed(s, c); cpu++)
+            if (s->parts_of[cpu])
+                hold(s, i, cpu, w);
+    }
+}
+
+static uint64_t cut(uint64_t ns)
+{
+    return ns < JOULE_CPU_NS_MAX ? ns : JOULE_CPU_NS_MAX;
+}
+
+static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((u128)ns * part / whole);
+}
+
+/* The CPU time of a claim in a part. */
+static uint64_t used(const struct joule_attributor *s,
+                     const struct joule_job_use *c, size_t claim, size_t part)
+{
+    if (c->part_ns)
+        return cut(c->part_ns[part]);
+    if (s->whole[claim])
+        return scaled(cut(c->cpu_ns), s->held[part][claim], s->whole[claim]);
+    return s->cpus ? scaled(cut(c->cpu_ns), s->part_cpus[part], s->cpus) : 0;
+}
+
+/* Time of the CPUs that a claim has in a part. */
+static uint64_t capacity(const struct joule_attributor *s, size_t claim,
+                         size_t part, int64_t interval_ns)
+{
+    u128 ns = (u128)s->held[part][claim] * (uint64_t)interval_ns >> ONE_BITS;
+
+    return ns < JOULE_CPU_NS_MAX ? (uint64_t)ns : JOULE_CPU_NS_MAX;
+}
+
+/* What a claim may have used in a part beyond what is known. */
+static uint64_t unknown(const struct joule_attributor *s,
+                        const struct joule_job_use *c, size_t claim,
+                        size_t part, int64_t interval_ns)
+{
+    uint64_t most = capacity(s, claim, part, interval_ns);
+    uint64_t ns =
+        s->whole[claim]
+            ? scaled(cut(c->unknown_ns), s->held[part][claim], s->whole[claim])
+            : 0;
+
+    most = most > s->weight[claim] ? most - s->weight[claim] : 0;
+    return ns < most ? ns : most;
+}
+
+/* s->weight: CPU time of all claims in a part, and last that of the system. */
+static void weigh_time(struct joule_attributor *s, size_t part,
+                       struct joule_node_part *p, int64_t interval_ns,
+                       const struct joule_job_use *claims, size_t count,
+                       struct joule_job_energy *shares)
+{
+    uint64_t sum = 0, left = 0, room = 0, busy = cut(p->busy_ns);
+    uint64_t limit = DEBT_NS_A_CPU * s->part_cpus[part];
+    uint64_t *guess = s->result;
+
+    for (size_t i = 0; i < count; i++) {
+        s->weight[i] = used(s, &claims[i], i, part);
+        sum += s->weight[i];
+        guess[i] = unknown(s, &claims[i], i, part, interval_ns);
+        room += guess[i];
+    }
+    s->weight[count] = 0;
+    if (!p->busy_known) {
+        left = cut(room);
+    } else if (busy >= sum + p->debt_ns) {
+        left = busy - sum - p->debt_ns;
+        p->debt_ns = 0;
+    } else {
+        p->debt_ns = sum + p->debt_ns - busy;
+        if (p->debt_ns > limit)
+            p->debt_ns = limit;
+    }
+    /* What nobody is known to have used goes to those of whom it is not
+     * known, no more than they can have used; then to the system. */
+    for (size_t i = 0; i < count && room > 0; i++) {
+        uint64_t ns = left < room ? scaled(left, guess[i], room) : guess[i];
+
+        s->weight[i] = cut(s->weight[i] + ns);
+        shares[i].estimated_ns += ns;
+        s->weight[count] += ns;
+    }
+    s->weight[count] = p->busy_known ? cut(left - s->weight[count]) : 0;
+}
+
+static void split_by_time(struct joule_attributor *s, size_t part,
+                          struct joule_node_part *p, int64_t interval_ns,
+                          const struct joule_job_use *claims, size_t count,
+                          uint64_t active_uj, struct joule_job_energy *shares,
+                          struct joule_attribution_rest *rest)
+{
+    weigh_time(s, part, p, interval_ns, claims, count, shares);
+    if (!joule_apportion(active_uj, s->weight, count + 1, s->result)) {
+        rest->system_uj += active_uj;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        shares[i].active_uj += s->result[i];
+    rest->system_uj += s->result[count];
+}
+
+static void charge_floor(struct joule_attributor *s, size_t part, size_t claim,
+                         uint64_t uj, struct joule_job_energy *share)
+{
+    s->idle_uj[part][claim] += uj;
+    share->idle_uj += uj;
+}
+
+static void split_by_cpus(struct joule_attributor *s, size_t part,
+                          uint64_t idle_uj, size_t count,
+                          struct joule_job_energy *shares,
+                          struct joule_attribution_rest *rest)
+{
+    uint64_t all = s->part_cpus[part] * ONE, sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        s->weight[i] = s->held[part][i];
+        sum += s->weight[i];
+    }
+    /* Rounding leaves up to 2^-30 of a CPU for each of those who share it: that
+     * is no CPU that nobody has. */
+    s->weight[count] = all > sum ? all - sum : 0;
+    if (s->weight[count] < (uint64_t)s->part_cpus[part] * (count + 1) &&
+        sum > 0)
+        s->weight[count] = 0;
+    if (!joule_apportion(idle_uj, s->weight, count + 1, s->result)) {
+        rest->unallocated_uj += idle_uj;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        charge_floor(s, part, i, s->result[i], &shares[i]);
+    rest->unallocated_uj += s->result[count];
+}
+
+/* Each the whole, for as long as it was there. */
+static void split_whole(struct joule_attributor *s, size_t part,
+                        uint64_t delta_uj, size_t count,
+                        struct joule_job_energy *shares,
+                        struct joule_attribution_rest *rest)
+{
+    uint64_t sum = 0;
+    u128 given = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        s->weight[i] = s->fraction[i];
+        sum += s->fraction[i];
+    }
+    if (sum <= ONE) {
+        s->weight[count] = ONE - sum;
+        joule_apportion(delta_uj, s->weight, count + 1, s->result);
+        for (size_t i = 0; i < count; i++)
+            charge_floor(s, part, i, s->result[i], &shares[i]);
+        rest->unallocated_uj += s->result[count];
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t uj = scaled(delta_uj, s->fraction[i], ONE);
+
+        charge_floor(s, part, i, uj, &shares[i]);
+        given += uj;
+    }
+    if (given < delta_uj)
+        rest->unallocated_uj += delta_uj - (uint64_t)given;
+    else
+        rest->multiple_uj += (uint64_t)(given - delta_uj);
+}
+
+void joule_attribute(struct joule_attributor *s, enum joule_attribution how,
+                     int64_t interval_ns, struct joule_node_part *parts,
+                     const struct joule_job_use *claims, size_t count,
+                     struct joule_job_energy *shares,
+                     struct joule_attribution_rest *rest)
+{
+    memset(rest, 0, sizeof(*rest));
+    s->interval_ns = interval_ns;
+    share_cpus(s, interval_ns, claims, count);
+    memset(shares, 0, count * sizeof(*shares));
+    for (size_t p = 0; p < s->part_count; p++) {
+        uint64_t delta = parts[p].delta_uj, floor = parts[p].idle_uj;
+
+        if (how == JOULE_ATTRIBUTION_NODE) {
+            split_whole(s, p, delta, count, shares, rest);
+            continue;
+        }
+        if (how == JOULE_ATTRIBUTION_ALLOC || floor > delta)
+            floor = delta;
+        split_by_cpus(s, p, floor, count, shares, rest);
+        if (how == JOULE_ATTRIBUTION_CPUTIME)
+            split_by_time(s, p, &parts[p], interval_ns, claims, count,
+                          delta - floor, shares, rest);
+    }
+}
+
+/* -- steps of a job ------------------------------------------------------- */
+
+/* s->job: the CPUs of a job, or all of which it has a little.  How many it
+ * has. */
+static uint64_t find_job_cpus(struct joule_attributor *s,
+                              const struct joule_job_use *c)
+{
+    bool placed = is_placed(s, c);
+    uint64_t n = 0;
+
+    for (size_t w = 0; w < s->words; w++) {
+        s->job[w] = placed ? c->cpus[w] & s->node[w] : s->node[w];
+        n += (uint64_t)__builtin_popcountll(s->job[w]);
+    }
+    return placed || c->cpu_count > n ? n : c->cpu_count;
+}
+
+/* The CPUs of a step among its job's, and in [ret_fraction] how much of each
+ * it asks for.  If their number alone is known, it is a little of each. */
+static const uint64_t *find_step_cpus(const struct joule_attributor *s,
+                                      const struct joule_step_use *step,
+                                      uint64_t job_cpus, uint64_t *ret_fraction)
+{
+    uint64_t fraction = present(step->present_ns, s->interval_ns);
+
+    *ret_fraction = fraction;
+    if (next_cpu(s, step->cpus, s->job, 0) < s->words * 64)
+        return step->cpus;
+    if (step->cpu_count < job_cpus)
+        *ret_fraction = fraction * step->cpu_count / job_cpus;
+    return s->job;
+}
+
+/* Steps of one kind hold what those before have left. */
+static void hold_steps(struct joule_attributor *s, size_t i, uint64_t fraction,
+                       uint64_t job_cpus, enum joule_step_kind kind,
+                       const struct joule_step_use *steps, size_t count)
+{
+    size_t end = s->words * 64;
+    const uint64_t *cpus;
+    uint64_t f;
+
+    for (size_t n = 0; n < count; n++) {
+        if (steps[n].kind != kind)
+            continue;
+        cpus = find_step_cpus(s, &steps[n], job_cpus, &f);
+        for (size_t cpu = next_cpu(s, cpus, s->job, 0); cpu < end;
+             cpu = next_cpu(s, cpus, s->job, cpu + 1))
+            s->wanted[cpu] += f;
+    }
+    for (size_t n = 0; n < count; n++) {
+        if (steps[n].kind != kind)
+            continue;
+        cpus = find_step_cpus(s, &steps[n], job_cpus, &f);
+        for (size_t cpu = next_cpu(s, cpus, s->job, 0); cpu < end;
+             cpu = next_cpu(s, cpus, s->job, cpu + 1)) {
+            uint64_t left = s->left[cpu], wanted = s->wanted[cpu];
+            uint64_t time = wanted > left ? f * left / wanted : f;
+            uint64_t w = portion(s, cpu, fraction) * time / s->fraction[i];
+
+            for (uint32_t p = s->parts_of[cpu]; p; p &= p - 1)
+                s->step_held[__builtin_ctz(p)][n] += w;
+        }
+    }
+    for (size_t cpu = next_cpu(s, s->job, s->job, 0); cpu < end;
+         cpu = next_cpu(s, s->job, s->job, cpu + 1)) {
+        s->left[cpu] -=
+            s->wanted[cpu] < s->left[cpu] ? s->wanted[cpu] : s->left[cpu];
+        s->wanted[cpu] = 0;
+    }
+}
+
+/* Divide by s->weight[0..count), and last what no step holds of [held]. */
+static bool give_idle(struct joule_attributor *s, uint64_t uj, uint64_t held,
+                      size_t count, uint64_t *ret_uj, uint64_t *ret_rest_uj)
+{
+    uint64_t sum = 0;
+
+    for (size_t n = 0; n < count; n++)
+        sum += s->weight[n];
+    s->weight[count] = held > sum ? held - sum : 0;
+    /* As in split_by_cpus; here each step is rounded twice on each CPU. */
+    if (s->weight[count] < 2 * (uint64_t)s->cpus * (count + 1) && sum > 0)
+        s->weight[count] = 0;
+    if (!joule_apportion(uj, s->weight, count + 1, s->result))
+        return false;
+    for (size_t n = 0; n < count; n++)
+        ret_uj[n] += s->result[n];
+    *ret_rest_uj += s->result[count];
+    return true;
+}
+
+uint64_t joule_attribute_idle(struct joule_attributor *s, size_t i,
+                              const struct joule_job_use *c,
+                              const struct joule_step_use *steps, size_t count,
+                              uint64_t *ret_uj)
+{
+    size_t end = s->words * 64;
+    uint64_t job_cpus = find_job_cpus(s, c);
+    uint64_t fraction =
+        is_placed(s, c) ? s->fraction[i] : spread(s, c, s->fraction[i]);
+    uint64_t rest_uj = 0, elsewhere_uj = 0, held = 0;
+
+    memset(ret_uj, 0, count * sizeof(*ret_uj));
+    for (size_t p = 0; p < s->part_count; p++)
+        memset(s->step_held[p], 0, count * sizeof(s->step_held[p][0]));
+    if (fraction > 0) {
+        for (size_t cpu = next_cpu(s, s->job, s->job, 0); cpu < end;
+             cpu = next_cpu(s, s->job, s->job, cpu + 1))
+            s->left[cpu] = s->fraction[i];
+        hold_steps(s, i, fraction, job_cpus, JOULE_STEP_NUMBERED, steps, count);
+        hold_steps(s, i, fraction, job_cpus, JOULE_STEP_OTHER, steps, count);
+    }
+    for (size_t p = 0; p < s->part_count; p++) {
+        memcpy(s->weight, s->step_held[p], count * sizeof(s->weight[0]));
+        held += s->held[p][i];
+        if (!give_idle(s, s->idle_uj[p][i], s->held[p][i], count, ret_uj,
+                       &rest_uj))
+            elsewhere_uj += s->idle_uj[p][i];
+    }
+    /* Of a part in which the job has no CPU (JOULE_ATTRIBUTION_NODE). */
+    memset(s->weight, 0, count * sizeof(s->weight[0]));
+    for (size_t p = 0; p < s->part_count; p++)
+        for (size_t n = 0; n < count; n++)
+            s->weight[n] += s->step_held[p][n];
+    if (!give_idle(s, elsewhere_uj, held, count, ret_uj, &rest_uj))
+        rest_uj += elsewhere_uj;
+    return rest_uj;
+}
+
+/* ---- the steps of a job ---- */
+
+/* CPU time, that which was estimated for the job among those of whom it is
+ * not known. */
+static void weigh_steps(const struct joule_job_energy *share,
+                        const struct joule_step_use *steps, size_t count,
+                        uint64_t *weight)
+{
+    uint64_t guess[JOULE_JOBS_MAX];
+
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        weight[i] = steps[i].cpu_unknown ? 1 + steps[i].cpu_count : 0;
+    joule_apportion(share->estimated_ns, weight, count, guess);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ns = steps[i].cpu_ns < JOULE_CPU_NS_MAX ? steps[i].cpu_ns
+                                                         : JOULE_CPU_NS_MAX;
+
+        ns += guess[i];
+        weight[i] = ns < JOULE_CPU_NS_MAX ? ns : JOULE_CPU_NS_MAX;
+    }
+}
+
+/* What no step holds or accounts for: to the extern step, else by CPUs and
+ * time. */
+static void give_rest(uint64_t rest_uj, const struct joule_step_use *steps,
+                      size_t count, uint64_t *ret_uj)
+{
+    uint64_t weight[JOULE_JOBS_MAX], result[JOULE_JOBS_MAX];
+    bool numbered = false, given = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].kind == JOULE_STEP_EXTERN) {
+            ret_uj[i] += rest_uj;
+            return;
+        }
+        numbered |=
+            steps[i].kind == JOULE_STEP_NUMBERED && steps[i].present_ns > 0;
+    }
+    /* By CPUs and time; who has no CPU of his own (--overlap) is charged only
+     * if nobody has; and nobody may have been there for any time. */
+    for (int pass = 0; pass < 3 && !given; pass++) {
+        for (size_t i = 0; i < count; i++) {
+            uint64_t cpus = pass == 0 ? steps[i].cpu_count : 1;
+            int64_t ns = pass == 2 ? 1 : steps[i].present_ns;
+            u128 w;
+
+            if (ns < 0 ||
+                (pass < 2 && numbered && steps[i].kind != JOULE_STEP_NUMBERED))
+                ns = 0;
+            w = (u128)cpus * (uint64_t)ns;
+            weight[i] = w < JOULE_CPU_NS_MAX ? (uint64_t)w : JOULE_CPU_NS_MAX;
+        }
+        given = joule_apportion(rest_uj, weight, count, result);
+    }
+    for (size_t i = 0; i < count; i++)
+        ret_uj[i] += result[i];
+}
+
+void joule_attribute_steps(struct joule_attributor *s, size_t i,
+                           const struct joule_job_use *claim,
+                           const struct joule_job_energy *share,
+                           const struct joule_step_use *steps, size_t count,
+                           uint64_t *ret_uj)
+{
+    uint64_t weight[JOULE_JOBS_MAX + 1], result[JOULE_JOBS_MAX + 1];
+    uint64_t rest_uj = joule_attribute_idle(s, i, claim, steps, count, ret_uj);
+
+    weigh_steps(share, steps, count, weight);
+    weight[count] =
+        share->other_ns < JOULE_CPU_NS_MAX ? share->other_ns : JOULE_CPU_NS_MAX;
+    if (joule_apportion(share->active_uj, weight, count + 1, result)) {
+        for (size_t n = 0; n < count; n++)
+            ret_uj[n] += result[n];
+        rest_uj += result[count];
+    } else {
+        rest_uj += share->active_uj;
+    }
+    if (rest_uj)
+        give_rest(rest_uj, steps, count, ret_uj);
+}

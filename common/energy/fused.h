@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fused.h - the energy of a whole node from two sources, as it grows: its BMC
+ * says how much it is, its counters say when.
+ *
+ * The power is that of fuse.h as long as both sources answer and it has
+ * learned how they hang together.  Before that it is the BMC's.  While the BMC
+ * does not answer, the counters carry on with what has been learned; while a
+ * counter does not, it is the BMC's, and when it answers again it says what it
+ * was: that is added, or taken off what comes.  How long it was which is in the
+ * state.
+ *
+ * Pure arithmetic on a plain struct, which is published on the board and
+ * continued by the next slurmd: the energy of the time between the two is
+ * known by the counters.
+ */
+#ifndef JOULE_ENERGY_FUSED_H
+#define JOULE_ENERGY_FUSED_H
+
+#include "common/energy/lag_model.h"
+#include "common/energy/node_total.h"
+
+/* What the energy of some time stands on. */
+enum joule_fused_basis {
+    JOULE_FUSED_NONE, /* not measured: estimated, or left out */
+    JOULE_FUSED_BMC,
+    JOULE_FUSED_RAPL,
+    JOULE_FUSED_BOTH,
+    JOULE_FUSED_BASES
+};
+
+/* All 0 at first; a whole number of 64-bit words. */
+struct joule_fused_state {
+    struct joule_lag_model fuse;
+    int64_t mono_ns;     /* up to which all is counted; 0: not begun */
+    int64_t asked_ns;    /* first call: nothing is counted until then */
+    int64_t bmc_mono_ns; /* of the BMC's last measurement; 0: none */
+    double bmc_w;        /* which it was */
+    uint64_t bmc_key;    /* sensor_key of it; 0: not told */
+    double watts;        /* of the node, in the last interval */
+    int64_t basis_ns[JOULE_FUSED_BASES]; /* time that stands on each */
+    uint64_t basis;                      /* of the last interval */
+    int64_t stand_in_ns; /* the BMC has stood in for counters that do not
+                            answer for so long, */
+    double stand_in_j;   /* and that was counted */
+    double debt_j;       /* that was too much by so much */
+    struct joule_node_total
+        rapl; /* last: only rapl.count counters are published */
+};
+
+/* What came to pass since the call before. */
+struct joule_fused_interval {
+    bool known;       /* false: wait for the next call, nothing is lost */
+    int64_t ns;       /* that were counted; 0: the count begins here */
+    int64_t gap_ns;   /* of it, not measured */
+    double node_j;    /* >= 0 */
+    double bmc_j;     /* the BMC's reading, held, over the time */
+    double *domain_j; /* the caller's, one for each counter, or NULL */
+};
+
+/* A counter that does not answer is waited for so long; then the BMC's power
+ * stands in. */
+#define JOULE_FUSED_WAIT_NS INT64_C(3000000000)
+
+/* At the very first the BMC is waited for so long. */
+#define JOULE_FUSED_PATIENCE_NS INT64_C(10000000000)
+
+/* Begin with counters that have not been read; [count] may be 0: there are
+ * none. */
+void joule_fused_start(struct joule_fused_state *s,
+                       const struct joule_domain *domains, size_t count);
+
+/* Whether a state of unknown origin is one of these counters and can be
+ * continued at [now_ns]. */
+bool joule_fused_check(const struct joule_fused_state *s,
+                       const struct joule_domain *domains, size_t count,
+                       int64_t now_ns);
+
+/*
+ * The counters were read at [now_ns].  [bmc]: what the BMC has measured since
+ * the last call, or NULL.  A BMC that has measured nothing for longer than
+ * [gap_ns] does not answer.
+ */
+void joule_fused_advance(struct joule_fused_state *s,
+                         const struct joule_domain *domains,
+                         const struct joule_reading *readings, int64_t now_ns,
+                         const struct joule_power *bmc, int64_t gap_ns,
+                         struct joule_fused_interval *ret);
+
+/* "BMC and RAPL", "BMC", "RAPL", "nothing" */
+const char *joule_fused_basis_words(enum joule_fused_basis basis);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/energy/integrator.h"
+
+/* W * ns = nJ */
+#define NJ_PER_UJ 1000.0
+
+/* What no node uses between two readings. */
+#define MOST_J 1e12
+
+/* Energy between two measurements: see the header. */
+static double interval_uj(double before_w, double now_w, int64_t before_ns,
+                          int64_t now_ns, int64_t edge_ns)
+{
+    double ns = (double)(now_ns - before_ns);
+
+    if (edge_ns < before_ns && edge_ns >= 0 &&
+        before_ns - edge_ns <= JOULE_POWER_SETTLE_NS)
+        edge_ns = before_ns;
+    if (edge_ns >= before_ns && edge_ns <= now_ns)
+        return (before_w * (double)(edge_ns - before_ns) +
+                now_w * (double)(now_ns - edge_ns)) /
+               NJ_PER_UJ;
+    return (before_w + now_w) / 2 * ns / NJ_PER_UJ;
+}
+
+/* Whole microjoules and the rest apart: a double alone would lose the rest
+ * after some gigajoules, and with it a power of milliwatts. */
+static void add_uj(struct joule_integrator *g, double uj)
+{
+    double sum = g->rest_uj + uj;
+    uint64_t whole = (uint64_t)sum;
+
+    g->uj += whole;
+    g->rest_uj = sum - (double)whole;
+}
+
+static void follow_refresh(struct joule_integrator *g, double watts,
+                           int64_t at_ns)
+{
+    int64_t since_ns = at_ns - g->changed_ns;
+
+    if (watts == g->power_w) {
+        if (since_ns < g->refresh_ns)
+            g->held++;
+        return;
+    }
+    /* The first one is not since a change but since the first reading. */
+    if (g->changes++ > 0 && (g->refresh_ns == 0 || since_ns < g->refresh_ns))
+        g->refresh_ns = since_ns;
+    g->changed_ns = at_ns;
+}
+
+/* What is known of how often the BMC refreshes is of the sensor before. */
+static void change_sensor(struct joule_integrator *g, uint64_t sensor_key,
+                          int64_t at_ns)
+{
+    g->sensor_key = sensor_key;
+    g->changed_ns = at_ns;
+    g->refresh_ns = 0;
+    g->changes = 0;
+}
+
+int64_t joule_integrator_update(struct joule_integrator *g, double watts,
+                                uint64_t sensor_key, int64_t at_ns,
+                                int64_t edge_ns, int64_t gap_ns)
+{
+    bool is_other = sensor_key != g->sensor_key && sensor_key != 0;
+    int64_t ns = at_ns - g->read_ns;
+    int64_t lost_ns = 0;
+
+    if (g->readings == 0) {
+        change_sensor(g, sensor_key, at_ns);
+    } else if (ns <= 0) {
+        return 0;
+    } else {
+        if (ns > gap_ns || ns > JOULE_POWER_BRIDGE_NS) {
+            g->gaps++;
+            lost_ns = ns;
+        }
+        if (ns > JOULE_POWER_BRIDGE_NS)
+            g->lost++;
+        else
+            add_uj(g, interval_uj(g->power_w, watts, g->read_ns, at_ns,
+                                  is_other ? at_ns : edge_ns));
+        if (is_other)
+            change_sensor(g, sensor_key, at_ns);
+        else
+            follow_refresh(g, watts, at_ns);
+    }
+    g->power_w = watts;
+    g->read_ns = at_ns;
+    if (g->readings != UINT32_MAX)
+        g->readings++;
+    return lost_ns;
+}
+
+void joule_integrator_add(struct joule_integrator *g, double watts,
+                          double joules, uint64_t sensor_key, int64_t at_ns)
+{
+    if (g->readings > 0 && at_ns <= g->read_ns)
+        return;
+    if (g->readings == 0 || watts != g->power_w)
+        g->changed_ns = at_ns;
+    if (g->readings > 0 && joules > 0 && joules < MOST_J)
+        add_uj(g, joules * 1e6);
+    if (sensor_key)
+        g->sensor_key = sensor_key;
+    g->power_w = watts;
+    g->read_ns = at_ns;
+    if (g->readings != UINT32_MAX)
+        g->readings++;
+}
+
+void joule_integrator_error(struct joule_integrator *g)
+{
+    if (g->errors != UINT32_MAX)
+        g->errors++;
+}
+
+uint64_t joule_integrator_extend(const struct joule_integrator *g,
+                                 int64_t now_ns)
+{
+    int64_t ns = now_ns - g->read_ns;
+
+    if (g->readings == 0 || ns <= 0)
+        return g->uj;
+    if (ns > JOULE_POWER_BRIDGE_NS)
+        ns = JOULE_POWER_BRIDGE_NS;
+    return g->uj + (uint64_t)(g->rest_uj + g->power_w * (double)ns / NJ_PER_UJ);
+}

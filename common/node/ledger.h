@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ledger.h - the node's rows, one for each step, in
+ * /run/slurm-joule/<NodeName>/ledger: what it has been charged; and the way
+ * in which a slurmstepd says that there is a step.
+ *
+ * One writer of rows and totals: who holds the writer's lock of the board
+ * (board.h).  Any number of processes register, ask and read.  Nobody waits
+ * for a lock.  See doc/ledger.md for the file and why a process that is killed
+ * at any instruction does no harm.
+ *
+ * A handle belongs to one thread at a time.
+ */
+#ifndef JOULE_NODE_LEDGER_H
+#define JOULE_NODE_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/error.h"
+#include "common/energy/idle_power.h"
+#include "common/energy/attribution.h"
+
+#define JOULE_LEDGER_SLOTS_MAX 1024
+#define JOULE_LEDGER_STEPS_MAX 768 /* of them, without extern steps */
+#define JOULE_LEDGER_USER_MAX  512 /* of those, of one user */
+#define JOULE_LEDGER_SEGMENT   64  /* slots that are added at a time */
+#define JOULE_LEDGER_PATH_MAX  128 /* with the NUL */
+#define JOULE_LEDGER_WORDS_MAX 128 /* of CPU bitmaps: 8192 CPUs */
+
+/* What a step says of itself.  Beside it stand two bitmaps of
+ * joule_ledger_words: the CPUs that its job has on this node, and those of them
+ * that the step has; empty if they are not known. */
+struct joule_registration {
+    uint64_t owner; /* the process: joule_ledger_owner; never 0 */
+    uint32_t job, step, uid;
+    uint32_t kind;                    /* enum joule_step_kind */
+    uint32_t cpu_count;               /* of the step */
+    uint32_t job_cpu_count;           /* of the job on this node */
+    int64_t began_ns;                 /* joule_clock_mono_ns */
+    int64_t ended_ns;                 /* 0: it has not */
+    char path[JOULE_LEDGER_PATH_MAX]; /* of its cgroup, as /proc/PID/cgroup
+                                         has it; "": not known */
+};
+
+/* Power is the mean over so much time at least: that between two samples may
+ * be less than a counter's own quantum. */
+#define JOULE_LEDGER_POWER_NS INT64_C(250000000)
+
+enum joule_row_state {
+    JOULE_ROW_NONE,
+    JOULE_ROW_RUNNING,
+    JOULE_ROW_ENDED, /* charged to its end: uj is final */
+};
+
+#define JOULE_CPU_UNKNOWN UINT64_MAX
+
+/* Plain data, a whole number of 64-bit words. */
+struct joule_row {
+    uint64_t owner; /* as in its registration; 0: there is no row */
+    uint32_t job, step, uid;
+    uint16_t kind, state;
+    uint32_t cpu_count, job_cpu_count;
+    int64_t began_ns, ended_ns; /* ended_ns 0: it has not */
+    uint64_t uj;                /* charged to this step, never falls */
+    uint64_t job_uj; /* to its job, since the job's first row; the same in all
+                        of its rows that are not ended */
+    uint32_t mw, job_mw; /* mean of JOULE_LEDGER_POWER_NS or a little more */
+    uint64_t cpu_ns;     /* of the counter, up to which it is charged;
+                            JOULE_CPU_UNKNOWN: it could not be read */
+    uint64_t job_cpu_ns; /* the same of the job's group, as job_uj */
+    uint64_t stepd_ns;   /* of slurmstepd's own, where the job's has it */
+    uint32_t backwards;  /* times that the counter went back */
+    uint32_t unknown;    /* intervals in which CPU time was not known */
+};
+
+struct joule_ledger_part {
+    uint64_t uj;         /* what the source had said up to here */
+    uint64_t busy_ns;    /* CPU time of its CPUs, up to which is charged */
+    uint64_t busy_known; /* 1: it is */
+    uint64_t debt_ns;    /* split.h */
+    struct joule_idle_power floor;
+};
+
+/* As joule_row; jobs + unallocated + system = charged + multiple, and
+ * jobs = sum of the rows + gone. */
+struct joule_ledger_totals {
+    int64_t mono_ns;       /* up to when is charged */
+    int64_t begun_ns;      /* since when */
+    uint64_t charged_uj;   /* of the node, since then */
+    uint64_t node_uj;      /* the node total up to which is charged */
+    int64_t node_since_ns; /* when that total began */
+    uint64_t jobs_uj, unallocated_uj, system_uj, multiple_uj;
+    uint64_t gone_uj; /* of jobs_uj, that of rows which are no more */
+    uint64_t intervals;
+    uint64_t node_mw;   /* as in the rows */
+    uint64_t faults;    /* intervals in which the identity did not hold */
+    uint64_t backwards; /* as in the rows, of all that there were */
+    uint64_t unknown;
+    uint64_t refused;    /* registrations that made no sense, at each sample */
+    uint64_t surplus;    /* steps that were refused a slot: EDQUOT */
+    uint64_t foreign;    /* jobs with groups that Slurm has not made */
+    uint64_t stray_ns;   /* CPU time of jobs that had no step */
+    uint64_t part_key;   /* tells one set of parts from another */
+    uint64_t sensor_key; /* and the sensors that the node total is made of, of
+                            which the floors are; 0: not told */
+    uint64_t how; /* enum joule_attribution + 1: by which rule; 0: not said */
+    uint64_t part_count;
+    struct joule_ledger_part part[JOULE_PARTS_MAX]; /* last: only part_count
+                                                       of them are copied */
+};
+
+struct joule_ledger;
+
+/*
+ * Open the ledger of [node] below root_fd for writing rows, for bitmaps of
+ * [words] (1 to JOULE_LEDGER_WORDS_MAX); it and its directory are made where
+ * missing.  A file of this boot is continued; any other is replaced, and who
+ * has the old one open talks to nobody.  NULL with errno and a sentence:
+ * EINVAL, EPERM (a symbolic link, another owner, others may write), ENOSPC, or
+ * of the file system.
+ */
+struct joule_ledger *joule_ledger_create(int root_fd, const char *node,
+                                         size_t words, struct joule_error *err);
+
+/* The same for registering and reading.  ENOENT: no sampler has run, ESTALE:
+ * the file is of another boot or version.  Where it may be read but not
+ * written, registering and asking fail with EACCES. */
+struct joule_ledger *joule_ledger_open(int root_fd, const char *node,
+                                       struct joule_error *err);
+
+/* NULL is a no-op; errno is kept.  The file stays.  In a child of fork, which
+ * has nothing mapped, the ledger is good for this alone. */
+void joule_ledger_destroy(struct joule_ledger *ledger);
+
+size_t joule_ledger_words(const struct joule_ledger *ledger);
+
+/* Slots that there are now: 0 to JOULE_LEDGER_SLOTS_MAX, never fewer than
+ * before. */
+size_t joule_ledger_slots(struct joule_ledger *ledger);
+
+/* From here on nobody has a slot, at this moment.  Steps take the first that is
+ * free: these are few. */
+size_t joule_ledger_taken(struct joule_ledger *ledger);
+
+/* -- registrations ------------------------------------------------------ */
+
+/* A number for the process that started at [start_ticks] (process.h). */
+uint64_t joule_ledger_owner(pid_t pid, uint64_t start_ticks);
+pid_t joule_ledger_owner_pid(uint64_t owner);
+
+/*
+ * Say that there is a step: take a free slot (one whose row waits for its last
+ * charge only if there is no other), or else one of a process that is dead
+ * (looked up in proc below root_fd).  -1 with a sentence: EACCES, EINVAL
+ * (what joule_ledger_registered would refuse), EDQUOT (no extern step, and its
+ * job has as many slots as would be left free, or its user
+ * JOULE_LEDGER_USER_MAX), ENOSPC (JOULE_LEDGER_SLOTS_MAX steps live, or /run is
+ * full).
+ */
+int joule_ledger_register(struct joule_ledger *ledger, int root_fd,
+                          const struct joule_registration *r,
+                          const uint64_t *job_cpus, const uint64_t *step_cpus,
+                          unsigned *ret_slot, struct joule_error *err);
+
+/* Count a step that has no slot for EDQUOT, and how many there were. */
+void joule_ledger_add_surplus(struct joule_ledger *ledger);
+uint64_t joule_ledger_surplus(struct joule_ledger *ledger);
+
+/* It has ended; it stays registered. */
+void joule_ledger_end(struct joule_ledger *ledger, unsigned slot,
+                      uint64_t owner, int64_t ended_ns);
+
+/* The CPU time that the step has used up to now, or to its end, as its process
+ * has it: for a sampler that was away and comes when the step has let go. */
+void joule_ledger_report_cpu(struct joule_ledger *ledger, unsigned slot,
+                             uint64_t owner, uint64_t cpu_ns);
+
+/* Let go of the slot, if it still is [owner]'s. */
+void joule_ledger_release(struct joule_ledger *ledger, unsigned slot,
+                          uint64_t owner);
+
+/* Free the slot if its process is dead.  true: it was. */
+bool joule_ledger_sweep(struct joule_ledger *ledger, int root_fd,
+                        unsigned slot);
+
+/*
+ * Copy what is registered in a slot; the bitmaps may be NULL.  -1 with ENOENT:
+ * nothing; EBADMSG: what is there makes no sense.
+ */
+int joule_ledger_registered(struct joule_ledger *ledger, unsigned slot,
+                            struct joule_registration *ret,
+                            uint64_t *ret_job_cpus, uint64_t *ret_step_cpus);
+
+/* Whose registration is in a slot; 0: nobody's. */
+uint64_t joule_ledger_owner_of(struct joule_ledger *ledger, unsigned slot);
+
+/* The end of the step that was [owner]'s, also after it let go; 0: unknown. */
+int64_t joule_ledger_ended(struct joule_ledger *ledger, unsigned slot,
+                           uint64_t owner);
+
+/* The CPUs that [owner] registered, also after it let go.  -1 with ENOENT: the
+ * slot has been another's since. */
+int joule_ledger_cpus_of(struct joule_ledger *ledger, unsigned slot,
+                         uint64_t owner, uint64_t *ret_job_cpus,
+                         uint64_t *ret_step_cpus);
+
+/* What [owner] has reported, also after it let go; or JOULE_CPU_UNKNOWN. */
+uint64_t joule_ledger_reported_cpu(struct joule_ledger *ledger, unsigned slot,
+                                   uint64_t owner);
+
+/* -- rows --------------------------------------------------------------- */
+
+/* The writer: prepare a row (owner 0: there is none any more), which is seen
+ * from the next publication on. */
+void joule_ledger_stage(struct joule_ledger *ledger, unsigned slot,
+                        const struct joule_row *row);
+void joule_ledger_publish(struct joule_ledger *ledger,
+                          const struct joule_ledger_totals *totals);
+
+/*
+ * Copy totals and rows of one publication; rows may be NULL, else rows[i] is
+ * that of slot i, *count in: at most so many, out: so many slots there are.
+ * -1 with ENODATA (nothing has been published) or EBADMSG.
+ */
+int joule_ledger_read(struct joule_ledger *ledger,
+                      struct joule_ledger_totals *ret_totals,
+                      struct joule_row *ret_rows, size_t *count);
+
+/* One row, and up to when is charged.  ENOENT: there is none of [owner]'s. */
+int joule_ledger_read_row(struct joule_ledger *ledger, unsigned slot,
+                          uint64_t owner, struct joule_row *ret_row,
+                          int64_t *ret_mono_ns);
+
+/* -- fresh samples ------------------------------------------------------ */
+
+/* Ask for a sample that begins now, and wait for its publication.  -1 with
+ * ETIMEDOUT (nobody answered in time), EACCES. */
+int joule_ledger_ask(struct joule_ledger *ledger, int64_t timeout_ns);
+
+/* The sampler: tickets asked for until now.  What is sampled after this may
+ * be answered with it. */
+uint32_t joule_ledger_asked(struct joule_ledger *ledger);
+
+/* Sleep until a ticket beyond [answered] is asked for, joule_ledger_wake is
+ * called or [timeout_ns] have passed.  true: there is one. */
+bool joule_ledger_wait(struct joule_ledger *ledger, uint32_t answered,
+                       int64_t timeout_ns);
+void joule_ledger_wake(struct joule_ledger *ledger);
+
+/* After the publication: all tickets up to [ticket] are answered. */
+void joule_ledger_answer(struct joule_ledger *ledger, uint32_t ticket);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/node/ledger_file.h"
+
+/* Sleep while *word is [value], at most until [deadline] (CLOCK_MONOTONIC).
+ * Shared between processes: not FUTEX_PRIVATE_FLAG. */
+static void sleep_on(const _Atomic uint32_t *word, uint32_t value,
+                     const struct timespec *deadline)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, deadline, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+static void wake_all(const _Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Tickets are numbers that go round. */
+static bool is_beyond(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) > 0;
+}
+
+static struct timespec deadline_in(int64_t ns)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if (ns < 0)
+        ns = 0;
+    t.tv_sec += (time_t)(ns / JOULE_NS_PER_S);
+    t.tv_nsec += (long)(ns % JOULE_NS_PER_S);
+    if (t.tv_nsec >= JOULE_NS_PER_S) {
+        t.tv_nsec -= JOULE_NS_PER_S;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+static bool is_over(const struct timespec *deadline)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > deadline->tv_sec ||
+           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
+int joule_ledger_ask(struct joule_ledger *l, int64_t timeout_ns)
+{
+    struct timespec deadline = deadline_in(timeout_ns);
+    uint32_t ticket, answered;
+
+    if (!l->writable) {
+        errno = EACCES;
+        return -1;
+    }
+    ticket = atomic_fetch_add(&l->head->asked, 1) + 1;
+    wake_all(&l->head->asked);
+    for (;;) {
+        answered = atomic_load(&l->head->answered);
+        if (!is_beyond(ticket, answered))
+            return 0;
+        if (is_over(&deadline)) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        sleep_on(&l->head->answered, answered, &deadline);
+    }
+}
+
+uint32_t joule_ledger_asked(struct joule_ledger *l)
+{
+    return atomic_load(&l->head->asked);
+}
+
+bool joule_ledger_wait(struct joule_ledger *l, uint32_t answered,
+                       int64_t timeout_ns)
+{
+    struct timespec deadline = deadline_in(timeout_ns);
+    uint32_t asked = atomic_load(&l->head->asked);
+
+    if (!is_beyond(asked, answered))
+        sleep_on(&l->head->asked, asked, &deadline);
+    return is_beyond(atomic_load(&l->head->asked), answered);
+}
+
+/* A wake-up between the look and the sleep must not be lost: it is a ticket
+ * of nobody's. */
+void joule_ledger_wake(struct joule_ledger *l)
+{
+    atomic_fetch_add(&l->head->asked, 1);
+    wake_all(&l->head->asked);
+}
+
+void joule_ledger_answer(struct joule_ledger *l, uint32_t ticket)
+{
+    atomic_store(&l->head->answered, ticket);
+    wake_all(&l->head->answered);
+}

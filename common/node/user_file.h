@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * userfile.h - the file of one user: its layout, how it is written so that he
+ * alone can read it, and how it is read.  For userview.c alone.
+ *
+ * It is <uid>/rows, in a directory that only its user may enter: others see
+ * neither its size nor when it changes.
+ *
+ * It is written in place with one system call.  Its generation stands at both
+ * ends, and there is a sum over all of it: a reader that overlaps with the
+ * writer sees that they do not agree, in whatever order bytes arrive.
+ */
+#ifndef JOULE_NODE_USER_FILE_H
+#define JOULE_NODE_USER_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/rundir.h"
+#include "common/node/user_view.h"
+
+struct userfile_head {
+    uint64_t magic;
+    uint32_t version, size; /* of this struct */
+    char boot_id[JOULE_BOOT_ID_MAX];
+    uint64_t generation;
+    uint64_t uid, rows;
+    uint64_t attribution; /* enum joule_attribution */
+    int64_t mono_ns, wall_ns, period_ns, sample_period_ns;
+};
+
+struct userfile_tail {
+    uint64_t sum; /* of all that is before it */
+    uint64_t generation;
+};
+
+/* A file in memory; [row] has room for JOULE_USERVIEW_ROWS_MAX and the tail. */
+struct userfile {
+    struct userfile_head head;
+    struct joule_user_row row[];
+};
+
+#define USERFILE_BYTES(rows)                                                   \
+    (sizeof(struct userfile_head) + (rows) * sizeof(struct joule_user_row) +   \
+     sizeof(struct userfile_tail))
+
+/* A file between two times that it is written. */
+struct userfile_open {
+    int fd; /* -1: it is not open */
+    dev_t dev;
+    ino_t ino;
+};
+
+/*
+ * Write the file of head.uid in the directory, made where missing; magic,
+ * version, size and tail are filled in here.  [o] is what an earlier call for
+ * the same user has left there, or has fd -1: it is left open for the next
+ * call, or joule_userfile_close.  Where something else has its name meanwhile,
+ * or nothing, that is opened or made instead.  -1 with errno and a sentence;
+ * there is no file then, and it is not open.
+ */
+int joule_userfile_write(int dir_fd, struct userfile_open *o,
+                         struct userfile *file, struct joule_error *err);
+
+/* What is not open stays so. */
+void joule_userfile_close(struct userfile_open *o);
+
+/* Remove it and its directory; that there is none is well. */
+int joule_userfile_remove(int dir_fd, uid_t uid, struct joule_error *err);
+
+/* Remove everything in the directory. */
+int joule_userfile_remove_all(int dir_fd, struct joule_error *err);
+
+/* -1 with errno EOPNOTSUPP and a sentence: the directory's file system has no
+ * access lists.  Also for one that may not be listed. */
+int joule_userfile_has_lists(int dir_fd, struct joule_error *err);
+
+/* The whole file, to be freed; NULL with errno and a sentence as
+ * joule_userview_read. */
+struct userfile *joule_userfile_read(int dir_fd, uid_t uid,
+                                     const char boot_id[JOULE_BOOT_ID_MAX],
+                                     struct joule_error *err);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sensors/energy_config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/energy/attribution.h"
+#include "common/sensors/sensor.h"
+
+#define PACKAGE JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE)
+#define DRAM    JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM)
+#define PSYS    JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS)
+
+#define FIELD(name) .offset = offsetof(struct joule_energy_config, name)
+#define TEXT(name)                                                             \
+    .type = JOULE_OPTION_TEXT, FIELD(name), .default_text = "",                \
+    .max = sizeof(((struct joule_energy_config *)0)->name) - 1
+
+static const struct joule_word attribution_words[] = {
+    {"cputime", JOULE_ATTRIBUTION_CPUTIME},
+    {"alloc", JOULE_ATTRIBUTION_ALLOC},
+    {"node", JOULE_ATTRIBUTION_NODE},
+    {NULL, 0},
+};
+
+static const struct joule_word profile_node_words[] = {
+    {"alone", JOULE_PROFILE_NODE_ALONE},
+    {"always", JOULE_PROFILE_NODE_ALWAYS},
+    {NULL, 0},
+};
+
+static const struct joule_word total_words[] = {
+    {"package", PACKAGE},
+    {"dram", DRAM},
+    {"psys", PSYS},
+    {NULL, 0},
+};
+
+/* Slurm hands its numbers to libipmimonitoring (ipmi_monitoring.h): they are
+ * taken as well. */
+static const struct joule_word driver_words[] = {
+    {"auto", JOULE_IPMI_DRIVER_ANY},
+    {"KCS", JOULE_IPMI_DRIVER_KCS},
+    {"0", JOULE_IPMI_DRIVER_KCS},
+    {"SSIF", JOULE_IPMI_DRIVER_SSIF},
+    {"1", JOULE_IPMI_DRIVER_SSIF},
+    {"OPENIPMI", JOULE_IPMI_DRIVER_OPENIPMI},
+    {"2", JOULE_IPMI_DRIVER_OPENIPMI},
+    {"LAN", JOULE_IPMI_DRIVER_LAN},
+    {"LAN_2_0", JOULE_IPMI_DRIVER_LAN_2_0},
+    {NULL, 0},
+};
+
+static const struct joule_word protocol_words[] = {
+    {"2.0", JOULE_IPMI_DRIVER_LAN_2_0},
+    {"1", JOULE_IPMI_DRIVER_LAN_2_0},
+    {"1.5", JOULE_IPMI_DRIVER_LAN},
+    {"0", JOULE_IPMI_DRIVER_LAN},
+    {NULL, 0},
+};
+
+/* To the numbers of IPMI 2.0, table 22-19. */
+static const struct joule_word privilege_words[] = {
+    {"USER", 2},  {"0", 2}, {"OPERATOR", 3}, {"1", 3},
+    {"ADMIN", 4}, {"2", 4}, {NULL, 0},
+};
+
+/* To the numbers of IPMI 2.0, table 22-17. */
+static const struct joule_word authentication_words[] = {
+    {"MD5", 2}, {"3", 2},    {"MD2", 1}, {"2", 1},  {"STRAIGHT", 4},
+    {"1", 4},   {"NONE", 0}, {"0", 0},   {NULL, 0},
+};
+
+static const struct joule_word variable_words[] = {
+    {"Watts", 0}, {"Power", 0}, {NULL, 0}};
+
+static int refuse(void)
+{
+    errno = EINVAL;
+    return -1;
+}
+
+/* PSYS holds package and DRAM: a sum of them would count energy twice.
+ * DRAM alone is no node total. */
+static int total_check(const void *field, struct joule_error *reason)
+{
+    unsigned bits = *(const unsigned *)field;
+
+    (void)reason;
+    if (bits == PACKAGE || bits == (PACKAGE | DRAM) || bits == PSYS)
+        return 0;
+    return refuse();
+}
+
+/* Those that FreeIPMI knows. */
+static int cipher_check(const void *field, struct joule_error *reason)
+{
+    uint64_t id = *(const uint64_t *)field;
+
+    (void)reason;
+    if (id <= 3 || (id >= 6 && id <= 8) || id == 11 || id == 12 ||
+        (id >= 15 && id <= 17))
+        return 0;
+    return refuse();
+}
+
+static int path_check(const void *field, struct joule_error *reason)
+{
+    const char *path = field;
+
+    (void)reason;
+    return path[0] == '\0' || path[0] == '/' ? 0 : refuse();
+}
+
+static int host_check(const void *field, struct joule_error *reason)
+{
+    struct joule_ipmi_config scratch;
+
+    if (*(const char *)field == '\0')
+        return 0;
+    return joule_ipmi_host_expand(field, "host", "node", &scratch, reason);
+}
+
+/* Which driver it will be is not known here. */
+static int workarounds_check(const void *field, struct joule_error *reason)
+{
+    uint32_t flags;
+
+    if (joule_ipmi_workarounds_parse(field, JOULE_IPMI_DRIVER_ANY, &flags,
+                                     NULL) == 0 ||
+        joule_ipmi_workarounds_parse(field, JOULE_IPMI_DRIVER_LAN, &flags,
+                                     NULL) == 0)
+        return 0;
+    return joule_ipmi_workarounds_parse(field, JOULE_IPMI_DRIVER_LAN_2_0,
+                                        &flags, reason);
+}
+
+#define NO_MEANING(name, why)                                                  \
+    {                                                                          \
+        .key = name, .type = JOULE_OPTION_IGNORED,                             \
+        .notice = "has no meaning here: " why,                                 \
+        .help = "no meaning here; taken because Slurm's plugin has it"         \
+    }
+
+const struct joule_option joule_energy_config_options[] = {
+    {.key = "JouleSamplePeriod",
+     .type = JOULE_OPTION_DURATION,
+     FIELD(sample_period_ns),
+     .default_text = "1s",
+     .min = 10 * JOULE_NS_PER_MS,
+     .max = 60 * JOULE_NS_PER_S,
+     .given = offsetof(struct joule_energy_config, sample_period_given),
+     .help = "how often slurmd reads the energy counters or the BMC"},
+    {.key = "JouleQuietPeriod",
+     .type = JOULE_OPTION_IGNORED,
+     .notice = "is no longer used: slurmd reads every JouleSamplePeriod",
+     .help = "no longer used"},
+    {.key = "JouleRAPLDomains",
+     .type = JOULE_OPTION_WORDS,
+     FIELD(rapl_total_kinds),
+     .default_text = "package,dram",
+     .words = total_words,
+     .check = total_check,
+     .range = "package,dram or package or psys",
+     .help = "which RAPL domains make the node's energy"},
+    {.key = "JouleAttribution",
+     .type = JOULE_OPTION_WORD,
+     FIELD(attribution),
+     .default_text = "cputime",
+     .words = attribution_words,
+     .range = "cputime, alloc or node",
+     .help = "how the node's energy is divided among its jobs"},
+    {.key = "JouleIdleWatts",
+     .type = JOULE_OPTION_U64,
+     FIELD(idle_w),
+     .default_text = "0",
+     .min = 0,
+     .max = 100000,
+     .help = "what the node uses when nothing runs; 0: learned"},
+    {.key = "JouleUserPeriod",
+     .type = JOULE_OPTION_DURATION,
+     FIELD(user_period_ns),
+     .default_text = "1s",
+     .min = 10 * JOULE_NS_PER_MS,
+     .max = 3600 * JOULE_NS_PER_S,
+     .help = "how often users see new numbers of their own steps"},
+    {.key = "JouleProfileNode",
+     .type = JOULE_OPTION_WORD,
+     FIELD(profile_node),
+     .default_text = "alone",
+     .words = profile_node_words,
+     .range = "alone or always",
+     .help = "whether a job's profile shows the node: if the job has it alone, "
+             "or always"},
+    {.key = "JouleIPMIHost",
+     TEXT(ipmi_host),
+     .check = host_check,
+     .range = "a host name or address, in which %h and %n are replaced",
+     .help = "the BMC to ask over the network"},
+    {.key = "JouleIPMICredentialsFile",
+     TEXT(ipmi_credentials_file),
+     .check = path_check,
+     .range = "an absolute path",
+     .help = "where the BMC's user name and password stand"},
+    {.key = "JouleIPMIAnswerTimeout",
+     .type = JOULE_OPTION_DURATION,
+     FIELD(ipmi_answer_ns),
+     .default_text = "5s",
+     .min = 100 * JOULE_NS_PER_MS,
+     .max = 60 * JOULE_NS_PER_S,
+     .help = "longest wait for one reading of the BMC"},
+    {.key = "JouleIPMIIgnoreInactive",
+     .type = JOULE_OPTION_BOOL,
+     FIELD(ipmi_ignore_inactive),
+     .default_text = "no",
+     .help = "believe DCMI that says that it does not measure"},
+    {.key = "JouleIPMIReader",
+     TEXT(ipmi_reader),
+     .check = path_check,
+     .range = "an absolute path",
+     .help = "another program in place of the installed joule-ipmi-reader"},
+    {.key = "EnergyIPMIPowerSensors",
+     /* Not checked here: other sensors than those that were meant are no
+      * default.  Without a list that makes sense, energy is unknown. */
+     TEXT(ipmi_sensors),
+     .range = "LABEL=SENSOR[,SENSOR]...[;LABEL=...] with a label Node",
+     .help = "which sensors make the node's power"},
+    {.key = "EnergyIPMIFrequency",
+     .type = JOULE_OPTION_DURATION,
+     FIELD(sample_period_ns),
+     .default_text = "1s",
+     .min = 10 * JOULE_NS_PER_MS,
+     .max = 60 * JOULE_NS_PER_S,
+     .given = offsetof(struct joule_energy_config, sample_period_given),
+     .yields = true,
+     .help = "as JouleSamplePeriod, where that is not set"},
+    {.key = "EnergyIPMICalcAdjustment",
+     .type = JOULE_OPTION_BOOL,
+     FIELD(ipmi_adjust),
+     .default_text = "yes",
+     .help = "carry energy on from the last sample with the last power"},
+    {.key = "EnergyIPMITimeout",
+     .type = JOULE_OPTION_DURATION,
+     FIELD(ipmi_connect_ns),
+     .default_text = "180s",
+     .min = 1 * JOULE_NS_PER_S,
+     .max = 600 * JOULE_NS_PER_S,
+     .help = "longest wait for a connection with the BMC"},
+    {.key = "EnergyIPMIDriverType",
+     .type = JOULE_OPTION_WORD,
+     FIELD(ipmi_driver),
+     .default_text = "auto",
+     .words = driver_words,
+     .range = "auto, KCS (0), SSIF (1), OPENIPMI (2), LAN or LAN_2_0",
+     .help = "the way to the BMC"},
+    {.key = "EnergyIPMIDriverDevice",
+     TEXT(ipmi_device),
+     .check = path_check,
+     .range = "an absolute path",
+     .help = "the device of the driver"},
+    {.key = "EnergyIPMIDisableAutoProbe",
+     .type = JOULE_OPTION_BOOL,
+     FIELD(ipmi_no_probe),
+     .default_text = "no",
+     .help = "do not look for the driver's address"},
+    {.key = "EnergyIPMIDriverAddress",
+     .type = JOULE_OPTION_HEX,
+     FIELD(ipmi_driver_address),
+     .default_text = "0x0",
+     .min = 0,
+     .max = 0xFFFF,
+     .help = "the driver's address; 0: as probed"},
+    {.key = "EnergyIPMIRegisterSpacing",
+     .type = JOULE_OPTION_U64,
+     FIELD(ipmi_register_spacing),
+     .default_text = "0",
+     .min = 0,
+     .max = 255,
+     .help = "bytes between the driver's registers; 0: as probed"},
+    {.key = "EnergyIPMIProtocolVersion",
+     .type = JOULE_OPTION_WORD,
+     FIELD(ipmi_protocol),
+     .default_text = "2.0",
+     .words = protocol_words,
+     .range = "2.0 (1) or 1.5 (0)",
+     .help = "IPMI over the network: LAN_2_0 or LAN"},
+    {.key = "EnergyIPMIUsername",
+     TEXT(ipmi_username),
+     .secret = true,
+     .help = "the BMC's user"},
+    {.key = "EnergyIPMIPassword",
+     TEXT(ipmi_password),
+     .secret = true,
+     .notice = "should not stand in this file, which users may read: put it "
+               "into a file for root and name that by "
+               "JouleIPMICredentialsFile",
+     .help = "the BMC's password"},
+    {.key = "EnergyIPMIPrivilegeLevel",
+     .type = JOULE_OPTION_WORD,
+     FIELD(ipmi_privilege),
+     .default_text = "USER",
+     .words = privilege_words,
+     .range = "USER (0), OPERATOR (1) or ADMIN (2)",
+     .help = "the privilege to ask for"},
+    {.key = "EnergyIPMIAuthenticationType",
+     .type = JOULE_OPTION_WORD,
+     FIELD(ipmi_authentication),
+     .default_text = "MD5",
+     .words = authentication_words,
+     .range = "NONE (0), STRAIGHT (1), MD2 (2) or MD5 (3)",
+     .help = "authentication of IPMI 1.5 over the network"},
+    {.key = "EnergyIPMICipherSuiteId",
+     .type = JOULE_OPTION_U64,
+     FIELD(ipmi_cipher_suite),
+     .default_text = "3",
+     .min = 0,
+     .max = 17,
+     .check = cipher_check,
+     .range = "0 to 3, 6 to 8, 11, 12, 15 to 17",
+     .help = "cipher suite of IPMI 2.0 over the network"},
+    {.key = "EnergyIPMISessionTimeout",
+     .type = JOULE_OPTION_U64,
+     FIELD(ipmi_session_timeout_ms),
+     .default_text = "0",
+     .min = 0,
+     .max = 600000,
+     .help = "milliseconds without an answer that end a session; 0: derived"},
+    {.key = "EnergyIPMIRetransmissionTimeout",
+     .type = JOULE_OPTION_U64,
+     FIELD(ipmi_retransmission_timeout_ms),
+     .default_text = "0",
+     .min = 0,
+     .max = 60000,
+     .help = "milliseconds to a packet's repetition; 0: derived"},
+    {.key = "EnergyIPMIWorkaroundFlags",
+     TEXT(ipmi_workarounds),
+     .check = workarounds_check,
+     .range = "FreeIPMI's words, separated by commas, or a number",
+     .help = "for BMCs that err"},
+    {.key = "EnergyIPMIVariable",
+     .type = JOULE_OPTION_WORD,
+     FIELD(ipmi_variable),
+     .default_text = "Watts",
+     .words = variable_words,
+     .range = "Watts",
+     .help = "what is read: power and nothing else"},
+    {.key = "EnergyIPMIIgnoreScanningDisabled",
+     .type = JOULE_OPTION_BOOL,
+     FIELD(ipmi_ignore_scanning),
+     .default_text = "no",
+     .help =
+         "believe sensors of which the BMC says that it does not scan them"},
+    NO_MEANING("EnergyIPMIRereadSdrCache",
+               "no sensor records are kept on disk, and those in use are "
+               "looked at in each connection"),
+    NO_MEANING("EnergyIPMIIgnoreNonInterpretableSensors",
+               "only the sensors that are asked for are read"),
+    NO_MEANING("EnergyIPMIBridgeSensors",
+               "a sensor of another controller is always asked for there"),
+    NO_MEANING("EnergyIPMIInterpretOemData", "only power is read"),
+    NO_MEANING("EnergyIPMISharedSensors",
+               "sensors of power have records of their own"),
+    NO_MEANING("EnergyIPMIDiscreteReading", "power is not a discrete reading"),
+    NO_MEANING("EnergyIPMIAssumeBmcOwner",
+               "the owner that the sensor's record names is asked"),
+    NO_MEANING("EnergyIPMIEntitySensorNames",
+               "sensors have the names of their records"),
+    {0},
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ipmi.h - the power sensors of one BMC: connect, find, read, keep alive.
+ *
+ * For the reader process only: see ipmi_link.h for what it does to SIGALRM,
+ * and for deadlines.  One thread.
+ */
+#ifndef JOULE_SENSORS_IPMI_H
+#define JOULE_SENSORS_IPMI_H
+
+#include <stdbool.h>
+
+#include "common/sensors/ipmi_wire.h"
+
+struct joule_ipmi;
+
+/* Not connected yet.  [config] is kept, not copied; it may be changed before
+ * each joule_ipmi_connect.  NULL with errno and a sentence. */
+struct joule_ipmi *joule_ipmi_create(const struct joule_ipmi_config *config,
+                                     struct joule_error *err);
+
+/* Ends the session; NULL is a no-op; errno is kept. */
+void joule_ipmi_destroy(struct joule_ipmi *ipmi);
+
+/*
+ * Connect (again) and find the sensors, within config->connect_ns.
+ * found[joule_ipmi_count] and *ret_remark (which may be empty) are filled on
+ * success.  -1 with a sentence and errno of joule_ipmi_link_open,
+ * joule_ipmi_find, or for JOULE_IPMI_SENSOR_DEFAULT joule_ipmi_list and
+ * joule_ipmi_choose.
+ */
+int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
+                       struct joule_error *ret_remark, struct joule_error *err);
+
+/* How many sensors the last connection has found: config's sensor_count, or as
+ * many as were chosen for JOULE_IPMI_SENSOR_DEFAULT. */
+uint32_t joule_ipmi_count(const struct joule_ipmi *ipmi);
+
+/*
+ * Connect (again) and name every sensor whose power can be read, the BMC's own
+ * (DCMI) last and only if it measures or could if it were active, each with one
+ * reading, within config-> connect_ns.  found and value have
+ * JOULE_IPMI_SENSORS_MAX entries.  Nothing is connected afterwards.  -1 with a
+ * sentence and errno of joule_ipmi_link_open, joule_ipmi_repo_walk or
+ * joule_ipmi_link_ask.
+ */
+int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
+                    struct joule_wire_value *value, uint32_t *ret_count,
+                    uint32_t *ret_more, struct joule_error *err);
+
+/*
+ * Read every sensor, one message each, within config->answer_ns; out has
+ * joule_ipmi_count entries.  A session that is gone, or that FreeIPMI thinks is
+ * (it counts in wall time), is replaced by a new one once, if time is left and
+ * the link is LAN; the records are looked at again then.
+ * -1 with a sentence and errno:
+ *   ESTALE     the BMC's sensor records have changed; connect again
+ *   ENOTCONN   not connected
+ *   others     of joule_ipmi_link_ask and joule_ipmi_link_open
+ */
+int joule_ipmi_read(struct joule_ipmi *ipmi, struct joule_wire_value *out,
+                    struct joule_error *err);
+
+/*
+ * Between readings: keep the session alive, and see once a minute (more
+ * often where the period is below 1 s) whether the sensor records are what they
+ * were.  Takes 1 s at most if the next reading may come.  Returns after how
+ * many ns it wants to be called again, -1: never.
+ */
+int64_t joule_ipmi_idle(struct joule_ipmi *ipmi);
+
+/* Connected in-band through a driver that uses root's semaphores. */
+bool joule_ipmi_wants_ipc(const struct joule_ipmi *ipmi);
+
+bool joule_ipmi_is_connected(const struct joule_ipmi *ipmi);
+
+#endif

@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sensors/ipmi_helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/hash.h"
+#include "common/base/helper.h"
+#include "common/sensors/energy_config.h"
+
+#define GRACE_NS      JOULE_NS_PER_S /* beyond what the BMC is given */
+#define BACKOFF_MAX_S 60
+
+/* Head of both kinds of sources here. */
+struct labels {
+    struct joule_sensor source; /* first: a source is cast to it */
+    struct joule_domain domains[JOULE_IPMI_LABELS_MAX];
+};
+
+struct reader {
+    struct labels labels; /* first */
+    const struct joule_clock *clock;
+    char *program;
+    struct joule_ipmi_config config; /* no password, if there is a file */
+    char *credentials_file;          /* empty: none */
+    int root_fd;
+    struct joule_helper child;
+    bool open; /* the process has answered JOULE_WIRE_OPEN */
+    uint64_t seq;
+    int interrupt_fd;
+    atomic_bool interrupted;
+    /* back-off */
+    unsigned failures; /* in a row */
+    int64_t retry_ns;  /* of the clock: not before */
+    /* what the last connection found */
+    bool has_found;
+    struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+    uint64_t sensor_key[JOULE_IPMI_LABELS_MAX]; /* of each label's, found */
+    /* for the log, in this order */
+    bool say_found;
+    struct joule_error remark; /* empty: none */
+};
+
+union reply {
+    struct joule_wire_head head;
+    struct joule_wire_opened opened;
+    struct joule_wire_values values;
+    struct joule_wire_listed listed;
+};
+
+_Static_assert(offsetof(struct joule_wire_open, config) ==
+                       sizeof(struct joule_wire_head) &&
+                   sizeof(struct joule_wire_open) ==
+                       sizeof(struct joule_wire_head) +
+                           sizeof(struct joule_ipmi_config),
+               "head and configuration make a request");
+_Static_assert(sizeof(((struct joule_domain *)0)->name) ==
+                   JOULE_IPMI_LABEL_SIZE,
+               "labels are the names of domains");
+
+static const char *const driver_names[] = {
+    [JOULE_IPMI_DRIVER_ANY] = "in-band",
+    [JOULE_IPMI_DRIVER_OPENIPMI] = "OPENIPMI",
+    [JOULE_IPMI_DRIVER_KCS] = "KCS",
+    [JOULE_IPMI_DRIVER_SSIF] = "SSIF",
+    [JOULE_IPMI_DRIVER_LAN] = "LAN",
+    [JOULE_IPMI_DRIVER_LAN_2_0] = "LAN_2_0",
+};
+
+/* The process is of no more use. */
+static int protocol_error(struct reader *r, const char *what,
+                          struct joule_error *err)
+{
+    joule_helper_kill(&r->child);
+    return joule_error_set(err, EPROTO,
+                           "the reader process does not speak as %s should "
+                           "(%s): is it of another version?",
+                           r->program, what);
+}
+
+static int late(struct reader *r, int64_t wait_ns, struct joule_error *err)
+{
+    joule_helper_kill(&r->child);
+    return joule_error_set(err, ETIMEDOUT,
+                           "the BMC and the process that reads it gave no "
+                           "answer in %.3g s",
+                           (double)wait_ns / (double)JOULE_NS_PER_S);
+}
+
+static struct joule_wire_head head_of(struct reader *r, uint32_t type,
+                                      size_t size)
+{
+    return (struct joule_wire_head){.version = JOULE_WIRE_VERSION,
+                                    .type = type,
+                                    .size = (uint32_t)size,
+                                    .seq = ++r->seq};
+}
+
+static int send_packet(struct reader *r, const struct msghdr *packet,
+                       size_t size, int64_t wait_ns, struct joule_error *err)
+{
+    if (sendmsg(r->child.fd, packet, MSG_NOSIGNAL) == (ssize_t)size)
+        return 0;
+    if (errno == EPIPE || errno == ECONNRESET)
+        return joule_helper_explain(&r->child, err);
+    if (errno == EAGAIN)
+        return late(r, wait_ns, err);
+    joule_helper_kill(&r->child);
+    return joule_error_set(err, errno, "cannot ask the reader process: %m");
+}
+
+/* A packet, whatever it is: its size; 0 if there is none yet; -1 and the
+ * process is gone. */
+static ssize_t receive(struct reader *r, union reply *reply,
+                       struct joule_error *err)
+{
+    ssize_t n = recv(r->child.fd, reply, sizeof(*reply), MSG_TRUNC);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0) /* an empty packet is none of ours: as good as the end */
+        return joule_helper_explain(&r->child, err);
+    if ((size_t)n < sizeof(reply->head) || (size_t)n > sizeof(*reply) ||
+        reply->head.size != (uint32_t)n)
+        return protocol_error(r, "a packet of the wrong size", err);
+    if (reply->head.version != JOULE_WIRE_VERSION)
+        return protocol_error(r, "another version of the protocol", err);
+    return n;
+}
+
+/* Errors that have a meaning of their own for the caller of read_power are
+ * not those of a BMC. */
+static int refused(union reply *reply, struct joule_error *err)
+{
+    int errnum = reply->head.error;
+
+    if (errnum < 0 || errnum == EAGAIN || errnum == ECANCELED)
+        errnum = EIO;
+    reply->head.text[sizeof(reply->head.text) - 1] = '\0';
+    errno = errnum;
+    if (reply->head.text[0] == '\0')
+        return joule_error_set(err, errnum, "the BMC cannot be read: %m");
+    return joule_error_set(err, errnum, "%s", reply->head.text);
+}
+
+/* Wait for the answer to the last request; a reply to an earlier one is
+ * dropped.  -1: the reader process has been ended, or (r->child.pid is not 0)
+ * it is well and what it was asked for has failed. */
+static int wait_reply(struct reader *r, uint32_t type, size_t size,
+                      int64_t wait_ns, union reply *reply,
+                      struct joule_error *err)
+{
+    int64_t deadline_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
+    ssize_t n;
+
+    do {
+        if (joule_helper_wait(&r->child, r->interrupt_fd, deadline_ns) < 0) {
+            if (errno == ETIMEDOUT)
+                return late(r, wait_ns, err);
+            if (errno == ECANCELED)
+                return -1;
+            joule_helper_kill(&r->child);
+            return joule_error_set(err, errno,
+                                   "cannot wait for the reader process: %m");
+        }
+        n = receive(r, reply, err);
+        if (n < 0)
+            return -1;
+    } while (n == 0 || reply->head.seq != r->seq);
+    if (reply->head.type != type)
+        return protocol_error(r, "an answer to something else", err);
+    if (reply->head.error != 0)
+        return refused(reply, err);
+    if ((size_t)n != size)
+        return protocol_error(r, "an answer of the wrong size", err);
+    return 0;
+}
+
+static bool same_sensor(const struct joule_wire_found *a,
+                        const struct joule_wire_found *b)
+{
+    return a->kind == b->kind && a->record_id == b->record_id &&
+           a->number == b->number && a->entity == b->entity &&
+           a->instance == b->instance && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->unit, b->unit) == 0 && a->step_w == b->step_w &&
+           a->max_w == b->max_w;
+}
+
+/* What was chosen where the configuration names nothing is what counts from
+ * now on, as if it had named it: the node's power is not another sensor's after
+ * a connection that was lost. */
+static void adopt_choice(struct joule_ipmi_config *config,
+                         const struct joule_wire_opened *opened)
+{
+    memset(config->sensor, 0, sizeof(config->sensor));
+    config->sensor_count = opened->count;
+    for (uint32_t i = 0; i < opened->count; i++) {
+        config->sensor[i].kind = opened->found[i].kind;
+        config->sensor[i].record_id = opened->found[i].record_id;
+    }
+}
+
+/* What tells the sensors of a label from any others: the BMC, where it is not
+ * this machine's, and of each sensor its record, number, entity, name and unit.
+ */
+static uint64_t sensor_key(const struct reader *r, uint32_t label)
+{
+    uint64_t hash = JOULE_HASH_BEGIN;
+
+    if (r->config.driver == JOULE_IPMI_DRIVER_LAN ||
+        r->config.driver == JOULE_IPMI_DRIVER_LAN_2_0)
+        hash = joule_hash_text(hash, r->config.host);
+    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+        const struct joule_wire_found *f = &r->found[i];
+
+        if (r->config.sensor[i].label != label)
+            continue;
+        hash =
+            joule_hash_u64(hash, (uint64_t)f->kind << 32 |
+                                     (uint64_t)f->record_id << 8 | f->number);
+        hash = joule_hash_u64(hash, (uint64_t)f->entity << 8 | f->instance);
+        hash = joule_hash_text(hash, f->name);
+        hash = joule_hash_text(hash, f->unit);
+    }
+    return hash;
+}
+
+static void take_found(struct reader *r, struct joule_wire_opened *opened)
+{
+    if (r->config.sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
+        adopt_choice(&r->config, opened);
+    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+        struct joule_wire_found *found = &opened->found[i];
+        struct joule_ipmi_sensor *sensor = &r->config.sensor[i];
+
+        found->name[sizeof(found->name) - 1] = '\0';
+        found->unit[sizeof(found->unit) - 1] = '\0';
+        if (!r->has_found || !same_sensor(found, &r->found[i]))
+            r->say_found = true;
+        r->found[i] = *found;
+        if (sensor->kind <= JOULE_IPMI_SENSOR_NAME)
+            memcpy(sensor->found_name, found->name, sizeof(found->name));
+    }
+    r->has_found = true;
+    for (uint32_t i = 0; i < r->config.label_count; i++)
+        r->sensor_key[i] = sensor_key(r, i);
+    opened->head.text[sizeof(opened->head.text) - 1] = '\0';
+    if (opened->head.text[0])
+        joule_error_set(&r->remark, 0, "%s", opened->head.text);
+}
+
+/* A struct joule_wire_open, without a copy of a password that may be in the
+ * configuration; and the open credentials file. */
+static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
+                       struct joule_error *err)
+{
+    struct joule_wire_head head =
+        head_of(r, type, sizeof(struct joule_wire_open));
+    struct iovec part[] = {{&head, sizeof(head)},
+                           {&r->config, sizeof(r->config)}};
+    struct msghdr packet = {.msg_iov = part, .msg_iovlen = 2};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {{0}};
+    int fd, rc, errnum;
+
+    if (!r->credentials_file[0])
+        return send_packet(r, &packet, head.size, wait_ns, err);
+    fd = joule_ipmi_credentials_open(r->root_fd, r->credentials_file, err);
+    if (fd < 0)
+        return -1;
+    snprintf(head.text, sizeof(head.text), "%s", r->credentials_file);
+    control.head.cmsg_level = SOL_SOCKET;
+    control.head.cmsg_type = SCM_RIGHTS;
+    control.head.cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    packet.msg_control = &control;
+    packet.msg_controllen = sizeof(control);
+    rc = send_packet(r, &packet, head.size, wait_ns, err);
+    errnum = errno;
+    close(fd);
+    errno = errnum;
+    return rc;
+}
+
+/* Start a process where there is none, and send it the configuration with a
+ * request of [type], whose answer has [size]. */
+static int ask_with_config(struct reader *r, uint32_t type, size_t size,
+                           union reply *reply, struct joule_error *err)
+{
+    int64_t wait_ns = r->config.connect_ns + GRACE_NS;
+
+    /* One that has given up its rights ends after a failure. */
+    if (!joule_helper_is_there(&r->child))
+        joule_helper_kill(&r->child);
+    if (r->child.pid == 0 && joule_helper_start(&r->child, r->program, err) < 0)
+        return -1;
+    if (send_config(r, type, wait_ns, err) < 0)
+        return -1;
+    return wait_reply(r, type, size, wait_ns, reply, err);
+}
+
+/* As many as there are in the configuration, or have been chosen. */
+static bool is_found(const struct joule_ipmi_config *config,
+                     const struct joule_wire_opened *opened)
+{
+    if (config->sensor[0].kind != JOULE_IPMI_SENSOR_DEFAULT)
+        return opened->count == config->sensor_count;
+    if (opened->count < 1 || opened->count > JOULE_IPMI_SENSORS_MAX)
+        return false;
+    for (uint32_t i = 0; i < opened->count; i++)
+        if (opened->found[i].kind != JOULE_IPMI_SENSOR_RECORD &&
+            opened->found[i].kind != JOULE_IPMI_SENSOR_DCMI)
+            return false;
+    return true;
+}
+
+static int connect_bmc(struct reader *r, struct joule_error *err)
+{
+    union reply reply;
+    int rc =
+        ask_with_config(r, JOULE_WIRE_OPEN, sizeof(reply.opened), &reply, err);
+
+    if (rc == 0 && !is_found(&r->config, &reply.opened))
+        rc = protocol_error(r, "another number of sensors", err);
+    if (rc < 0) {
+        /* What failed attempts leave behind in it is not gathered; it has no
+         * session with the BMC that it could close. */
+        if (errno != ECANCELED)
+            joule_helper_kill(&r->child);
+        return -1;
+    }
+    take_found(r, &reply.opened);
+    r->open = true;
+    return 0;
+}
+
+/* The sum of a label's sensors.  One that reads 0 W may be one of several: a
+ * power supply that only stands by. */
+static void sum_label(const struct reader *r, uint32_t label,
+                      const struct joule_wire_value *value,
+                      struct joule_power *out)
+{
+    int64_t first_ns = 0, since_first_ns = 0, n = 0;
+    enum joule_power_status worst = JOULE_POWER_OK;
+    double watts = 0;
+
+    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+        const struct joule_wire_value *v = &value[i];
+        int64_t middle_ns = v->begin_ns + (v->end_ns - v->begin_ns) / 2;
+
+        if (r->config.sensor[i].label != label)
+            continue;
+        if (n++ == 0)
+            first_ns = middle_ns;
+        since_first_ns += middle_ns - first_ns;
+        if (v->status == JOULE_POWER_OK)
+            watts += v->watts;
+        else if (v->status != JOULE_POWER_ZERO && v->status > worst)
+            worst = v->status;
+    }
+    if (worst == JOULE_POWER_OK) {
+        if (!(watts <= JOULE_POWER_MAX_W)) /* nor is NaN */
+            worst = JOULE_POWER_ABSURD;
+        else if (watts < 0)
+            worst = JOULE_POWER_NEGATIVE;
+        else if (watts == 0 && label == 0)
+            worst = JOULE_POWER_ZERO;
+    }
+    out->watts = worst == JOULE_POWER_OK ? watts : 0;
+    out->status = worst;
+    out->sensor_key = r->sensor_key[label];
+    out->mono_ns = first_ns + since_first_ns / n;
+}
+
+/* What arithmetic relies on; anything else in a value is judged as power. After
+ * one of the future, all others until then would be too old. */
+static bool is_sound(const struct joule_wire_value *v, int64_t now_ns)
+{
+    return (unsigned)v->status < JOULE_POWER_STATUS_COUNT && v->begin_ns >= 0 &&
+           v->end_ns >= v->begin_ns && v->end_ns <= now_ns;
+}
+
+static int read_values(struct reader *r, struct joule_power *out,
+                       struct joule_error *err)
+{
+    struct joule_wire_read request = {
+        .head = head_of(r, JOULE_WIRE_READ, sizeof(request))};
+    struct iovec part = {&request, sizeof(request)};
+    const struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    union reply reply;
+    int64_t wait_ns = r->config.answer_ns + GRACE_NS, now_ns;
+
+    if (send_packet(r, &packet, sizeof(request), wait_ns, err) < 0 ||
+        wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), wait_ns, &reply,
+                   err) < 0)
+        return -1;
+    if (reply.values.count != r->config.sensor_count)
+        return protocol_error(r, "another number of values", err);
+    now_ns = joule_clock_mono_ns(&joule_clock_system);
+    for (uint32_t i = 0; i < r->config.sensor_count; i++)
+        if (!is_sound(&reply.values.value[i], now_ns))
+            return protocol_error(r, "a value that cannot be", err);
+    for (uint32_t i = 0; i < r->config.label_count; i++)
+        sum_label(r, i, reply.values.value, &out[i]);
+    return 0;
+}
+
+static void back_off(struct reader *r)
+{
+    int64_t s = r->failures < 6 ? INT64_C(1) << r->failures : BACKOFF_MAX_S;
+
+    r->failures++;
+    if (r->failures > 6)
+        r->failures = 6;
+    r->retry_ns = joule_clock_mono_ns(r->clock) + s * JOULE_NS_PER_S;
+}
+
+static int reader_read_power(struct joule_sensor *source,
+                             struct joule_power *out, struct joule_error *err)
+{
+    struct reader *r = (struct reader *)source;
+    int errnum;
+
+    if (atomic_load(&r->interrupted)) {
+        joule_helper_destroy(&r->child);
+        errno = ECANCELED;
+        return -1;
+    }
+    joule_helper_reap(&r->child);
+    if (!r->open && r->failures > 0 &&
+        joule_clock_mono_ns(r->clock) < r->retry_ns) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if ((r->open || connect_bmc(r, err) == 0) &&
+        read_values(r, out, err) == 0) {
+        r->failures = 0;
+        return 0;
+    }
+    errnum = errno;
+    /* A process that is well but could not read connects again: the session
+     * may be gone. */
+    r->open = false;
+    back_off(r);
+    errno = errnum;
+    return -1;
+}
+
+static void reader_interrupt(struct joule_sensor *source)
+{
+    struct reader *r = (struct reader *)source;
+    const uint64_t one = 1;
+
+    atomic_store(&r->interrupted, true);
+    /* Never reset; can fail only when it has been written 2^64 - 2 times. */
+    if (write(r->interrupt_fd, &one, sizeof(one)) < 0)
+        return;
+}
+
+static void describe_sensor(const struct reader *r, uint32_t i, char *buf,
+                            size_t size)
+{
+    const struct joule_wire_found *f = &r->found[i];
+    const char *label = r->config.label[r->config.sensor[i].label];
+    size_t len;
+
+    snprintf(buf, size, "%s%s", r->config.label_count > 1 ? label : "",
+             r->config.label_count > 1 ? "=" : "");
+    len = strlen(buf);
+    if (f->kind == JOULE_IPMI_SENSOR_DCMI_ENHANCED)
+        snprintf(buf + len, size - len, "DCMI mean power");
+    else if (f->kind == JOULE_IPMI_SENSOR_DCMI)
+        snprintf(buf + len, size - len, "DCMI power");
+    else if (f->step_w > 0 && f->max_w > 0)
+        snprintf(buf + len, size - len,
+                 "%s (record %u, 0-%g W in steps of %g W)", f->name,
+                 (unsigned)f->record_id, f->max_w, f->step_w);
+    else
+        snprintf(buf + len, size - len, "%s (record %u)", f->name,
+                 (unsigned)f->record_id);
+}
+
+static void describe_found(const struct reader *r, struct joule_error *out)
+{
+    const struct joule_ipmi_config *c = &r->config;
+    bool lan = c->driver == JOULE_IPMI_DRIVER_LAN ||
+               c->driver == JOULE_IPMI_DRIVER_LAN_2_0;
+    char text[4 * JOULE_ERROR_MAX] = "";
+    size_t len = 0;
+
+    for (uint32_t i = 0; i < c->sensor_count && len + 1 < sizeof(text); i++) {
+        if (i > 0)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, ", ");
+        if (len + 1 >= sizeof(text))
+            break;
+        describe_sensor(r, i, text + len, sizeof(text) - len);
+        len += strlen(text + len);
+    }
+    joule_error_set(
+        out, 0, "reads sensor%s %s of %s, %s", c->sensor_count > 1 ? "s" : "",
+        text, lan ? c->host : "this machine's BMC", driver_names[c->driver]);
+}
+
+static int reader_remark(struct joule_sensor *source,
+                         struct joule_error *ret_remark)
+{
+    struct reader *r = (struct reader *)source;
+
+    if (r->say_found) {
+        r->say_found = false;
+        describe_found(r, ret_remark);
+        return 1;
+    }
+    if (r->remark.text[0]) {
+        *ret_remark = r->remark;
+        r->remark.text[0] = '\0';
+        return 1;
+    }
+    return 0;
+}
+
+static void reader_destroy(struct joule_sensor *source)
+{
+    struct reader *r = (struct reader *)source;
+
+    joule_helper_destroy(&r->child);
+    if (r->interrupt_fd >= 0)
+        close(r->interrupt_fd);
+    if (r->root_fd >= 0)
+        close(r->root_fd);
+    free(r->program);
+    free(r->credentials_file);
+    explicit_bzero(&r->config, sizeof(r->config));
+    free(r);
+}
+
+static const struct joule_sensor_ops reader_ops = {
+    .type = "ipmi",
+    .read_power = reader_read_power,
+    .remark = reader_remark,
+    .interrupt = reader_interrupt,
+    .destroy = reader_destroy,
+};
+
+static int labels_read_power(struct joule_sensor *source,
+                             struct joule_power *out, struct joule_error *err)
+{
+    (void)source;
+    (void)out;
+    return joule_error_set(err, ENOSYS, "the BMC is read in slurmd only");
+}
+
+static void labels_interrupt(struct joule_sensor *source)
+{
+    (void)source;
+}
+
+int joule_reader_list(struct joule_sensor *source,
+                      struct joule_wire_listed *ret, struct joule_error *err)
+{
+    struct reader *r = (struct reader *)source;
+    union reply reply;
+    int rc, errnum;
+
+    joule_helper_destroy(&r->child);
+    r->open = false;
+    rc = ask_with_config(r, JOULE_WIRE_LIST, sizeof(reply.listed), &reply, err);
+    if (rc == 0 && reply.listed.count > JOULE_IPMI_SENSORS_MAX)
+        rc = protocol_error(r, "too many sensors", err);
+    memset(ret, 0, sizeof(*ret));
+    if (rc == 0) {
+        for (uint32_t i = 0; i < reply.listed.count; i++) {
+            struct joule_wire_found *f = &reply.listed.found[i];
+
+            f->name[sizeof(f->name) - 1] = '\0';
+            f->unit[sizeof(f->unit) - 1] = '\0';
+        }
+        *ret = reply.listed;
+    }
+    errnum = errno;
+    joule_helper_destroy(&r->child);
+    errno = errnum;
+    return rc;
+}
+
+static void labels_destroy(struct joule_sensor *source)
+{
+    free(source);
+}
+
+static const struct joule_sensor_ops labels_ops = {
+    .type = "ipmi",
+    .read_power = labels_read_power,
+    .interrupt = labels_interrupt,
+    .destroy = labels_destroy,
+};
+
+static void fill_labels(struct labels *labels,
+                        const struct joule_sensor_ops *ops,
+                        const struct joule_ipmi_config *config)
+{
+    labels->source.ops = ops;
+    labels->source.domains = labels->domains;
+    labels->source.domain_count = config->label_count;
+    for (uint32_t i = 0; i < config->label_count; i++) {
+        struct joule_domain *d = &labels->domains[i];
+
+        d->kind = JOULE_DOMAIN_POWER;
+        d->unit.num = 1;
+        d->width_bits = 64;
+        d->in_total = i == 0;
+        memcpy(d->name, config->label[i], sizeof(d->name));
+        d->name[sizeof(d->name) - 1] = '\0';
+    }
+}
+
+struct joule_sensor *
+joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config)
+{
+    struct labels *labels = calloc(1, sizeof(*labels));
+
+    if (!labels) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    fill_labels(labels, &labels_ops, config);
+    return &labels->source;
+}
+
+static bool is_usable(const struct joule_ipmi_config *config)
+{
+    bool has_sensor[JOULE_IPMI_LABELS_MAX] = {false};
+
+    if (config->label_count < 1 ||
+        config->label_count > JOULE_IPMI_LABELS_MAX ||
+        config->sensor_count > JOULE_IPMI_SENSORS_MAX ||
+        (unsigned)config->driver > JOULE_IPMI_DRIVER_LAN_2_0 ||
+        config->period_ns <= 0 || config->answer_ns <= 0 ||
+        config->connect_ns <= 0)
+        return false;
+    for (uint32_t i = 0; i < config->sensor_count; i++) {
+        if (config->sensor[i].label >= config->label_count)
+            return false;
+        has_sensor[config->sensor[i].label] = true;
+    }
+    for (uint32_t i = 0; i < config->label_count; i++)
+        if (!has_sensor[i])
+            return false;
+    return true;
+}
+
+struct joule_sensor *
+joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
+                         struct joule_error *err)
+{
+    const char *file = opt->credentials_file ? opt->credentials_file : "";
+    struct reader *r;
+    int errnum;
+
+    if (opt->program[0] != '/' || !is_usable(opt->config)) {
+        joule_error_set(err, EINVAL,
+                        "no absolute path of a program, or a configuration "
+                        "without sensors");
+        return NULL;
+    }
+    r = calloc(1, sizeof(*r));
+    if (!r) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    r->clock = opt->clock;
+    r->config = *opt->config;
+    joule_helper_init(&r->child);
+    fill_labels(&r->labels, &reader_ops, &r->config);
+    r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    r->program = strdup(opt->program);
+    r->credentials_file = strdup(file);
+    r->root_fd = file[0] ? fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (r->interrupt_fd >= 0 && r->program && r->credentials_file &&
+        (r->root_fd >= 0 || !file[0]))
+        return &r->labels.source;
+    errnum = errno;
+    reader_destroy(&r->labels.source);
+    errno = errnum;
+    joule_error_set(err, errnum, "cannot prepare to read the BMC: %m");
+    return NULL;
+}
+
+const struct joule_wire_found *
+joule_reader_found(const struct joule_sensor *source, uint32_t *ret_count)
+{
+    const struct reader *r = (const struct reader *)source;
+
+    if (source->ops != &reader_ops || !r->has_found)
+        return NULL;
+    *ret_count = r->config.sensor_count;
+    return r->found;
+}

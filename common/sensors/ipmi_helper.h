@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * reader.h - a power source whose readings come from a process of its own,
+ * joule-ipmi-reader: started, asked with a deadline, killed when it is late,
+ * and started again with back-off.
+ *
+ * What FreeIPMI may do (block, leak, crash, sit in an ioctl that cannot be
+ * interrupted) stays in that process.  Its domains are the labels of the
+ * configuration; a reading of a label is the sum of its sensors, and a
+ * measurement only if each of them is one.
+ */
+#ifndef JOULE_SENSORS_IPMI_HELPER_H
+#define JOULE_SENSORS_IPMI_HELPER_H
+
+#include "common/base/clock.h"
+#include "common/sensors/ipmi_wire.h"
+#include "common/sensors/sensor.h"
+
+struct joule_ipmi_helper_options {
+    const struct joule_clock *clock;        /* required; kept */
+    const char *program;                    /* absolute path; copied */
+    const struct joule_ipmi_config *config; /* copied, wiped at destroy */
+    /* JouleIPMICredentialsFile, copied, below root_fd, which is duplicated; or
+     * NULL or empty.  It is opened for each connection, and read by the
+     * process: here is no password then. */
+    const char *credentials_file;
+    int root_fd;
+};
+
+/*
+ * A power source.  No process is started before the first read_power.  The
+ * process gets an empty environment, /dev/null as descriptors 1 and 2, the
+ * socket as 0 and no other, no argument that tells anything, and ends with
+ * this source or with the thread that reads it.
+ * NULL with errno and a sentence on failure.
+ *
+ * read_power waits at most config->answer_ns for a reading, and config->
+ * connect_ns before it where it connects, each and 1 s for the process to say
+ * so; then the process is killed.  After a failure the next tries are 1, 2, 4
+ * ... 60 s apart by [clock]; a reading that works ends that.
+ *
+ * The first read_power after interrupt() ends the process, and gives it a
+ * moment to close its session with the BMC: the thread that reads calls it
+ * before it ends (joule_sensor_end), because the process is killed with that
+ * thread.
+ */
+struct joule_sensor *
+joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
+                         struct joule_error *err);
+
+/*
+ * Ask for every sensor in watts that the BMC has, used or not, each with one
+ * reading; takes config->connect_ns and 1 s at most.  The reader process that
+ * there may be is ended before, and the one that answers afterwards, so the
+ * next read_power connects anew.  For diagnosis: the sampler has no use for
+ * it.  -1 with errno and a sentence, then ret->count is 0.
+ */
+int joule_reader_list(struct joule_sensor *source,
+                      struct joule_wire_listed *ret, struct joule_error *err);
+
+/* A power source that has the domains only, for processes that follow the
+ * board: read_power fails with ENOSYS.  NULL with ENOMEM. */
+struct joule_sensor *
+joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config);
+
+/* What the sensors of the last connection turned out to be, *ret_count of them:
+ * those of the configuration in its order, or for JOULE_IPMI_SENSOR_DEFAULT
+ * those that were chosen, all of label 0.  NULL before the first connection.
+ * The thread that reads, or after it has ended. */
+const struct joule_wire_found *
+joule_reader_found(const struct joule_sensor *source, uint32_t *ret_count);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ipmi_link.h - one connection to a BMC: messages through FreeIPMI, each with
+ * a deadline.
+ *
+ * Its .c is the only file that includes FreeIPMI.  It is for a process of its
+ * own: it takes SIGALRM, whose handler and timer cut calls of FreeIPMI short.
+ * (An in-band call cannot be cut: the kernel ends it after a few seconds, and
+ * whoever waits for this process may kill it.)
+ *
+ * All deadlines are joule_clock_system's monotonic ns.
+ */
+#ifndef JOULE_SENSORS_IPMI_LINK_H
+#define JOULE_SENSORS_IPMI_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/sensors/ipmi_config.h"
+
+/* A BMC drops a session after 60 s +- 3 s without a message
+ * (IPMI 2.0, 6.12.15), some after 30 s: no pause is longer than this. */
+#define JOULE_IPMI_IDLE_NS INT64_C(15000000000)
+
+/* The longest answer: completion code and data. */
+#define JOULE_IPMI_ANSWER_MAX 300
+
+struct joule_ipmi_question {
+    uint8_t net_fn;
+    uint8_t lun;
+    uint8_t cmd;
+    uint8_t owner;   /* slave address; 0 or 20h: the BMC itself */
+    uint8_t channel; /* of the owner */
+    uint8_t size;    /* of data */
+    uint8_t data[8];
+};
+
+struct joule_ipmi_link;
+
+/*
+ * A link, not yet open.  The configuration is kept, not copied: the password
+ * stays where it is, and each opening goes by what it says then.  A second link
+ * in a process takes the SIGALRM of the first.  NULL with errno and a sentence.
+ */
+struct joule_ipmi_link *
+joule_ipmi_link_create(const struct joule_ipmi_config *config,
+                       struct joule_error *err);
+
+/* Closes; NULL is a no-op; errno is kept. */
+void joule_ipmi_link_destroy(struct joule_ipmi_link *link);
+
+/*
+ * Connect.  The host's name is looked up at the first time only, or where
+ * [lookup] says so; that may take as long as the resolver likes.
+ * -1 with a sentence that names the user where it matters, never the password:
+ *   EACCES       user or password are wrong
+ *   EPERM        the user may not have the privilege; no rights to the device
+ *   ENODEV       no such device
+ *   EHOSTUNREACH the host has no address
+ *   ETIMEDOUT    no answer before the deadline
+ *   EBUSY        BMC or driver are busy
+ *   EPROTO       others
+ */
+int joule_ipmi_link_open(struct joule_ipmi_link *link, int64_t deadline_ns,
+                         bool lookup, struct joule_error *err);
+
+/* Tell the BMC that the session is over; a moment at most. */
+void joule_ipmi_link_close(struct joule_ipmi_link *link);
+
+bool joule_ipmi_link_is_open(const struct joule_ipmi_link *link);
+
+/* LAN or LAN_2_0: may be opened again without privileges. */
+bool joule_ipmi_link_is_lan(const struct joule_ipmi_link *link);
+
+/* In-band, open: the driver asks for semaphores of root at each message. */
+bool joule_ipmi_link_wants_ipc(const struct joule_ipmi_link *link);
+
+/* When the BMC was last asked; what its slowest recent answer took. */
+int64_t joule_ipmi_link_asked_ns(const struct joule_ipmi_link *link);
+int64_t joule_ipmi_link_slowest_ns(const struct joule_ipmi_link *link);
+
+/*
+ * Ask and wait for the answer: its size (>= 1), rs[0] is the completion code.
+ * -1: there is none, and the link is closed (but not if there was no time left
+ * to ask); a sentence and errno
+ *   ETIMEDOUT  not before the deadline
+ *   ENOTCONN   the session is gone, or was not open
+ *   EPROTO     others
+ */
+int joule_ipmi_link_ask(struct joule_ipmi_link *link,
+                        const struct joule_ipmi_question *question,
+                        int64_t deadline_ns, uint8_t *rs, size_t size,
+                        struct joule_error *err);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ipmi_wire.h - what slurmd's sampler and the reader process say to each
+ * other over a SOCK_SEQPACKET socket pair, descriptor 0 of the reader: one
+ * request, one reply, each a packet.  Both are of the same build: structs as
+ * they are, checked by size and version.
+ *
+ * The reader ends when the socket is closed.  It answers in the order of the
+ * requests; `seq` of a reply is that of its request.  With an OPEN or LIST
+ * comes the descriptor of the credentials file (SCM_RIGHTS), where there is
+ * one.
+ *
+ * Errors of replies (errno values):
+ *   ESTALE    to OPEN: this process has given up the rights that opening the
+ *             device needs; it ends now, start another.
+ *             to READ: the BMC's sensor records have changed; send an OPEN.
+ *   ENOTCONN  to READ: nothing is open; send an OPEN.
+ *   EPROTO    the request was not one of this protocol, or a BMC's answer none
+ *             of its.
+ * After any other error of a READ the next READ connects again by itself where
+ * the BMC is on the LAN, an OPEN always does.  In-band the reader ends after a
+ * READ that failed, and always after one of the readings beyond the first did:
+ * nobody may be waiting for that.
+ */
+#ifndef JOULE_SENSORS_IPMI_WIRE_H
+#define JOULE_SENSORS_IPMI_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/sensors/ipmi_config.h"
+#include "common/sensors/sensor.h"
+
+#define JOULE_WIRE_VERSION 5
+
+enum joule_wire_type {
+    JOULE_WIRE_OPEN = 1, /* connect (again) with this configuration */
+    JOULE_WIRE_READ = 2, /* one reading of every sensor */
+    JOULE_WIRE_LIST = 3, /* connect with this configuration, and name every
+                            sensor in watts that the BMC has, whatever sensors
+                            the configuration asks for; the next READ fails
+                            with ENOTCONN */
+};
+
+struct joule_wire_head {
+    uint32_t version;
+    uint32_t type;
+    uint64_t seq;
+    uint32_t size; /* of the whole packet */
+    int32_t error; /* replies: 0 or an errno value; then text says more */
+    char text[JOULE_ERROR_MAX]; /* replies: the sentence, or empty; a remark
+                                   of an OPEN that went well; OPEN and LIST:
+                                   the name of the credentials file that comes
+                                   with it, or empty: it has them itself */
+};
+
+/* OPEN and LIST */
+struct joule_wire_open {
+    struct joule_wire_head head;
+    struct joule_ipmi_config config;
+};
+
+/* What a sensor of the configuration turned out to be. */
+struct joule_wire_found {
+    enum joule_ipmi_sensor_kind kind; /* RECORD, DCMI or DCMI_ENHANCED */
+    uint16_t record_id;
+    uint8_t number;
+    uint8_t changed;          /* 1: not what found_name of the request said */
+    uint8_t entity, instance; /* RECORD: as in struct joule_sdr */
+    char name[JOULE_IPMI_NAME_SIZE];
+    char unit[16]; /* "W" */
+    double step_w; /* between two raw values; 0: unknown */
+    double max_w;  /* the highest raw value; 0: unknown */
+};
+
+struct joule_wire_opened {
+    struct joule_wire_head head;
+    uint32_t count; /* as in the request, or what was chosen for DEFAULT */
+    struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+};
+
+struct joule_wire_read {
+    struct joule_wire_head head;
+};
+
+struct joule_wire_value {
+    double watts;
+    int64_t begin_ns, end_ns; /* of the request (joule_clock_mono_ns) */
+    enum joule_power_status status;
+    uint32_t code; /* REFUSED: the completion code, if known */
+};
+
+struct joule_wire_values {
+    struct joule_wire_head head;
+    uint32_t count;
+    struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
+};
+
+struct joule_wire_listed {
+    struct joule_wire_head head;
+    uint32_t count;
+    uint32_t more; /* sensors for which there was no room */
+    struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
+    struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX]; /* one reading */
+};
+
+/* The longest request. */
+#define JOULE_WIRE_REQUEST_MAX sizeof(struct joule_wire_open)
+
+/*
+ * See whether packet[size] is a request that can be obeyed: version, type,
+ * sizes, counts, ranges, ends of strings.  0, or -1 with EPROTO and a sentence
+ * that quotes nothing of it.
+ */
+int joule_wire_request_check(const void *packet, size_t size,
+                             struct joule_error *err);
+
+#endif

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _FILE_OFFSET_BITS 64 /* AMD's registers are beyond 2^31 */
+
+#include "common/sensors/rapl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/sensors/cpuinfo.h"
+#include "common/sensors/rapl_row.h"
+#include "common/sensors/topology.h"
+
+_Static_assert(sizeof(off_t) == 8, "MSR numbers need 64-bit file offsets");
+
+#define PACKAGE JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE)
+#define DRAM    JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM)
+#define PP0     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP0)
+#define PP1     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP1)
+#define PSYS    JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS)
+#define CORE    JOULE_DOMAIN_BIT(JOULE_DOMAIN_CORE)
+
+#define OPEN_DEFAULT  (PACKAGE | DRAM | PP0 | PP1 | PSYS)
+#define TOTAL_DEFAULT (PACKAGE | DRAM)
+
+/* Intel SDM volume 4. */
+#define MSR_ARCH_CAPABILITIES 0x10A
+#define MSR_MISC_PACKAGE_CTLS 0xBC
+#define CAP_FILTERING         (3u << 10) /* 0xBC exists and can filter */
+#define CTL_FILTERING         1u
+
+#define MSR_PATH_MAX 64
+
+/* How many other CPUs one reading asks.  Each that is asked is interrupted: a
+ * register that no CPU can read must not disturb all of them each second. */
+#define ELSEWHERE_MAX 4
+
+/* All that a reading needs, and nothing else: this is the hot path. */
+struct slot {
+    int fd;
+    off_t offset;
+    uint64_t mask;
+};
+
+/* An MSR device that is open, and where its counters can be read as well. */
+struct device {
+    int fd;
+    struct joule_topology_cpu at; /* the CPU whose device it is */
+    enum joule_topology_scope scope;
+    uint32_t asked; /* the other CPU that was tried last */
+};
+
+struct rapl {
+    struct joule_sensor source; /* first: a source is cast to its rapl */
+    struct joule_rapl_info info;
+    int root_fd; /* our own copy; -1: none yet */
+    struct joule_topology topology;
+    struct joule_error remark; /* empty: none */
+    size_t device_count;
+    struct device devices[JOULE_DOMAINS_MAX];
+    struct slot slots[JOULE_DOMAINS_MAX];
+    struct joule_domain domains[JOULE_DOMAINS_MAX];
+};
+
+/* What creation needs beside the source. */
+struct builder {
+    struct rapl *rapl;
+    const struct joule_rapl_row *row;
+    int root_fd;
+    unsigned open_kinds, total_kinds;
+    struct joule_error *err;
+};
+
+/* Domain names without the numbers, in the order of the kinds. */
+static const char *const kind_names[JOULE_RAPL_KINDS] = {
+    [JOULE_DOMAIN_PACKAGE] = "package", [JOULE_DOMAIN_DRAM] = "dram",
+    [JOULE_DOMAIN_PP0] = "pp0",         [JOULE_DOMAIN_PP1] = "pp1",
+    [JOULE_DOMAIN_PSYS] = "psys",       [JOULE_DOMAIN_CORE] = "core",
+};
+
+/* pread is a cancellation point: in a process of several threads it calls two
+ * more functions, which after a sleep are in no cache. */
+static ssize_t read_at(int fd, void *buf, size_t size, off_t offset)
+{
+#ifdef __x86_64__
+    return (ssize_t)syscall(SYS_pread64, fd, buf, size, offset);
+#else
+    return pread(fd, buf, size, offset);
+#endif
+}
+
+/* 0 or an errno value.  The MSR device gives a register whole or fails; fewer
+ * bytes come from something that is no MSR device. */
+static int read_msr(int fd, off_t offset, uint64_t *ret_raw)
+{
+    ssize_t n = read_at(fd, ret_raw, sizeof(*ret_raw), offset);
+
+    if (n == (ssize_t)sizeof(*ret_raw))
+        return 0;
+    return n < 0 ? errno : EIO;
+}
+
+static void msr_path(char path[MSR_PATH_MAX], unsigned cpu)
+{
+    snprintf(path, MSR_PATH_MAX, "dev/cpu/%u/msr", cpu);
+}
+
+/* The device's counters are read on another CPU of its package, die or core
+ * from now on.  A core keeps the number by which it is known. */
+static void move_device(struct rapl *rapl, struct device *d, uint32_t cpu,
+                        int errnum)
+{
+    const char *name = NULL;
+
+    for (size_t i = 0; i < rapl->source.domain_count; i++) {
+        if (rapl->slots[i].fd != d->fd)
+            continue;
+        if (!name)
+            name = rapl->domains[i].name;
+        if (d->scope != JOULE_TOPOLOGY_CORE)
+            rapl->domains[i].cpu = cpu;
+    }
+    joule_error_set(&rapl->remark, 0,
+                    "energy counter %s is read on CPU %u now: on CPU %u it "
+                    "failed (%s)",
+                    name, cpu, d->at.cpu, strerror(errnum));
+    d->at.cpu = cpu;
+}
+
+/* Read the slot's register on one other CPU, and stay there if it answers. */
+static int read_on(struct rapl *rapl, struct device *d, const struct slot *slot,
+                   uint32_t cpu, int errnum, uint64_t *ret_raw)
+{
+    char path[MSR_PATH_MAX];
+    int fd, rc = -1;
+
+    msr_path(path, cpu);
+    fd = joule_file_open(rapl->root_fd, path, O_RDONLY);
+    if (fd < 0)
+        return -1;
+    /* All slots of the device have its number. */
+    if (read_msr(fd, slot->offset, ret_raw) == 0 &&
+        dup3(fd, d->fd, O_CLOEXEC) >= 0) {
+        move_device(rapl, d, cpu, errnum);
+        rc = 0;
+    }
+    close(fd);
+    return rc;
+}
+
+/*
+ * The CPU of the slot has gone offline, or its device has failed: another one
+ * of the same package, die or core shows the same counter.  The process may
+ * run as a user at this moment (slurmstepd): then nothing can be opened, and
+ * the next reading tries again.
+ */
+static int read_elsewhere(struct rapl *rapl, const struct slot *slot,
+                          int errnum, uint64_t *ret_raw)
+{
+    const struct joule_topology *t = &rapl->topology;
+    struct device *d = rapl->devices;
+    size_t from = 0;
+    unsigned asked = 0;
+
+    while (d->fd != slot->fd)
+        d++;
+    if (joule_topology_refresh(rapl->root_fd, &rapl->topology, NULL) < 0)
+        return -1;
+    while (from < t->cpu_count && t->cpus[from].cpu <= d->asked)
+        from++;
+    for (size_t i = 0; i < t->cpu_count && asked < ELSEWHERE_MAX; i++) {
+        const struct joule_topology_cpu *c =
+            &t->cpus[(from + i) % t->cpu_count];
+
+        if (c->cpu == d->at.cpu || !joule_topology_is_same(c, &d->at, d->scope))
+            continue;
+        asked++;
+        d->asked = c->cpu;
+        if (read_on(rapl, d, slot, c->cpu, errnum, ret_raw) == 0)
+            return 0;
+    }
+    return -1;
+}
+
+/* After a first failure: 0 or an errno value. */
+static int read_again(struct rapl *rapl, const struct slot *slot,
+                      uint64_t *ret_raw)
+{
+    int errnum = read_msr(slot->fd, slot->offset, ret_raw);
+
+    if (errnum != 0 && read_elsewhere(rapl, slot, errnum, ret_raw) == 0)
+        errnum = 0;
+    return errnum;
+}
+
+static void rapl_read(struct joule_sensor *source, struct joule_reading *out)
+{
+    struct rapl *rapl = (struct rapl *)source;
+    const struct slot *slot = rapl->slots;
+    const struct slot *end = slot + source->domain_count;
+
+    for (; slot < end; slot++, out++) {
+        uint64_t raw;
+
+        out->error = read_msr(slot->fd, slot->offset, &raw);
+        if (__builtin_expect(out->error != 0, 0)) {
+            out->error = read_again(rapl, slot, &raw);
+            if (out->error != 0)
+                raw = 0;
+        }
+        out->raw = raw & slot->mask;
+    }
+}
+
+static int rapl_remark(struct joule_sensor *source,
+                       struct joule_error *ret_remark)
+{
+    struct rapl *rapl = (struct rapl *)source;
+
+    if (!rapl->remark.text[0])
+        return 0;
+    *ret_remark = rapl->remark;
+    rapl->remark.text[0] = '\0';
+    return 1;
+}
+
+static void rapl_destroy(struct joule_sensor *source)
+{
+    struct rapl *rapl = (struct rapl *)source;
+
+    for (size_t i = 0; i < rapl->device_count; i++)
+        close(rapl->devices[i].fd);
+    if (rapl->root_fd >= 0)
+        close(rapl->root_fd);
+    joule_topology_free(&rapl->topology);
+    free(rapl);
+}
+
+static const struct joule_sensor_ops rapl_ops = {
+    .type = "rapl",
+    .read = rapl_read,
+    .remark = rapl_remark,
+    .destroy = rapl_destroy,
+};
+
+const struct joule_rapl_info *joule_rapl_info(const struct joule_sensor *source)
+{
+    return &((const struct rapl *)source)->info;
+}
+
+/* Appended to sentences about registers that do not answer. */
+static const char *guest_hint(const struct builder *b)
+{
+    return b->rapl->info.hypervisor
+               ? "; this is a virtual machine, and hypervisors rarely pass "
+                 "RAPL on: measure on the host"
+               : "";
+}
+
+/* Open the MSR device of a CPU; the source owns it from here on. */
+static int open_msr(struct builder *b, const struct joule_topology_cpu *at,
+                    enum joule_topology_scope scope)
+{
+    char path[MSR_PATH_MAX];
+    int fd, errnum;
+
+    if (b->rapl->device_count == JOULE_DOMAINS_MAX)
+        return joule_error_set(b->err, E2BIG,
+                               "this machine has more than %d energy counters",
+                               JOULE_DOMAINS_MAX);
+    msr_path(path, at->cpu);
+    fd = joule_file_open(b->root_fd, path, O_RDONLY);
+    if (fd >= 0) {
+        b->rapl->devices[b->rapl->device_count++] = (struct device){
+            .fd = fd, .at = *at, .scope = scope, .asked = at->cpu};
+        return fd;
+    }
+    errnum = errno;
+    switch (errnum) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO: /* a device node without the module behind it */
+    case ENODEV:
+        return joule_error_set(b->err, ENOENT,
+                               "there is no /%s: load the kernel module msr "
+                               "(modprobe msr, and a line \"msr\" in "
+                               "/etc/modules-load.d)",
+                               path);
+    case EACCES:
+        return joule_error_set(b->err, errnum,
+                               "may not open /%s: run as root, or let this "
+                               "user read the file",
+                               path);
+    case EPERM:
+        return joule_error_set(b->err, errnum,
+                               "may not open /%s: the capability "
+                               "CAP_SYS_RAWIO is needed, and kernel lockdown "
+                               "or a container may withhold it",
+                               path);
+    default:
+        return joule_error_set(b->err, errnum, "cannot open /%s: %m", path);
+    }
+}
+
+/* Close the MSR device that was opened last: nothing on it is of use. */
+static void drop_msr(struct builder *b)
+{
+    close(b->rapl->devices[--b->rapl->device_count].fd);
+}
+
+/* A register that must answer did not.  On a CPU that no row knows by its
+ * model it is simply not there. */
+static int register_error(struct builder *b, unsigned cpu, uint32_t reg,
+                          int errnum)
+{
+    char path[MSR_PATH_MAX];
+
+    msr_path(path, cpu);
+    if (errnum == EIO && b->row->unlisted && !b->rapl->info.hypervisor)
+        return joule_error_set(b->err, ENODEV,
+                               "this CPU (%s family %u model %u) has no RAPL: "
+                               "register 0x%X of /%s does not answer",
+                               b->rapl->info.vendor, b->rapl->info.family,
+                               b->rapl->info.model, reg, path);
+    errno = errnum;
+    return joule_error_set(b->err, errnum,
+                           "cannot read register 0x%X of /%s: %m%s", reg, path,
+                           guest_hint(b));
+}
+
+/* Fill b->rapl->info.filtering where the CPU says whether it can filter. */
+static void read_filtering(struct builder *b, int fd)
+{
+    uint64_t caps, ctls;
+
+    if (!b->row->map->filtering)
+        return;
+    if (read_msr(fd, MSR_ARCH_CAPABILITIES, &caps) == 0 &&
+        (caps & CAP_FILTERING) != CAP_FILTERING)
+        return;
+    if (read_msr(fd, MSR_MISC_PACKAGE_CTLS, &ctls) != 0)
+        return;
+    b->rapl->info.filtering_known = true;
+    b->rapl->info.filtering = (ctls & CTL_FILTERING) != 0;
+}
+
+/* The unit register, checked once for the ESU field that all kinds use. */
+static int read_unit(struct builder *b, int fd, unsigned cpu, uint64_t *ret_raw)
+{
+    char path[MSR_PATH_MAX];
+    struct joule_unit unit;
+    int errnum = read_msr(fd, b->row->map->unit, ret_raw);
+
+    if (errnum != 0)
+        return register_error(b, cpu, b->row->map->unit, errnum);
+    if (joule_rapl_row_unit(b->row, JOULE_DOMAIN_PACKAGE, *ret_raw, &unit) == 0)
+        return 0;
+    msr_path(path, cpu);
+    return joule_error_set(b->err, ENODEV,
+                           "the energy unit register 0x%X of /%s reads "
+                           "0x%llX, which is no unit%s",
+                           b->row->map->unit, path,
+                           (unsigned long long)*ret_raw, guest_hint(b));
+}
+
+/* Whether counters of this package are told apart by die. */
+static bool many_dies(const struct joule_topology_cpu *cpus, size_t count,
+                      uint16_t package)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        n += cpus[i].package == package;
+    return n > 1;
+}
+
+static void name_domain(struct joule_domain *d, bool with_die)
+{
+    const char *kind = kind_names[d->kind];
+
+    if (d->kind == JOULE_DOMAIN_PSYS)
+        snprintf(d->name, sizeof(d->name), "%s", kind);
+    else if (d->kind == JOULE_DOMAIN_CORE)
+        snprintf(d->name, sizeof(d->name), "%s-%u", kind, (unsigned)d->cpu);
+    else if (with_die)
+        snprintf(d->name, sizeof(d->name), "%s-%u-die-%u", kind, d->package,
+                 d->die);
+    else
+        snprintf(d->name, sizeof(d->name), "%s-%u", kind, d->package);
+}
+
+/*
+ * Add the domain if its register answers.  EIO is how the MSR device says
+ * that the CPU does not know the register; only the package must have one.
+ */
+static int add_domain(struct builder *b, int fd,
+                      const struct joule_topology_cpu *cpu,
+                      enum joule_domain_kind kind, uint64_t unit_raw,
+                      bool with_die)
+{
+    uint32_t reg = b->row->map->energy[kind];
+    size_t n = b->rapl->source.domain_count;
+    struct joule_domain d = {
+        .kind = kind,
+        .package = cpu->package,
+        .die = cpu->die,
+        .cpu = cpu->cpu,
+        .width_bits = b->row->width_bits,
+        .in_total = (b->total_kinds & JOULE_DOMAIN_BIT(kind)) != 0,
+    };
+    uint64_t raw;
+    int errnum = read_msr(fd, reg, &raw);
+
+    if (errnum == EIO && kind != JOULE_DOMAIN_PACKAGE)
+        return 0;
+    if (errnum != 0)
+        return register_error(b, cpu->cpu, reg, errnum);
+    if (n == JOULE_DOMAINS_MAX)
+        return joule_error_set(b->err, E2BIG,
+                               "this machine has more than %d energy counters",
+                               JOULE_DOMAINS_MAX);
+    if (joule_rapl_row_unit(b->row, kind, unit_raw, &d.unit) < 0)
+        return joule_error_set(b->err, ENODEV, "no energy unit for %s",
+                               kind_names[kind]);
+    name_domain(&d, with_die);
+    b->rapl->domains[n] = d;
+    b->rapl->slots[n] = (struct slot){
+        .fd = fd,
+        .offset = reg,
+        .mask = d.width_bits == 64 ? UINT64_MAX : UINT32_MAX,
+    };
+    b->rapl->source.domain_count = n + 1;
+    return 0;
+}
+
+static enum joule_topology_scope leader_scope(const struct builder *b)
+{
+    return b->row->per_die ? JOULE_TOPOLOGY_DIE : JOULE_TOPOLOGY_PACKAGE;
+}
+
+/* All domains that the CPU of a package or die can read. */
+static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
+                      bool first, bool with_die)
+{
+    unsigned kinds = b->row->kinds & b->open_kinds & ~CORE;
+    size_t before = b->rapl->source.domain_count;
+    uint64_t unit_raw;
+    int fd;
+
+    /* There is one platform; the first package speaks for it. */
+    if (!first)
+        kinds &= ~PSYS;
+    fd = open_msr(b, cpu, leader_scope(b));
+    if (fd < 0 || read_unit(b, fd, cpu->cpu, &unit_raw) < 0)
+        return -1;
+    if (first) {
+        b->rapl->info.unit_raw = unit_raw;
+        read_filtering(b, fd);
+    }
+    for (int kind = 0; kind < JOULE_RAPL_KINDS; kind++)
+        if ((kinds & JOULE_DOMAIN_BIT(kind)) &&
+            add_domain(b, fd, cpu, kind, unit_raw, with_die) < 0)
+            return -1;
+    if (b->rapl->source.domain_count == before)
+        drop_msr(b);
+    return 0;
+}
+
+static int add_leaders(struct builder *b)
+{
+    struct joule_topology_cpu *cpus;
+    size_t count;
+    int rc = 0;
+
+    cpus =
+        joule_topology_first_cpus(&b->rapl->topology, leader_scope(b), &count);
+    if (!cpus)
+        return joule_error_set(b->err, errno, "cannot list the packages: %m");
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = add_leader(b, &cpus[i], i == 0,
+                        many_dies(cpus, count, cpus[i].package));
+    free(cpus);
+    return rc;
+}
+
+static int add_cores(struct builder *b)
+{
+    struct joule_topology_cpu *cpus;
+    size_t count;
+    int rc = 0;
+
+    if (!(b->open_kinds & b->row->kinds & CORE))
+        return 0;
+    cpus = joule_topology_first_cpus(&b->rapl->topology, JOULE_TOPOLOGY_CORE,
+                                     &count);
+    if (!cpus)
+        return joule_error_set(b->err, errno, "cannot list the cores: %m");
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        size_t before = b->rapl->source.domain_count;
+        int fd = open_msr(b, &cpus[i], JOULE_TOPOLOGY_CORE);
+
+        rc = fd < 0 ? -1
+                    : add_domain(b, fd, &cpus[i], JOULE_DOMAIN_CORE,
+                                 b->rapl->info.unit_raw, false);
+        if (rc == 0 && b->rapl->source.domain_count == before)
+            drop_msr(b);
+    }
+    free(cpus);
+    return rc;
+}
+
+/* Who and where: cpuinfo, row and topology into the builder and its info. */
+static int identify(struct builder *b)
+{
+    struct joule_rapl_info *info = &b->rapl->info;
+    struct joule_cpuinfo cpu;
+
+    if (joule_cpuinfo_read(b->root_fd, &cpu, b->err) < 0) {
+        if (errno == ENOENT) /* which stands for the MSR device */
+            errno = EINVAL;
+        return -1;
+    }
+    memcpy(info->vendor, cpu.vendor, sizeof(info->vendor));
+    memcpy(info->cpu_name, cpu.name, sizeof(info->cpu_name));
+    info->family = cpu.family;
+    info->model = cpu.model;
+    info->hypervisor = cpu.hypervisor;
+    if (cpu.vendor[0] == '\0')
+        return joule_error_set(b->err, ENODEV,
+                               "this is not an x86 CPU: RAPL is a feature of "
+                               "Intel, AMD and Hygon CPUs");
+    b->row = joule_rapl_row_find(&cpu);
+    if (!b->row)
+        return joule_error_set(b->err, ENODEV,
+                               "%s family %u model %u is not known to have "
+                               "RAPL: what its energy registers mean is not "
+                               "guessed",
+                               cpu.vendor, cpu.family, cpu.model);
+    if (b->row->without)
+        return joule_error_set(b->err, ENODEV,
+                               "this CPU (%s family %u model %u) has no RAPL "
+                               "energy counters: %s%s",
+                               cpu.vendor, cpu.family, cpu.model,
+                               b->row->without, guest_hint(b));
+    info->row = b->row->name;
+    if (joule_topology_read(b->root_fd, &b->rapl->topology, b->err) < 0) {
+        if (errno == ENOENT)
+            errno = EINVAL;
+        return -1;
+    }
+    info->packages = b->rapl->topology.packages;
+    info->dies = b->rapl->topology.dies;
+    return 0;
+}
+
+static int check_total(const struct builder *b)
+{
+    for (size_t i = 0; i < b->rapl->source.domain_count; i++)
+        if (b->rapl->domains[i].in_total)
+            return 0;
+    return joule_error_set(b->err, EOPNOTSUPP,
+                           "this machine (%s) has no %s energy counter, of "
+                           "which the node's total is to be made%s",
+                           b->row->name,
+                           b->total_kinds == PSYS ? "psys" : "package",
+                           guest_hint(b));
+}
+
+/* To open other devices later. */
+static int keep_root(struct builder *b)
+{
+    b->rapl->root_fd = fcntl(b->root_fd, F_DUPFD_CLOEXEC, 0);
+    if (b->rapl->root_fd < 0)
+        return joule_error_set(b->err, errno,
+                               "cannot open the RAPL counters: %m");
+    return 0;
+}
+
+struct joule_sensor *joule_rapl_create(int root_fd,
+                                       const struct joule_rapl_options *opt,
+                                       struct joule_error *err)
+{
+    struct builder b = {
+        .root_fd = root_fd,
+        .open_kinds = opt && opt->open_kinds ? opt->open_kinds : OPEN_DEFAULT,
+        .total_kinds =
+            opt && opt->total_kinds ? opt->total_kinds : TOTAL_DEFAULT,
+        .err = err,
+    };
+    struct joule_sensor *source = NULL;
+    int saved;
+
+    if (b.total_kinds != PACKAGE && b.total_kinds != (PACKAGE | DRAM) &&
+        b.total_kinds != PSYS) {
+        joule_error_set(err, EINVAL,
+                        "the node's energy is package, package and DRAM, or "
+                        "psys: any other sum counts some of it twice or not "
+                        "at all");
+        return NULL;
+    }
+    b.open_kinds |= b.total_kinds;
+    b.rapl = calloc(1, sizeof(*b.rapl));
+    if (!b.rapl) {
+        joule_error_set(err, errno, "cannot open the RAPL counters: %m");
+        return NULL;
+    }
+    b.rapl->root_fd = -1;
+    b.rapl->source.ops = &rapl_ops;
+    b.rapl->source.domains = b.rapl->domains;
+    if (identify(&b) == 0 && add_leaders(&b) == 0 && add_cores(&b) == 0 &&
+        check_total(&b) == 0 && keep_root(&b) == 0)
+        source = &b.rapl->source;
+    saved = errno;
+    if (!source)
+        rapl_destroy(&b.rapl->source);
+    errno = saved;
+    return source;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rapl.h - Running Average Power Limit counters through the MSR device.
+ *
+ * Registers: Intel SDM volume 4 (MSR_RAPL_POWER_UNIT 0x606, MSR_*_ENERGY_
+ * STATUS 0x611, 0x619, 0x639, 0x641, 0x64D); AMD Processor Programming
+ * References (0xC0010299 unit, 0xC001029A core, 0xC001029B package).  What
+ * differs between CPU models is in rapl_row.h.
+ */
+#ifndef JOULE_SENSORS_RAPL_H
+#define JOULE_SENSORS_RAPL_H
+
+#include "common/base/error.h"
+#include "common/sensors/sensor.h"
+
+struct joule_rapl_options {
+    /* JOULE_DOMAIN_BIT()s of the kinds that are opened and read where the
+     * machine has them; 0 means package, DRAM, PP0, PP1 and PSYS.  Those of
+     * total_kinds are always opened.  CORE costs one read per core. */
+    unsigned open_kinds;
+    /* Kinds whose sum is the node's energy: package, package|dram or psys;
+     * 0 means package|dram.  A kind that a package of the machine lacks is
+     * left out, but at least one domain must remain. */
+    unsigned total_kinds;
+};
+
+/* What a machine said of itself, for `joule probe` and for log lines. */
+struct joule_rapl_info {
+    char vendor[16];   /* "GenuineIntel" */
+    char cpu_name[64]; /* "model name" of /proc/cpuinfo, may be empty */
+    unsigned family, model;
+    const char *row;         /* the quirk row's name: "Skylake-SP"; static */
+    unsigned packages, dies; /* dies: in all packages together */
+    uint64_t unit_raw;       /* the unit register of the first package */
+    bool filtering;          /* energy filtering is on (MSR 0xBC bit 0) */
+    bool filtering_known;    /* false: register absent or unreadable */
+    bool hypervisor;         /* the "hypervisor" flag in /proc/cpuinfo */
+};
+
+/*
+ * Open the counters of the machine below [root_fd] ("proc/cpuinfo",
+ * "sys/devices/system/cpu", "dev/cpu/N/msr"; duplicated).  The lowest online
+ * CPU is chosen for each package (AMD, Hygon) or each die of it (Intel), for
+ * PSYS that of the first package.  [opt] may be NULL for the defaults.
+ *
+ * If that CPU goes offline, or its device fails, the next reading opens another
+ * online CPU of the same package or die (a core's: of the core), and remark()
+ * says so.  Devices are opened as whoever reads then.
+ *
+ * Returns a source to be destroyed with joule_sensor_destroy, or NULL with
+ * errno and one sentence that says what is missing and how to mend it:
+ *   ENODEV   this CPU has no RAPL, or is not known to have it, its registers do
+ *            not answer, or its unit register holds no unit (0 in many guests)
+ *   ENOENT   no MSR device (kernel module "msr" not loaded)
+ *   EACCES, EPERM  the MSR device may not be read (root and CAP_SYS_RAWIO)
+ *   EIO      the registers are there but refuse to be read (guests)
+ *   EINVAL   /proc/cpuinfo or the topology is missing or makes no sense, or
+ *            total_kinds is none of the three sums
+ *   E2BIG    more than JOULE_DOMAINS_MAX domains
+ *   EOPNOTSUPP  the machine lacks all domains of total_kinds
+ *   ENOMEM, EMFILE and the like
+ * Whether a register ever moves is not decided here: see tally.h.
+ */
+struct joule_sensor *joule_rapl_create(int root_fd,
+                                       const struct joule_rapl_options *opt,
+                                       struct joule_error *err);
+
+/* [source] must come from joule_rapl_create; valid until it is destroyed. */
+const struct joule_rapl_info *
+joule_rapl_info(const struct joule_sensor *source);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * columns.h - the energy series of a profile: its columns, and the row of the
+ * time between two readings of an account.
+ *
+ * Counters: "Power" (W, unsigned, as Slurm's own plugins), "node_uJ"
+ * (unsigned: the node's energy since the account began), then the mean power
+ * of each domain since the reading before, "package_0_mW", "dram_0_mW", ...
+ * (double).
+ *
+ * Of a power source: the mean power of each label, "NodePower" (W, unsigned, as
+ * Slurm's own plugin), "Socket0Power", ..., then "node_uJ", then each label
+ * once more, "Node_mW", "Socket0_mW", ... (double).  A label other than the
+ * node's that is not measured at that time is NaN in the latter and 0 in the
+ * former, which has no such value.
+ *
+ * Where a node's energy is divided among its jobs, "step_uJ" (unsigned) and
+ * "step_mW" (double) follow: the step's share since it began, and its power;
+ * NaN for a power that is not known.  A job that shares the node gets these
+ * alone, behind "Power" (W, unsigned: the step's own, 0 where it is not known):
+ * the power of the node and its packages shows what other jobs do.
+ *
+ * There is a row only for time that was measured: none for the first reading
+ * (but see joule_energy_columns_begin), and none while the BMC does not answer.
+ */
+#ifndef JOULE_STEP_ENERGY_COLUMNS_H
+#define JOULE_STEP_ENERGY_COLUMNS_H
+
+#include "common/step/node_energy.h"
+#include "common/step/step_energy.h"
+
+struct joule_energy_column {
+    char name[40];
+    bool is_double; /* else unsigned, 64 bits */
+};
+
+enum joule_energy_columns_of {
+    JOULE_ENERGY_COLUMNS_NODE,  /* the node: each job is charged all of it */
+    JOULE_ENERGY_COLUMNS_BOTH,  /* and the step's share */
+    JOULE_ENERGY_COLUMNS_ALONE, /* the same, for as long as no other job is
+                                   there */
+    JOULE_ENERGY_COLUMNS_STEP,  /* the step's share alone */
+};
+
+struct joule_energy_columns;
+
+/* [source] is borrowed until destroy.  NULL with errno ENOMEM. */
+struct joule_energy_columns *
+joule_energy_columns_create(const struct joule_sensor *source,
+                            enum joule_energy_columns_of of);
+void joule_energy_columns_destroy(struct joule_energy_columns *columns);
+
+/* All columns; they live as long as [columns]. */
+const struct joule_energy_column *
+joule_energy_columns_list(const struct joule_energy_columns *columns,
+                          size_t *ret_count);
+
+/* Of counters: the first row begins at [ns], when their account began. */
+void joule_energy_columns_begin(struct joule_energy_columns *columns,
+                                int64_t ns);
+
+/* The cells of the row that [reading] ends, 8 bytes a column, which live until
+ * the next call; NULL: it ends none, but begins one.  Readings of an account
+ * whose source is that of [columns], in the order of their times; where it
+ * began again, the row does, too.  [share]: if it has the columns; NULL: not
+ * known now. */
+void *joule_energy_columns_row(struct joule_energy_columns *columns,
+                               const struct joule_node_energy_reading *reading,
+                               const struct joule_step_energy_reading *share);
+
+/* The same for a row that tells nothing of the node: its columns are NaN, or 0
+ * where they have no such value, and the share is not known yet. */
+void *joule_energy_columns_step_row(struct joule_energy_columns *columns);
+
+/* The step's share in [row], of which nothing was known; [mw] may be NaN. */
+void joule_energy_columns_set_share(const struct joule_energy_columns *columns,
+                                    void *row, uint64_t uj, double mw);
+
+#endif

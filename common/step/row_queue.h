@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * share.h - a step's share of the node, for rows that are read more often than
+ * the ledger is.
+ *
+ * The ledger says what the step had used at its samples, which are a second
+ * apart or more.  Between two of them the share is what the node used in that
+ * time, as the rows have it, times what the step had of the whole interval; of
+ * a node that used nothing, it grows with the time.  So a row waits for the
+ * sample that comes after it, and a sample for the row in which it lies.  At
+ * each sample the rows come to what the ledger says.
+ *
+ * Rows for which no sample comes are given up: their energy is what was known
+ * last, their power unknown.  The first row after them begins at the ledger's
+ * figure again, and its power is that of its own time alone.
+ *
+ * Not thread-safe.
+ */
+#ifndef JOULE_STEP_ROW_QUEUE_H
+#define JOULE_STEP_ROW_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct joule_row_queue;
+
+struct joule_row_queue_row {
+    int64_t mono_ns;
+    int64_t epoch_s; /* as it was added */
+    uint64_t uj;     /* the step's since it began, never falls */
+    double mw;       /* the step's mean since the row before; NaN: not known */
+    void *cells;     /* as they were added; live until the next row is added */
+};
+
+/* For [depth] rows that wait, of [cell_bytes].  NULL with errno ENOMEM. */
+struct joule_row_queue *joule_row_queue_create(size_t depth, size_t cell_bytes);
+
+/* NULL is a no-op. */
+void joule_row_queue_destroy(struct joule_row_queue *share);
+
+/* The first row begins at [mono_ns], when the node had used [node_uj].  Calls
+ * after the first do nothing. */
+void joule_row_queue_begin(struct joule_row_queue *share, int64_t mono_ns,
+                           uint64_t node_uj);
+
+/* A row that ends at [mono_ns]; later than the one before.  [cells] are copied.
+ * -1 with errno ENOBUFS of a full share, which does not take it. */
+int joule_row_queue_add(struct joule_row_queue *share, int64_t mono_ns,
+                        uint64_t node_uj, int64_t epoch_s, const void *cells);
+
+bool joule_row_queue_is_full(const struct joule_row_queue *share);
+
+/* By [mono_ns] the step, which began at [began_ns], has used [uj].  What is not
+ * newer than the last of these does nothing. */
+void joule_row_queue_sample(struct joule_row_queue *share, int64_t began_ns,
+                            int64_t mono_ns, uint64_t uj);
+
+/* The next row that has its sample; with [give_up] the next one, and no row is
+ * waited for behind the last sample.  false: there is none. */
+bool joule_row_queue_next(struct joule_row_queue *share, bool give_up,
+                          struct joule_row_queue_row *ret);
+
+#endif

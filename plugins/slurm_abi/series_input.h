@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * meter.h - the node's energy for a step that is profiled.
+ *
+ * The profile plugin must not ask the energy plugin of its process: Slurm
+ * calls from energy into profile, with the locks of both, and never the other
+ * way round.  So it opens what the energy plugin of AcctGatherEnergyType
+ * opens: the counters, or the labels of the power source, and the board.
+ */
+#ifndef JOULE_SLURM_ABI_SERIES_INPUT_H
+#define JOULE_SLURM_ABI_SERIES_INPUT_H
+
+#include "common/base/error.h"
+#include "common/step/node_energy.h"
+#include "common/step/energy_columns.h"
+#include "common/step/step_energy.h"
+#include "plugins/slurm_abi/slurm_abi.h"
+#include "plugins/slurm_abi/slurm_step.h"
+
+struct joule_series_input;
+
+/* What of acct_gather.conf is needed later; it never holds the password. */
+struct joule_series_input *joule_series_input_create(void);
+void joule_series_input_destroy(struct joule_series_input *meter);
+
+/* Take the energy options from the table, where the configured energy plugin
+ * is one of ours and so has put them there. */
+void joule_series_input_configure(struct joule_series_input *meter,
+                                  const s_p_hashtbl_t *table);
+
+/*
+ * As root.  -1 with errno and a sentence: ENOTSUP if the configured energy
+ * plugin is not ours, or why the counters cannot be opened.  Source and
+ * account live until the meter is destroyed.
+ */
+int joule_series_input_open(struct joule_series_input *meter,
+                            const struct joule_slurm_step *step,
+                            struct joule_error *err);
+const struct joule_sensor *
+joule_series_input_source(const struct joule_series_input *meter);
+struct joule_node_energy *
+joule_series_input_account(const struct joule_series_input *meter);
+
+/* The step's share; NULL where each job is charged the whole node. */
+struct joule_step_energy *
+joule_series_input_stake(const struct joule_series_input *meter);
+
+/* What the series tells of the node. */
+enum joule_energy_columns_of
+joule_series_input_columns(const struct joule_series_input *meter);
+
+#endif

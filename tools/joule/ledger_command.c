@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/ledger_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/parse.h"
+
+#define WATCH_MIN_NS (100 * JOULE_NS_PER_MS)
+#define WATCH_MAX_NS (3600 * JOULE_NS_PER_S)
+
+static const char usage[] =
+    "usage: joule ledger [OPTION]...\n"
+    "\n"
+    "Show what the jobs on this node have been charged: root sees all of them\n"
+    "and the node's sums, other users their own.\n"
+    "\n"
+    "  -j JOB           this job alone\n"
+    "  --watch[=S]      again each S seconds (default 1), until interrupted\n"
+    "  --node NAME      the NodeName (default: the only node there is, else "
+    "the\n"
+    "                   job's, else the host name)\n"
+    "  --root DIR       look at the /proc and /run of DIR\n"
+    "  --json           print a JSON document\n"
+    "  --help           print this\n"
+    "\n"
+    "Exit status: 0 well, 1 there is nothing to show, it is out of date, or "
+    "it\n"
+    "does not add up, 2 usage error.\n";
+
+struct arguments {
+    const char *root, *node;
+    uint32_t job;
+    bool has_job, json;
+    int64_t watch_ns; /* 0: once */
+};
+
+static int usage_error(const char *text)
+{
+    fprintf(stderr, "joule ledger: %s\nTry 'joule ledger --help'.\n", text);
+    return 2;
+}
+
+/* ---- one look ---- */
+
+static int collect(struct joule_ledger_view *v, int root_fd,
+                   const struct arguments *a, struct joule_error *err)
+{
+    return joule_ledger_collect(v, root_fd, &joule_clock_system, a->node,
+                                a->has_job ? &a->job : NULL, err);
+}
+
+static void print(FILE *out, const struct joule_ledger_view *v, bool json)
+{
+    (json ? joule_ledger_print_json : joule_ledger_print_text)(out, v);
+}
+
+static int show(struct joule_ledger_view *v, int root_fd,
+                const struct arguments *a)
+{
+    struct joule_error err;
+
+    if (collect(v, root_fd, a, &err) < 0) {
+        fprintf(stderr, "joule ledger: %s\n", err.text);
+        return 1;
+    }
+    print(stdout, v, a->json);
+    return joule_ledger_good(v) ? 0 : 1;
+}
+
+/* ---- again and again ---- */
+
+/* Nothing is open that must be closed, and what is half printed stays so. */
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    _exit(0);
+}
+
+/* In place: from the upper left corner on, each line's rest cleared, and what
+ * is below.  What the window has no room for is said, and not printed: it
+ * would scroll. */
+static void redraw(const char *text)
+{
+    struct winsize window = {0};
+    unsigned lines = 0, room = 0;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 2)
+        room = window.ws_row - 2u;
+    fputs("\033[H", stdout);
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+        if (room == 0 || lines < room)
+            printf("%.*s\033[K\n", (int)(end - text), text);
+        lines++;
+    }
+    if (room && lines > room)
+        printf("... and %u more lines\033[K\n", lines - room);
+    fputs("\033[J", stdout);
+}
+
+static void sleep_until(struct timespec *when, int64_t step_ns)
+{
+    struct timespec now;
+    int64_t late_ns;
+
+    when->tv_sec += (time_t)(step_ns / JOULE_NS_PER_S);
+    when->tv_nsec += (long)(step_ns % JOULE_NS_PER_S);
+    if (when->tv_nsec >= JOULE_NS_PER_S) {
+        when->tv_nsec -= JOULE_NS_PER_S;
+        when->tv_sec++;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    late_ns = (int64_t)(now.tv_sec - when->tv_sec) * JOULE_NS_PER_S +
+              now.tv_nsec - when->tv_nsec;
+    /* Stopped for a while: not all that was missed at once. */
+    if (late_ns > 0)
+        *when = now;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, when, NULL) == EINTR)
+        continue;
+}
+
+static void print_look(FILE *out, struct joule_ledger_view *v, int root_fd,
+                       const struct arguments *a)
+{
+    struct joule_error err;
+
+    if (collect(v, root_fd, a, &err) == 0)
+        print(out, v, a->json);
+    else if (a->json)
+        joule_ledger_print_json_error(out, err.text);
+    else
+        fprintf(out, "%s\n", err.text);
+}
+
+static int no_memory(void)
+{
+    fputs("joule ledger: out of memory\n", stderr);
+    return 2;
+}
+
+static int watch(struct joule_ledger_view *v, int root_fd,
+                 const struct arguments *a)
+{
+    bool in_place = !a->json && isatty(STDOUT_FILENO);
+    struct timespec when;
+
+    clock_gettime(CLOCK_MONOTONIC, &when);
+    signal(SIGINT, on_interrupt);
+    if (in_place)
+        fputs("\033[2J", stdout);
+    for (;;) {
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        if (!out)
+            return no_memory();
+        print_look(out, v, root_fd, a);
+        if (!a->json && !in_place)
+            putc('\n', out);
+        if (fclose(out) != 0 || !text)
+            return no_memory();
+        if (in_place)
+            redraw(text);
+        else
+            fputs(text, stdout);
+        free(text);
+        if (fflush(stdout) != 0)
+            return 1;
+        sleep_until(&when, a->watch_ns);
+    }
+}
+
+/* ---- the command ---- */
+
+enum { OPT_WATCH = 256, OPT_NODE, OPT_ROOT, OPT_JSON };
+
+static const struct option long_options[] = {
+    {"watch", optional_argument, NULL, OPT_WATCH},
+    {"node", required_argument, NULL, OPT_NODE},
+    {"root", required_argument, NULL, OPT_ROOT},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int parse_job(const char *text, struct arguments *a)
+{
+    uint64_t job;
+
+    if (joule_parse_u64(text, 1, UINT32_MAX, &job) < 0)
+        return usage_error("-j takes the number of a job (that of a task of "
+                           "an array: squeue -O JobID)");
+    a->job = (uint32_t)job;
+    a->has_job = true;
+    return -1;
+}
+
+/* -1: go on; otherwise the exit status. */
+static int parse_arguments(int argc, char **argv, struct arguments *a)
+{
+    int c, status = -1;
+
+    optind = 1;
+    while (status < 0 &&
+           (c = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'j':
+            status = parse_job(optarg, a);
+            break;
+        case OPT_WATCH:
+            a->watch_ns = JOULE_NS_PER_S;
+            if (optarg &&
+                joule_parse_duration_ns(optarg, WATCH_MIN_NS, WATCH_MAX_NS,
+                                        &a->watch_ns) < 0)
+                status = usage_error("--watch takes 0.1 to 3600");
+            break;
+        case OPT_NODE:
+            a->node = optarg;
+            break;
+        case OPT_ROOT:
+            a->root = optarg;
+            break;
+        case OPT_JSON:
+            a->json = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs("Try 'joule ledger --help'.\n", stderr);
+            return 2;
+        }
+    }
+    if (status < 0 && optind < argc)
+        return usage_error("there are no arguments beside the options");
+    return status;
+}
+
+int joule_ledger_main(int argc, char **argv)
+{
+    struct arguments a = {.root = "/"};
+    int root_fd, status = parse_arguments(argc, argv, &a);
+    struct joule_ledger_view *v;
+
+    if (status >= 0)
+        return status;
+    root_fd = open(a.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0) {
+        fprintf(stderr, "joule ledger: cannot open %s: %s\n", a.root,
+                strerror(errno));
+        return 2;
+    }
+    v = malloc(sizeof(*v));
+    if (!v)
+        return no_memory();
+    /* Who reads may stop reading: that is no error, even where the caller of
+     * this program has it ignored. */
+    signal(SIGPIPE, SIG_DFL);
+    status = a.watch_ns ? watch(v, root_fd, &a) : show(v, root_fd, &a);
+    free(v);
+    close(root_fd);
+    return status;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/probe_sensor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/sensors/rapl_row.h"
+#include "common/sensors/topology.h"
+
+#define LEADERS                                                                \
+    (JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE) |                                  \
+     JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM) |                                     \
+     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP0) | JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP1) | \
+     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS))
+#define ALL (LEADERS | JOULE_DOMAIN_BIT(JOULE_DOMAIN_CORE))
+
+static unsigned lowest_cpu(int root_fd)
+{
+    struct joule_topology topology = {0};
+    unsigned cpu = 0;
+
+    if (joule_topology_read(root_fd, &topology, NULL) == 0)
+        cpu = topology.cpus[0].cpu;
+    joule_topology_free(&topology);
+    return cpu;
+}
+
+/* "[none] integrity confidentiality": the mode is the one in brackets. */
+static void read_lockdown(int root_fd, char mode[32])
+{
+    char text[128], *open, *close;
+
+    mode[0] = '\0';
+    if (joule_file_read(root_fd, "sys/kernel/security/lockdown", text,
+                        sizeof(text)) < 0)
+        return;
+    open = strchr(text, '[');
+    close = open ? strchr(open, ']') : NULL;
+    if (close) {
+        *close = '\0';
+        snprintf(mode, 32, "%.31s", open + 1);
+    }
+}
+
+void joule_access_collect(struct joule_access *a, int root_fd)
+{
+    int fd;
+
+    memset(a, 0, sizeof(*a));
+    a->euid = geteuid();
+    snprintf(a->msr, sizeof(a->msr), "/dev/cpu/%u/msr", lowest_cpu(root_fd));
+    fd = joule_file_open(root_fd, a->msr + 1, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        a->msr_error = errno;
+    else
+        close(fd);
+    read_lockdown(root_fd, a->lockdown);
+}
+
+/* All that the machine has; its cores only if there is room for them. */
+static struct joule_sensor *open_source(struct joule_probe_sensor *s,
+                                        int root_fd, unsigned total_kinds)
+{
+    struct joule_rapl_options opt = {
+        .open_kinds = ALL,
+        .total_kinds = total_kinds,
+    };
+    struct joule_sensor *source = joule_rapl_create(root_fd, &opt, &s->error);
+
+    if (!source && (errno == E2BIG || errno == EMFILE)) {
+        s->cores_left_out = true;
+        opt.open_kinds = LEADERS;
+        source = joule_rapl_create(root_fd, &opt, &s->error);
+    }
+    if (source)
+        s->error.text[0] = '\0';
+    else
+        s->cores_left_out = false;
+    return source;
+}
+
+/* Without counters there is still the CPU to tell of. */
+static void identify(struct joule_probe_sensor *s, int root_fd)
+{
+    struct joule_topology topology = {0};
+    const struct joule_rapl_row *row;
+    struct joule_cpuinfo cpu;
+
+    if (joule_cpuinfo_read(root_fd, &cpu, NULL) < 0)
+        return;
+    memcpy(s->info.vendor, cpu.vendor, sizeof(s->info.vendor));
+    memcpy(s->info.cpu_name, cpu.name, sizeof(s->info.cpu_name));
+    s->info.family = cpu.family;
+    s->info.model = cpu.model;
+    s->info.hypervisor = cpu.hypervisor;
+    row = joule_rapl_row_find(&cpu);
+    if (row)
+        s->info.row = row->name;
+    if (joule_topology_read(root_fd, &topology, NULL) == 0) {
+        s->info.packages = topology.packages;
+        s->info.dies = topology.dies;
+    }
+    joule_topology_free(&topology);
+}
+
+static void sleep_ns(int64_t ns)
+{
+    struct timespec t = {
+        .tv_sec = ns / JOULE_NS_PER_S,
+        .tv_nsec = ns % JOULE_NS_PER_S,
+    };
+
+    while (nanosleep(&t, &t) < 0 && errno == EINTR)
+        continue;
+}
+
+/* Follow the counters often enough to miss no wrap.  Returns the time between
+ * the first and the last reading. */
+static int64_t follow(struct joule_sensor *source,
+                      const struct joule_clock *clock, int64_t measure_ns,
+                      struct joule_node_total *tally)
+{
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
+    const struct joule_domain *domains = source->domains;
+    int64_t step_ns = joule_domains_wrap_ns(domains, source->domain_count) / 3;
+    int64_t begin_ns, now_ns;
+
+    if (step_ns > JOULE_NS_PER_S)
+        step_ns = JOULE_NS_PER_S;
+    joule_node_total_start(tally, domains, source->domain_count, 0);
+    joule_sensor_read(source, readings);
+    begin_ns = now_ns = joule_clock_mono_ns(clock);
+    joule_node_total_update(tally, domains, readings, now_ns);
+    while (now_ns - begin_ns < measure_ns) {
+        int64_t left_ns = measure_ns - (now_ns - begin_ns);
+
+        sleep_ns(left_ns < step_ns ? left_ns : step_ns);
+        joule_sensor_read(source, readings);
+        now_ns = joule_clock_mono_ns(clock);
+        joule_node_total_update(tally, domains, readings, now_ns);
+    }
+    return now_ns - begin_ns;
+}
+
+static void measure(struct joule_probe_sensor *s, struct joule_sensor *source,
+                    const struct joule_clock *clock, int64_t measure_ns,
+                    struct joule_node_total *tally)
+{
+    s->measured_ns = follow(source, clock, measure_ns, tally);
+    s->moves = tally->valid;
+    if (s->moves && s->measured_ns > 0)
+        s->node_mw = joule_power_mw(tally->node_uj, s->measured_ns);
+    s->count = source->domain_count;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct joule_counter *c = &tally->counter[i];
+        struct joule_probe_sensor_domain *d = &s->domains[i];
+
+        d->domain = source->domains[i];
+        d->state = c->state;
+        d->errors = c->errors;
+        if (s->measured_ns > 0)
+            d->power_mw = joule_power_mw(
+                joule_unit_to_uj(d->domain.unit, c->ticks), s->measured_ns);
+    }
+}
+
+static void judge(const struct joule_probe_sensor *s,
+                  struct joule_findings *findings)
+{
+    if (!s->opened) {
+        joule_finding_add(findings, JOULE_FAULT, "no-counters", NULL, NULL,
+                          "%s", s->error.text);
+        return;
+    }
+    if (!s->moves)
+        joule_finding_add(
+            findings, JOULE_FAULT, "counters-still", NULL, NULL,
+            "the energy counters of the node's total %s within "
+            "%.1f s%s",
+            s->domains[0].state == JOULE_COUNTER_NEW ? "could not be read"
+                                                     : "did not move",
+            (double)s->measured_ns / 1e9,
+            s->info.hypervisor ? ": this is a virtual machine, and hypervisors "
+                                 "rarely pass RAPL on"
+                               : ": see that the firmware enables RAPL");
+    else if (s->info.hypervisor)
+        joule_finding_add(findings, JOULE_NOTE, "hypervisor", NULL, NULL,
+                          "this is a virtual machine: its hypervisor decides "
+                          "what these counters count");
+    if (s->info.filtering)
+        joule_finding_add(findings, JOULE_WARNING, "energy-filtering", NULL,
+                          NULL,
+                          "energy filtering is on (MSR 0xBC bit 0, switched "
+                          "on with SGX): readings carry noise that averages "
+                          "out over seconds");
+    if (s->cores_left_out)
+        joule_finding_add(findings, JOULE_NOTE, "cores-left-out", NULL, NULL,
+                          "the counters of the single cores are not shown: "
+                          "there are too many of them to open");
+}
+
+void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
+                                const struct joule_clock *clock,
+                                unsigned total_kinds, int64_t measure_ns,
+                                struct joule_findings *findings)
+{
+    struct joule_node_total *tally;
+    struct joule_sensor *source;
+
+    memset(s, 0, sizeof(*s));
+    tally = calloc(1, sizeof(*tally));
+    if (!tally) {
+        joule_error_set(&s->error, ENOMEM, "out of memory");
+        judge(s, findings);
+        return;
+    }
+    source = open_source(s, root_fd, total_kinds);
+    if (source) {
+        s->opened = true;
+        s->info = *joule_rapl_info(source);
+        measure(s, source, clock, measure_ns, tally);
+        joule_sensor_destroy(source);
+    } else {
+        identify(s, root_fd);
+    }
+    free(tally);
+    judge(s, findings);
+}
+
+double joule_probe_sensor_wrap_s(const struct joule_domain *domain, uint64_t mw)
+{
+    if (mw == 0)
+        return 0;
+    return ldexp((double)domain->unit.num,
+                 (int)domain->width_bits - (int)domain->unit.shift) /
+           ((double)mw * 1000);
+}
