@@ -8,9 +8,10 @@ libjoule_a_SOURCES = \
 	common/base/callfilter.c common/base/callfilter.h \
 	common/base/clock.c common/base/clock.h \
 	common/base/conffile.c common/base/conffile.h \
+	common/base/deadline.c common/base/deadline.h \
 	common/base/error.c common/base/error.h \
 	common/base/file.c common/base/file.h \
-	common/base/hash.h \
+	common/base/hash.h common/base/int128.h common/base/words.h \
 	common/base/option.c common/base/option.h \
 	common/base/parse.c common/base/parse.h \
 	common/base/thread.c common/base/thread.h \

@@ -12,6 +12,15 @@
 
 #define LOAD_FIRST 4096 /* bytes; most files of /proc and /sys fit */
 
+void joule_close(int fd)
+{
+    int saved = errno;
+
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
+}
+
 int joule_file_open(int root_fd, const char *path, int flags)
 {
     int fd;
@@ -25,14 +34,6 @@ int joule_file_open(int root_fd, const char *path, int flags)
         fd = openat(root_fd, path, flags | O_CLOEXEC);
     } while (fd < 0 && errno == EINTR);
     return fd;
-}
-
-static void close_keeping_errno(int fd)
-{
-    int saved = errno;
-
-    close(fd);
-    errno = saved;
 }
 
 ssize_t joule_file_fill(int fd, void *buf, size_t size)
@@ -78,7 +79,7 @@ ssize_t joule_file_read(int root_fd, const char *path, char *buf, size_t size)
     /* A full buffer still fits when its last byte is the newline. */
     if (n >= 0 && (size_t)n == size)
         more = joule_file_fill(fd, &beyond, 1);
-    close_keeping_errno(fd);
+    joule_close(fd);
     if (n < 0 || more < 0)
         return -1;
     if ((size_t)n == size && (more > 0 || n == 0 || buf[n - 1] != '\n')) {
@@ -123,7 +124,7 @@ char *joule_file_load(int root_fd, const char *path, size_t max,
     n = finish_text(buf, len);
     if (n < 0)
         goto fail;
-    close_keeping_errno(fd);
+    joule_close(fd);
     if (ret_len)
         *ret_len = (size_t)n;
     return buf;
@@ -192,7 +193,7 @@ static int open_checked(int dir_fd, const char *name, mode_t type,
         return joule_error_set(err, errnum, "cannot open %s: %m", what);
     }
     if (joule_file_check_owner(fd, type, forbidden, what, err) < 0) {
-        close_keeping_errno(fd);
+        joule_close(fd);
         return -1;
     }
     return fd;
@@ -229,7 +230,7 @@ int joule_file_open_trusted(int root_fd, const char *path, mode_t forbidden,
                           last ? forbidden : S_IWGRP | S_IWOTH, path,
                           (size_t)(at - path), err);
         if (dir_fd != root_fd)
-            close_keeping_errno(dir_fd);
+            joule_close(dir_fd);
         if (fd < 0 || last)
             return fd;
         dir_fd = fd;

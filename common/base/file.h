@@ -14,6 +14,9 @@
 
 #include "common/base/error.h"
 
+/* Close; -1 is a no-op, errno is kept. */
+void joule_close(int fd);
+
 /* Open with O_CLOEXEC added; EINVAL for an absolute path and for O_CREAT.
  * The caller closes it. */
 int joule_file_open(int root_fd, const char *path, int flags);

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 
 /* How long to look for the end of a process that has closed its socket, for
  * one that is asked to end (closing a session with a healthy BMC takes a few
@@ -23,10 +23,10 @@
 
 enum ending { RUNNING, ENDED, NOT_OURS };
 
-void joule_helper_init(struct joule_helper *child)
+void joule_helper_init(struct joule_helper *helper)
 {
-    memset(child, 0, sizeof(*child));
-    child->fd = -1;
+    memset(helper, 0, sizeof(*helper));
+    helper->fd = -1;
 }
 
 static enum ending look(pid_t pid, int *ret_status)
@@ -64,32 +64,32 @@ static bool kill_ours(pid_t pid)
     return look(pid, &status) == RUNNING;
 }
 
-static void close_socket(struct joule_helper *child)
+static void close_socket(struct joule_helper *helper)
 {
-    if (child->fd >= 0)
-        close(child->fd);
-    child->fd = -1;
+    if (helper->fd >= 0)
+        close(helper->fd);
+    helper->fd = -1;
 }
 
-void joule_helper_reap(struct joule_helper *child)
+void joule_helper_reap(struct joule_helper *helper)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < child->lost_count; i++)
-        if (kill_ours(child->lost[i]))
-            child->lost[kept++] = child->lost[i];
-    child->lost_count = kept;
+    for (size_t i = 0; i < helper->lost_count; i++)
+        if (kill_ours(helper->lost[i]))
+            helper->lost[kept++] = helper->lost[i];
+    helper->lost_count = kept;
 }
 
-void joule_helper_kill(struct joule_helper *child)
+void joule_helper_kill(struct joule_helper *helper)
 {
     int saved = errno;
 
     /* There is room: none is started otherwise. */
-    if (child->pid > 0 && kill_ours(child->pid))
-        child->lost[child->lost_count++] = child->pid;
-    child->pid = 0;
-    close_socket(child);
+    if (helper->pid > 0 && kill_ours(helper->pid))
+        helper->lost[helper->lost_count++] = helper->pid;
+    helper->pid = 0;
+    close_socket(helper);
     errno = saved;
 }
 
@@ -153,13 +153,13 @@ static int spawn(const char *program, int socket_fd, pid_t *ret_pid)
     return rc;
 }
 
-int joule_helper_start(struct joule_helper *child, const char *program,
+int joule_helper_start(struct joule_helper *helper, const char *program,
                        struct joule_error *err)
 {
     int fds[2], rc, flags;
 
-    joule_helper_reap(child);
-    if (child->lost_count == JOULE_HELPER_LOST_MAX)
+    joule_helper_reap(helper);
+    if (helper->lost_count == JOULE_HELPER_LOST_MAX)
         return joule_error_set(err, EBUSY,
                                "%d processes of %s cannot be ended (they are "
                                "stuck in the kernel): no other is started",
@@ -170,35 +170,31 @@ int joule_helper_start(struct joule_helper *child, const char *program,
     if (flags < 0 || fcntl(fds[0], F_SETFL, flags | O_NONBLOCK) < 0)
         rc = errno;
     else
-        rc = spawn(program, fds[1], &child->pid);
+        rc = spawn(program, fds[1], &helper->pid);
     close(fds[1]);
     if (rc != 0) {
         close(fds[0]);
-        child->pid = 0;
+        helper->pid = 0;
         return joule_error_set(err, rc, "cannot start %s: %m%s", program,
                                rc == ENOENT ? " (it is a part of slurm-joule: "
                                               "is all of it installed?)"
                                             : "");
     }
-    child->fd = fds[0];
+    helper->fd = fds[0];
     return 0;
 }
 
-int joule_helper_wait(const struct joule_helper *child, int interrupt_fd,
+int joule_helper_wait(const struct joule_helper *helper, int interrupt_fd,
                       int64_t deadline_ns)
 {
     struct pollfd fds[2] = {{.fd = interrupt_fd, .events = POLLIN},
-                            {.fd = child->fd, .events = POLLIN}};
+                            {.fd = helper->fd, .events = POLLIN}};
 
     for (;;) {
         int64_t left = deadline_ns - joule_clock_mono_ns(&joule_clock_system);
-        struct timespec wait = {0};
+        struct timespec wait = joule_timespec(left > 0 ? left : 0);
         int n;
 
-        if (left > 0) {
-            wait.tv_sec = left / JOULE_NS_PER_S;
-            wait.tv_nsec = left % JOULE_NS_PER_S;
-        }
         n = ppoll(fds, 2, &wait, NULL);
         if (n < 0 && errno != EINTR)
             return -1;
@@ -215,29 +211,29 @@ int joule_helper_wait(const struct joule_helper *child, int interrupt_fd,
     }
 }
 
-bool joule_helper_is_there(const struct joule_helper *child)
+bool joule_helper_is_there(const struct joule_helper *helper)
 {
     char byte;
     ssize_t n;
 
-    if (child->pid == 0)
+    if (helper->pid == 0)
         return false;
-    n = recv(child->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    n = recv(helper->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-int joule_helper_explain(struct joule_helper *child, struct joule_error *err)
+int joule_helper_explain(struct joule_helper *helper, struct joule_error *err)
 {
     int status = 0;
-    enum ending ending = look_for(child->pid, &status, EXPLAIN_MS);
+    enum ending ending = look_for(helper->pid, &status, EXPLAIN_MS);
 
     if (ending == RUNNING) {
-        joule_helper_kill(child);
+        joule_helper_kill(helper);
         return joule_error_set(err, EPIPE,
                                "the reader process closed its socket");
     }
-    child->pid = 0;
-    close_socket(child);
+    helper->pid = 0;
+    close_socket(helper);
     if (ending == NOT_OURS)
         return joule_error_set(err, EPIPE, "the reader process ended");
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
@@ -255,18 +251,18 @@ int joule_helper_explain(struct joule_helper *child, struct joule_error *err)
                            WEXITSTATUS(status));
 }
 
-void joule_helper_destroy(struct joule_helper *child)
+void joule_helper_destroy(struct joule_helper *helper)
 {
     int saved = errno, status;
 
-    close_socket(child);
-    if (child->pid > 0 && look_for(child->pid, &status, GOODBYE_MS) == RUNNING)
-        joule_helper_kill(child);
-    child->pid = 0;
-    for (size_t i = 0; i < child->lost_count; i++) {
-        kill_ours(child->lost[i]);
-        look_for(child->lost[i], &status, KILLED_MS);
+    close_socket(helper);
+    if (helper->pid > 0 && look_for(helper->pid, &status, GOODBYE_MS) == RUNNING)
+        joule_helper_kill(helper);
+    helper->pid = 0;
+    for (size_t i = 0; i < helper->lost_count; i++) {
+        kill_ours(helper->lost[i]);
+        look_for(helper->lost[i], &status, KILLED_MS);
     }
-    child->lost_count = 0;
+    helper->lost_count = 0;
     errno = saved;
 }

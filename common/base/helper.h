@@ -32,7 +32,7 @@ struct joule_helper {
     pid_t lost[JOULE_HELPER_LOST_MAX]; /* killed, not seen to end */
 };
 
-void joule_helper_init(struct joule_helper *child);
+void joule_helper_init(struct joule_helper *helper);
 
 /*
  * Start [program] (absolute path), with its last part as the only argument,
@@ -41,7 +41,7 @@ void joule_helper_init(struct joule_helper *child);
  * a session of its own.  None must be running.  -1 with a sentence; EBUSY
  * when JOULE_HELPER_LOST_MAX have been left behind.
  */
-int joule_helper_start(struct joule_helper *child, const char *program,
+int joule_helper_start(struct joule_helper *helper, const char *program,
                        struct joule_error *err);
 
 /*
@@ -50,26 +50,26 @@ int joule_helper_start(struct joule_helper *child, const char *program,
  * (joule_clock_system) has come to [deadline_ns].  The first of them that is so
  * counts.  0, or -1 with ECANCELED or ETIMEDOUT.
  */
-int joule_helper_wait(const struct joule_helper *child, int interrupt_fd,
+int joule_helper_wait(const struct joule_helper *helper, int interrupt_fd,
                       int64_t deadline_ns);
 
 /* Whether it still has its end of the socket. */
-bool joule_helper_is_there(const struct joule_helper *child);
+bool joule_helper_is_there(const struct joule_helper *helper);
 
 /* SIGKILL, and forget it. */
-void joule_helper_kill(struct joule_helper *child);
+void joule_helper_kill(struct joule_helper *helper);
 
 /*
  * The process has closed its end: say in [err] how it ended ("died of signal
  * 11").  Kills it if it has not ended.  Always -1, with EPIPE.
  */
-int joule_helper_explain(struct joule_helper *child, struct joule_error *err);
+int joule_helper_explain(struct joule_helper *helper, struct joule_error *err);
 
 /* Look after those that were killed. */
-void joule_helper_reap(struct joule_helper *child);
+void joule_helper_reap(struct joule_helper *helper);
 
 /* Close the socket and wait a moment for the process to end by itself; then
  * kill it.  The struct is as after joule_helper_init. */
-void joule_helper_destroy(struct joule_helper *child);
+void joule_helper_destroy(struct joule_helper *helper);
 
 #endif

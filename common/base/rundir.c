@@ -28,7 +28,7 @@ static int permit(int fd, const char *name, mode_t mode,
 static int enter(int dir_fd, const char *name, mode_t make_mode, mode_t mode,
                  bool create, struct joule_error *err)
 {
-    int fd, saved;
+    int fd;
 
     if (create && mkdirat(dir_fd, name, make_mode) < 0 && errno != EEXIST)
         return joule_error_set(err, errno, "cannot make directory %s: %s", name,
@@ -45,9 +45,7 @@ static int enter(int dir_fd, const char *name, mode_t make_mode, mode_t mode,
             0 &&
         (!create || permit(fd, name, mode, err) == 0))
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 
@@ -60,22 +58,18 @@ int joule_rundir_enter(int dir_fd, const char *name, mode_t mode, bool create,
 int joule_rundir_open(int root_fd, const char *name, mode_t mode, bool create,
                       struct joule_error *err)
 {
-    int run_fd, top_fd, fd, saved;
+    int run_fd, top_fd, fd;
 
     /* /run is not ours to change. */
     run_fd = enter(root_fd, "run", 0755, 0, create, err);
     if (run_fd < 0)
         return -1;
     top_fd = enter(run_fd, "slurm-joule", 0755, 0755, create, err);
-    saved = errno;
-    close(run_fd);
-    errno = saved;
+    joule_close(run_fd);
     if (top_fd < 0)
         return -1;
     fd = enter(top_fd, name, mode, mode, create, err);
-    saved = errno;
-    close(top_fd);
-    errno = saved;
+    joule_close(top_fd);
     return fd;
 }
 

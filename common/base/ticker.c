@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 
 struct joule_ticker {
     void (*tick)(void *arg);
@@ -24,15 +24,10 @@ struct joule_ticker {
 /* With the mutex. */
 static void wait_ns(struct joule_ticker *t, int64_t ns)
 {
-    struct timespec until;
+    int64_t until_ns = joule_deadline_in(ns);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    ns += until.tv_nsec;
-    until.tv_sec += ns / JOULE_NS_PER_S;
-    until.tv_nsec = ns % JOULE_NS_PER_S;
-    while (!t->is_ending &&
-           pthread_cond_timedwait(&t->ending, &t->mutex, &until) != ETIMEDOUT)
-        ;
+    while (!t->is_ending && joule_cond_wait(&t->ending, &t->mutex, until_ns))
+        continue;
 }
 
 static void *run(void *arg)
@@ -63,7 +58,6 @@ struct joule_ticker *joule_ticker_create(int64_t first_ns, int64_t period_ns,
                                          struct joule_error *err)
 {
     struct joule_ticker *t = calloc(1, sizeof(*t));
-    pthread_condattr_t attr;
     sigset_t all, before;
     int rc;
 
@@ -76,10 +70,7 @@ struct joule_ticker *joule_ticker_create(int64_t first_ns, int64_t period_ns,
     t->first_ns = first_ns;
     t->period_ns = period_ns;
     pthread_mutex_init(&t->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->ending, &attr);
-    pthread_condattr_destroy(&attr);
+    joule_cond_init(&t->ending);
     /* Signals are for the threads that know about them. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

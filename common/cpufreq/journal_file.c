@@ -25,15 +25,6 @@
 #define PAUSE_MIN_NS (JOULE_NS_PER_MS / 10)
 #define PAUSE_MAX_NS (JOULE_NS_PER_MS * 5)
 
-static void close_keeping_errno(int fd)
-{
-    int saved = errno;
-
-    if (fd >= 0)
-        close(fd);
-    errno = saved;
-}
-
 int joule_cpufreq_journal_file_open(struct joule_cpufreq_journal_file *s,
                                     int root_fd, bool create,
                                     struct joule_error *err)
@@ -48,8 +39,8 @@ int joule_cpufreq_journal_file_open(struct joule_cpufreq_journal_file *s,
 void joule_cpufreq_journal_file_close(struct joule_cpufreq_journal_file *s)
 {
     joule_cpufreq_journal_file_unlock(s);
-    close_keeping_errno(s->lock_fd);
-    close_keeping_errno(s->dir_fd);
+    joule_close(s->lock_fd);
+    joule_close(s->dir_fd);
     s->lock_fd = s->dir_fd = -1;
 }
 
@@ -66,7 +57,7 @@ static int open_lock(struct joule_cpufreq_journal_file *s,
                                strerror(errno));
     if (joule_file_check_owner(fd, S_IFREG, OTHERS, "the journal's lock", err) <
         0) {
-        close_keeping_errno(fd);
+        joule_close(fd);
         return -1;
     }
     s->lock_fd = fd;
@@ -168,7 +159,7 @@ static char *load_text(struct joule_cpufreq_journal_file *s, size_t *ret_len,
     }
     rc =
         joule_file_check_owner(fd, S_IFREG, OTHERS, JOULE_CPUFREQ_JOURNAL, err);
-    close_keeping_errno(fd);
+    joule_close(fd);
     if (rc < 0)
         return NULL;
     text =
@@ -241,7 +232,7 @@ static int write_new(int dir_fd, const char *text, size_t len)
     }
     rc = fsync(fd);
 out:
-    close_keeping_errno(fd);
+    joule_close(fd);
     return rc;
 }
 

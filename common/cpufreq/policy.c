@@ -288,16 +288,14 @@ int joule_cpufreq_read(int root_fd, unsigned id,
                        struct joule_cpufreq_policy *ret,
                        struct joule_error *err)
 {
-    int fd = open_policy(root_fd, id, err), rc, saved;
+    int fd = open_policy(root_fd, id, err), rc;
 
     if (fd < 0)
         return -1;
     memset(ret, 0, sizeof(*ret));
     ret->id = id;
     rc = read_all(root_fd, fd, ret, err);
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return rc;
 }
 
@@ -305,14 +303,12 @@ int joule_cpufreq_read_state(int root_fd, unsigned id, unsigned fields,
                              struct joule_cpufreq_state *state,
                              struct joule_error *err)
 {
-    int fd = open_policy(root_fd, id, err), rc, saved;
+    int fd = open_policy(root_fd, id, err), rc;
 
     if (fd < 0)
         return -1;
     rc = read_state(fd, id, fields, state, err);
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return rc;
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/thread.h"
 #include "common/node/ledger.h"
 #include "common/daemon/tickets.h"
@@ -46,7 +47,7 @@ struct joule_sampler {
     pid_t pid; /* of the process that has the threads */
     pthread_t thread;
     atomic_bool stop;
-    struct joule_tickets *clerk;
+    struct joule_tickets *tickets;
     int64_t begun_ns;
     int64_t power_ns;  /* counters: power is the mean since then */
     uint64_t power_uj; /* the total then */
@@ -91,14 +92,14 @@ static bool say_once(struct joule_sampler *s, enum problem problem)
 
 static int64_t last_ns(const struct joule_sampler *s)
 {
-    return s->snapshot.tally.mono_ns;
+    return s->snapshot.total.mono_ns;
 }
 
 /* true: a part of the total is lost, and nothing else is worth a word. */
 static bool report_lost(struct joule_sampler *s)
 {
     const struct joule_domain *domains = s->opt.source->domains;
-    int lost = joule_node_total_silent(&s->snapshot.tally, domains);
+    int lost = joule_node_total_silent(&s->snapshot.total, domains);
 
     if (lost >= 0 && say_once(s, PROBLEM_LOST))
         tell(s, JOULE_EVENT_PROBLEM,
@@ -126,7 +127,7 @@ static void remark(struct joule_sampler *s)
 
 static void report(struct joule_sampler *s)
 {
-    const struct joule_node_total *t = &s->snapshot.tally;
+    const struct joule_node_total *t = &s->snapshot.total;
     const struct joule_domain *domains = s->opt.source->domains;
     uint32_t i;
 
@@ -167,7 +168,7 @@ static void report(struct joule_sampler *s)
 static void find_power(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
-    const struct joule_node_total *t = &snap->tally;
+    const struct joule_node_total *t = &snap->total;
 
     if (t->mono_ns - s->power_ns < POWER_MIN_NS)
         return;
@@ -180,7 +181,7 @@ static void find_power(struct joule_sampler *s)
 static void read_counters(struct joule_sampler *s, bool is_asked)
 {
     struct joule_snapshot *snap = &s->snapshot;
-    struct joule_node_total *t = &snap->tally;
+    struct joule_node_total *t = &snap->total;
     const struct joule_clock *clock = s->opt.clock;
     bool was_valid = t->valid;
     int64_t now_ns;
@@ -210,7 +211,7 @@ static void read_counters(struct joule_sampler *s, bool is_asked)
 static void publish_power(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
-    const struct joule_node_total *t = &snap->tally;
+    const struct joule_node_total *t = &snap->total;
     const struct joule_domain *domains = s->opt.source->domains;
     uint32_t i;
 
@@ -236,7 +237,7 @@ static void publish_power(struct joule_sampler *s)
 static void integrate(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
-    struct joule_node_total *t = &snap->tally;
+    struct joule_node_total *t = &snap->total;
     const struct joule_domain *domains = s->opt.source->domains;
     int64_t before_ns = t->mono_ns;
     int64_t edge_ns = 0;
@@ -279,7 +280,7 @@ static void read_power(struct joule_sampler *s)
         joule_sensor_log_failure(&s->watch, err.text, now_ns);
     if (rc == 0) {
         integrate(s);
-        joule_sensor_log_readings(&s->watch, s->power, &s->snapshot.tally,
+        joule_sensor_log_readings(&s->watch, s->power, &s->snapshot.total,
                                   now_ns);
     } else if (errnum != EAGAIN && errnum != ECANCELED) {
         for (i = 0; i < source->domain_count; i++)
@@ -304,19 +305,19 @@ static void take_sample(struct joule_sampler *s, bool is_asked)
      * not wait for the next one. */
     if (!joule_sensor_is_prompt(s->opt.source))
         ask_power(s);
-    tickets = joule_tickets_tickets(s->clerk);
+    tickets = joule_tickets_asked(s->tickets);
     if (joule_sensor_has_energy(s->opt.source))
         ask_power(s);
     else if (joule_sensor_is_prompt(s->opt.source))
         read_counters(s, is_asked);
-    joule_tickets_sample(s->clerk, &s->snapshot, tickets);
+    joule_tickets_sample(s->tickets, &s->snapshot, tickets);
 }
 
 /* A source of energy goes on where this total ends. */
 static void resume_source(struct joule_sampler *s, uint64_t key)
 {
     struct joule_sensor *source = s->opt.source;
-    const struct joule_node_total *t = &s->snapshot.tally;
+    const struct joule_node_total *t = &s->snapshot.total;
     struct joule_fused_state *state;
 
     if (!joule_sensor_has_energy(source) || t->domain_key != key)
@@ -338,31 +339,31 @@ static void continue_total(struct joule_sampler *s)
 
     if (joule_board_read(s->board, snap) < 0) {
         memset(snap, 0, sizeof(*snap));
-        joule_node_total_start(&snap->tally, source->domains,
+        joule_node_total_start(&snap->total, source->domains,
                                source->domain_count, 0);
         snap->since_ns = now_ns;
-    } else if (snap->tally.domain_key != key ||
-               snap->tally.count != source->domain_count) {
-        uint64_t base_uj = snap->tally.node_uj;
+    } else if (snap->total.domain_key != key ||
+               snap->total.count != source->domain_count) {
+        uint64_t base_uj = snap->total.node_uj;
 
-        joule_node_total_start(&snap->tally, source->domains,
+        joule_node_total_start(&snap->total, source->domains,
                                source->domain_count, base_uj);
         tell(s, JOULE_EVENT_INFO,
              "the energy domains have changed; the node total goes on from "
              "%" PRIu64 " J",
              base_uj / 1000000);
-    } else if (!snap->tally.is_power || snap->tally.valid) {
+    } else if (!snap->total.is_power || snap->total.valid) {
         tell(s, JOULE_EVENT_INFO,
              "the node total goes on from %" PRIu64 " J, %" PRId64
              " ms after its last sample",
-             snap->tally.node_uj / 1000000,
-             (now_ns - snap->tally.mono_ns) / JOULE_NS_PER_MS);
+             snap->total.node_uj / 1000000,
+             (now_ns - snap->total.mono_ns) / JOULE_NS_PER_MS);
     }
     snap->period_ns = s->opt.period_ns;
     s->begun_ns = now_ns;
     resume_source(s, key);
-    s->power_ns = snap->tally.mono_ns;
-    s->power_uj = snap->tally.node_uj;
+    s->power_ns = snap->total.mono_ns;
+    s->power_uj = snap->total.node_uj;
 }
 
 /* true: the board is ours and the total is set up. */
@@ -377,48 +378,31 @@ static bool acquire_board(struct joule_sampler *s, struct joule_error *err)
         return false;
     s->board = board;
     continue_total(s);
-    joule_sensor_log_start(&s->watch, &s->opt, s->snapshot.tally.mono_ns,
+    joule_sensor_log_start(&s->watch, &s->opt, s->snapshot.total.mono_ns,
                            s->begun_ns);
     if (joule_sensor_is_power(s->opt.source))
         publish_power(s);
     return true;
 }
 
-static struct timespec later(struct timespec t, int64_t ns)
-{
-    t.tv_sec += ns / JOULE_NS_PER_S;
-    t.tv_nsec += ns % JOULE_NS_PER_S;
-    if (t.tv_nsec >= JOULE_NS_PER_S) {
-        t.tv_nsec -= JOULE_NS_PER_S;
-        t.tv_sec++;
-    }
-    return t;
-}
-
-static bool is_later(const struct timespec *a, struct timespec b)
-{
-    return a->tv_sec > b.tv_sec ||
-           (a->tv_sec == b.tv_sec && a->tv_nsec > b.tv_nsec);
-}
-
 static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
     bool is_power = joule_sensor_is_power(s->opt.source);
-    struct timespec deadline, now;
+    int64_t period_ns = s->opt.period_ns, deadline_ns = joule_deadline_now();
+    int64_t now_ns;
     bool asked = is_power; /* at once */
     struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
     for (;;) {
         if (!asked)
-            deadline = later(deadline, s->opt.period_ns);
-        clock_gettime(CLOCK_MONOTONIC, &now);
+            deadline_ns += period_ns;
+        now_ns = joule_deadline_now();
         /* After a suspend or a stop, one sample now and not a burst. */
-        if (is_later(&now, later(deadline, s->opt.period_ns)))
-            deadline = now;
-        asked = joule_tickets_wait(s->clerk, &deadline);
+        if (now_ns > deadline_ns + period_ns)
+            deadline_ns = now_ns;
+        asked = joule_tickets_wait(s->tickets, deadline_ns);
         if (s->stop)
             break;
         if (acquire_board(s, &err))
@@ -449,7 +433,7 @@ static void sampler_free(struct joule_sampler *s)
 {
     int saved = errno;
 
-    joule_tickets_destroy(s->clerk, s->pid == getpid());
+    joule_tickets_destroy(s->tickets, s->pid == getpid());
     joule_board_destroy(s->board);
     if (s->opt.root_fd >= 0)
         close(s->opt.root_fd);
@@ -474,8 +458,8 @@ joule_sampler_create(const struct joule_sampler_options *opt,
     s->opt.node = s->node;
     s->pid = getpid();
     if (s->opt.root_fd >= 0 && s->node)
-        s->clerk = joule_tickets_create(&s->opt);
-    if (!s->clerk) {
+        s->tickets = joule_tickets_create(&s->opt);
+    if (!s->tickets) {
         joule_error_set(err, errno, "cannot start the sampler: %s",
                         strerror(errno));
         goto fail;
@@ -502,7 +486,7 @@ void joule_sampler_destroy(struct joule_sampler *s)
         if (joule_sensor_is_power(s->opt.source))
             s->opt.source->ops->interrupt(s->opt.source);
         s->stop = true;
-        joule_tickets_wake(s->clerk);
+        joule_tickets_wake(s->tickets);
         pthread_join(s->thread, NULL);
     }
     sampler_free(s);
@@ -521,7 +505,7 @@ int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
         return -1;
     now_ns = joule_clock_mono_ns(s->opt.clock);
     if (joule_sensor_is_power(s->opt.source) &&
-        joule_node_total_overdue(&ret->tally, now_ns,
+        joule_node_total_overdue(&ret->total, now_ns,
                                  joule_power_gap_ns(ret->period_ns))) {
         ret->stale = 1;
         ret->node_mw = JOULE_MW_UNKNOWN;

@@ -193,15 +193,15 @@ static void look_for_stuck(struct joule_sensor_log *w,
 
 void joule_sensor_log_readings(struct joule_sensor_log *w,
                                const struct joule_power *power,
-                               const struct joule_node_total *tally,
+                               const struct joule_node_total *total,
                                int64_t now_ns)
 {
     char without[128];
     bool answers = false;
     uint32_t i;
 
-    time_without(w, tally, without, sizeof(without));
-    for (i = 0; i < tally->count; i++)
+    time_without(w, total, without, sizeof(without));
+    for (i = 0; i < total->count; i++)
         answers = answers || power[i].status != JOULE_POWER_FAILED;
     if (joule_sensor_has_energy(w->opt->source))
         answers = power[JOULE_FUSED_SENSOR_BMC].status != JOULE_POWER_FAILED;
@@ -210,6 +210,6 @@ void joule_sensor_log_readings(struct joule_sensor_log *w,
         say(w, JOULE_EVENT_INFO, now_ns, "the BMC answers again%s", without);
     }
     look_for_faults(w, power, without, now_ns);
-    look_for_stuck(w, tally, now_ns);
-    w->measured_ns = tally->mono_ns;
+    look_for_stuck(w, total, now_ns);
+    w->measured_ns = total->mono_ns;
 }

@@ -45,7 +45,7 @@ void joule_sensor_log_failure(struct joule_sensor_log *w, const char *sentence,
 /* The source was read, and [tally] has followed it. */
 void joule_sensor_log_readings(struct joule_sensor_log *w,
                                const struct joule_power *power,
-                               const struct joule_node_total *tally,
+                               const struct joule_node_total *total,
                                int64_t now_ns);
 
 /* What the source has to say by itself. */

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/int128.h"
 #include "common/daemon/job_rows.h"
-
-__extension__ typedef unsigned __int128 u128;
 
 /* What is known of a slot beside its row. */
 struct slot {
@@ -437,7 +436,7 @@ static uint64_t measure(struct joule_step_rows *c,
     bool same = s->node_since_ns == t->node_since_ns;
     uint64_t delta_uj = same ? growth(s->node_uj, t->node_uj) : 0;
     uint64_t own[JOULE_PARTS_MAX], uj[JOULE_PARTS_MAX], idle[JOULE_PARTS_MAX];
-    u128 idle_uj = (u128)c->idle_uw * (uint64_t)ns / 1000000000;
+    joule_u128 idle_uj = (joule_u128)c->idle_uw * (uint64_t)ns / 1000000000;
     bool whole = s->measured_ns <= t->mono_ns;
     bool known = c->parts_known && s->part_uj && whole;
     bool learns = whole && !s->gap &&
@@ -491,7 +490,7 @@ static void move_on(struct joule_step_rows *c,
 
 static uint32_t mean_mw(uint64_t uj, int64_t ns)
 {
-    u128 mw = ns > 0 ? (u128)uj * 1000000 / (uint64_t)ns : 0;
+    joule_u128 mw = ns > 0 ? (joule_u128)uj * 1000000 / (uint64_t)ns : 0;
 
     return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
 }

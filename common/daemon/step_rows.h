@@ -71,7 +71,7 @@ struct joule_step_rows_sample {
 struct joule_step_rows *
 joule_step_rows_create(const struct joule_step_rows_options *options,
                        struct joule_error *err);
-void joule_step_rows_destroy(struct joule_step_rows *charge); /* NULL: no-op */
+void joule_step_rows_destroy(struct joule_step_rows *attribute_interval); /* NULL: no-op */
 
 /*
  * Charge what the node has used since the sample before, and publish.  The
@@ -82,11 +82,11 @@ void joule_step_rows_destroy(struct joule_step_rows *charge); /* NULL: no-op */
  * live until the next call.
  */
 const struct joule_ledger_totals *
-joule_step_rows_update(struct joule_step_rows *charge,
+joule_step_rows_update(struct joule_step_rows *attribute_interval,
                        const struct joule_step_rows_sample *sample);
 
 /* The rows as they were published last, by slot, as long as the next call. */
 const struct joule_row *
-joule_step_rows_list(const struct joule_step_rows *charge, size_t *ret_count);
+joule_step_rows_list(const struct joule_step_rows *attribute_interval, size_t *ret_count);
 
 #endif

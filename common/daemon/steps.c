@@ -37,7 +37,7 @@ struct job_reader {
 struct joule_steps {
     struct joule_steps_options opt;
     struct joule_ledger *ledger;
-    struct joule_step_rows *charge;
+    struct joule_step_rows *attribute_interval;
     struct joule_busy *busy; /* NULL: not known */
     size_t cpus;             /* highest number + 1 */
     size_t words;
@@ -206,7 +206,7 @@ struct joule_steps *joule_steps_create(const struct joule_steps_options *opt,
                                        struct joule_error *err)
 {
     struct joule_steps *b = calloc(1, sizeof(*b));
-    struct joule_step_rows_options charge = {
+    struct joule_step_rows_options attribute_interval = {
         .attribution = opt->attribution,
         .idle_uw = opt->idle_uw,
     };
@@ -229,12 +229,12 @@ struct joule_steps *joule_steps_create(const struct joule_steps_options *opt,
     b->ledger = joule_ledger_create(opt->root_fd, opt->node, b->words, err);
     if (!b->ledger)
         goto fail;
-    charge.ledger = b->ledger;
-    charge.part_cpus = b->part_cpus;
-    charge.part_count = b->part_count;
-    charge.part_key = parts_key(b);
-    b->charge = joule_step_rows_create(&charge, err);
-    if (!b->charge)
+    attribute_interval.ledger = b->ledger;
+    attribute_interval.part_cpus = b->part_cpus;
+    attribute_interval.part_count = b->part_count;
+    attribute_interval.part_key = parts_key(b);
+    b->attribute_interval = joule_step_rows_create(&attribute_interval, err);
+    if (!b->attribute_interval)
         goto fail;
     b->busy = joule_busy_create(opt->root_fd, b->cpus, NULL);
     return b;
@@ -254,7 +254,7 @@ void joule_steps_destroy(struct joule_steps *b)
         joule_usage_destroy(b->job[i].usage);
     }
     joule_busy_destroy(b->busy);
-    joule_step_rows_destroy(b->charge);
+    joule_step_rows_destroy(b->attribute_interval);
     joule_ledger_destroy(b->ledger);
     free(b->part_of);
     free(b->part_cpus);
@@ -466,9 +466,9 @@ static size_t read_usages(struct joule_steps *b)
 static uint64_t counted_uj(const struct joule_snapshot *s,
                            const struct joule_domain *d, size_t i)
 {
-    if (s->tally.is_power)
-        return s->tally.integrator[i].uj;
-    return joule_unit_to_uj(d->unit, s->tally.counter[i].ticks);
+    if (s->total.is_power)
+        return s->total.integrator[i].uj;
+    return joule_unit_to_uj(d->unit, s->total.counter[i].ticks);
 }
 
 static void find_part_energy(struct joule_steps *b,
@@ -491,7 +491,7 @@ static uint64_t node_energy(const struct joule_steps *b,
                             const struct joule_snapshot *s, int64_t now_ns)
 {
     const struct joule_sensor *source = b->opt.source;
-    const struct joule_node_total *t = &s->tally;
+    const struct joule_node_total *t = &s->total;
     uint64_t uj = t->node_uj;
 
     if (!t->is_power || b->opt.no_extend)
@@ -508,19 +508,19 @@ joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s,
                    int64_t now_ns)
 {
     struct joule_step_rows_sample sample = {
-        .mono_ns = s->tally.is_power ? now_ns : s->tally.mono_ns,
+        .mono_ns = s->total.is_power ? now_ns : s->total.mono_ns,
         .node_since_ns = s->since_ns,
-        .measured_ns = s->tally.from_ns,
+        .measured_ns = s->total.from_ns,
         .sensor_key =
-            joule_node_total_sensor_key(&s->tally, b->opt.source->domains),
+            joule_node_total_sensor_key(&s->total, b->opt.source->domains),
         .usage = b->usage,
         .jobs = b->job_usage,
-        .gap = s->tally.gap_ns > b->gap_ns,
+        .gap = s->total.gap_ns > b->gap_ns,
     };
 
-    if (!s->tally.valid)
+    if (!s->total.valid)
         return NULL;
-    b->gap_ns = s->tally.gap_ns;
+    b->gap_ns = s->total.gap_ns;
     sample.node_uj = node_energy(b, s, now_ns);
     if (b->by_package) {
         find_part_energy(b, s);
@@ -534,7 +534,7 @@ joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s,
     sample.job_count = b->jobs;
     sample.foreign = read_jobs(b);
     b->round++;
-    return joule_step_rows_update(b->charge, &sample);
+    return joule_step_rows_update(b->attribute_interval, &sample);
 }
 
 struct joule_steps_remarks joule_steps_remarks(const struct joule_steps *b)
@@ -545,5 +545,5 @@ struct joule_steps_remarks joule_steps_remarks(const struct joule_steps *b)
 const struct joule_row *joule_steps_rows(const struct joule_steps *b,
                                          size_t *ret_count)
 {
-    return joule_step_rows_list(b->charge, ret_count);
+    return joule_step_rows_list(b->attribute_interval, ret_count);
 }

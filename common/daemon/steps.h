@@ -35,10 +35,10 @@ struct joule_steps;
  */
 struct joule_steps *joule_steps_create(const struct joule_steps_options *opt,
                                        struct joule_error *err);
-void joule_steps_destroy(struct joule_steps *book); /* NULL is a no-op */
+void joule_steps_destroy(struct joule_steps *steps); /* NULL is a no-op */
 
 /* The ledger: for its tickets. */
-struct joule_ledger *joule_steps_ledger(struct joule_steps *book);
+struct joule_ledger *joule_steps_ledger(struct joule_steps *steps);
 
 /*
  * Charge up to now: [now_ns] for a power source, for counters the time at
@@ -46,7 +46,7 @@ struct joule_ledger *joule_steps_ledger(struct joule_steps *book);
  * Returns the totals, which live until the next call, or NULL.
  */
 const struct joule_ledger_totals *
-joule_steps_sample(struct joule_steps *book,
+joule_steps_sample(struct joule_steps *steps,
                    const struct joule_snapshot *snapshot, int64_t now_ns);
 
 /* What the admin is to be told of jobs; 0: nothing. */
@@ -56,10 +56,10 @@ struct joule_steps_remarks {
     size_t foreign_groups; /* so many of them */
 };
 
-struct joule_steps_remarks joule_steps_remarks(const struct joule_steps *book);
+struct joule_steps_remarks joule_steps_remarks(const struct joule_steps *steps);
 
 /* The rows as they are since then, by slot. */
-const struct joule_row *joule_steps_rows(const struct joule_steps *book,
+const struct joule_row *joule_steps_rows(const struct joule_steps *steps,
                                          size_t *ret_count);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "common/base/deadline.h"
 #include "common/base/thread.h"
 #include "common/node/user_view.h"
 #include "common/daemon/steps.h"
@@ -21,7 +22,7 @@
 
 /* Each of them is said once. */
 enum problem {
-    PROBLEM_BOOK,    /* the ledger cannot be had */
+    PROBLEM_LEDGER,    /* the ledger cannot be had */
     PROBLEM_FAULT,   /* an interval does not add up */
     PROBLEM_VIEW,    /* users cannot be shown what is theirs */
     PROBLEM_SURPLUS, /* steps have no row of their own */
@@ -37,7 +38,7 @@ struct joule_tickets {
     pthread_mutex_t lock; /* guards all that follows */
     pthread_cond_t wake;
     bool stop;
-    struct joule_steps *book; /* NULL: none yet; then it stays */
+    struct joule_steps *steps; /* NULL: none yet; then it stays */
     struct joule_userview *view;
     struct joule_snapshot snapshot; /* the last sample, if is_slow */
     int64_t tried_ns;
@@ -83,7 +84,7 @@ static void open_view(struct joule_tickets *c)
                  "joule ledger is for root alone: %s", err.text);
 }
 
-static void open_book(struct joule_tickets *c)
+static void open_steps(struct joule_tickets *c)
 {
     struct joule_steps_options opt = {
         .source = c->opt->source,
@@ -99,15 +100,15 @@ static void open_book(struct joule_tickets *c)
     if (c->tried_ns && now_ns - c->tried_ns < RETRY_NS)
         return;
     c->tried_ns = now_ns;
-    c->book = joule_steps_create(&opt, &err);
-    if (!c->book) {
-        say_once(c, PROBLEM_BOOK, JOULE_EVENT_PROBLEM,
+    c->steps = joule_steps_create(&opt, &err);
+    if (!c->steps) {
+        say_once(c, PROBLEM_LEDGER, JOULE_EVENT_PROBLEM,
                  "the energy of the node cannot be divided among its jobs: %s",
                  err.text);
         return;
     }
     /* Who has asked another slurmd waits no more. */
-    c->answered = joule_ledger_asked(joule_steps_ledger(c->book));
+    c->answered = joule_ledger_asked(joule_steps_ledger(c->steps));
     c->may_answer = JOULE_SAMPLER_ASKED_AT_ONCE;
     open_view(c);
     pthread_cond_broadcast(&c->wake);
@@ -121,7 +122,7 @@ static void show_users(struct joule_tickets *c, int64_t mono_ns)
 
     if (!c->view)
         return;
-    rows = joule_steps_rows(c->book, &count);
+    rows = joule_steps_rows(c->steps, &count);
     if (joule_userview_publish(c->view, rows, count, mono_ns,
                                joule_clock_wall_ns(c->opt->clock), &err) < 0)
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_PROBLEM, "%s", err.text);
@@ -130,7 +131,7 @@ static void show_users(struct joule_tickets *c, int64_t mono_ns)
 static void say_remarks(struct joule_tickets *c,
                         const struct joule_ledger_totals *totals)
 {
-    struct joule_steps_remarks r = joule_steps_remarks(c->book);
+    struct joule_steps_remarks r = joule_steps_remarks(c->steps);
 
     if (totals->surplus > 0)
         say_once(c, PROBLEM_SURPLUS, JOULE_EVENT_PROBLEM,
@@ -150,13 +151,13 @@ static void say_remarks(struct joule_tickets *c,
                  (unsigned)r.foreign_job, r.foreign_groups);
 }
 
-static void charge(struct joule_tickets *c,
+static void attribute_interval(struct joule_tickets *c,
                    const struct joule_snapshot *snapshot, uint32_t tickets)
 {
     const struct joule_ledger_totals *totals = joule_steps_sample(
-        c->book, snapshot, joule_clock_mono_ns(c->opt->clock));
+        c->steps, snapshot, joule_clock_mono_ns(c->opt->clock));
 
-    joule_ledger_answer(joule_steps_ledger(c->book), tickets);
+    joule_ledger_answer(joule_steps_ledger(c->steps), tickets);
     c->answered = tickets;
     if (!totals)
         return;
@@ -189,21 +190,12 @@ static bool may_answer(struct joule_tickets *c)
 
 /* -- waiting ------------------------------------------------------------ */
 
-static int64_t left_ns(const struct timespec *deadline)
+/* Until the deadline or stop, or with [for_book] until there is one. */
+static void sleep_until(struct joule_tickets *c, int64_t deadline_ns,
+                        bool for_steps)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (deadline->tv_sec - now.tv_sec) * JOULE_NS_PER_S +
-           deadline->tv_nsec - now.tv_nsec;
-}
-
-/* Until *deadline or stop, or with [for_book] until there is one. */
-static void sleep_until(struct joule_tickets *c,
-                        const struct timespec *deadline, bool for_book)
-{
-    while (!c->stop && !(for_book && c->book) &&
-           pthread_cond_timedwait(&c->wake, &c->lock, deadline) == 0)
+    while (!c->stop && !(for_steps && c->steps) &&
+           joule_cond_wait(&c->wake, &c->lock, deadline_ns))
         continue;
 }
 
@@ -211,7 +203,7 @@ static void sleep_until(struct joule_tickets *c,
  * it meanwhile. */
 static bool wait_for_tickets(struct joule_tickets *c, int64_t ns)
 {
-    struct joule_ledger *ledger = joule_steps_ledger(c->book);
+    struct joule_ledger *ledger = joule_steps_ledger(c->steps);
     uint32_t answered = c->answered;
     bool asked;
 
@@ -224,21 +216,20 @@ static bool wait_for_tickets(struct joule_tickets *c, int64_t ns)
         return true;
     ns = ns < JOULE_SAMPLER_ASKED_NS ? ns : JOULE_SAMPLER_ASKED_NS;
     pthread_mutex_unlock(&c->lock);
-    nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+    joule_sleep_ns(ns);
     pthread_mutex_lock(&c->lock);
     return false;
 }
 
-bool joule_tickets_wait(struct joule_tickets *c,
-                        const struct timespec *deadline)
+bool joule_tickets_wait(struct joule_tickets *c, int64_t deadline_ns)
 {
     bool asked = false;
     int64_t ns;
 
     pthread_mutex_lock(&c->lock);
-    while (!asked && !c->stop && (ns = left_ns(deadline)) > 0) {
-        if (c->is_slow || !c->book)
-            sleep_until(c, deadline, false);
+    while (!asked && !c->stop && (ns = joule_deadline_left(deadline_ns)) > 0) {
+        if (c->is_slow || !c->steps)
+            sleep_until(c, deadline_ns, false);
         else
             asked = wait_for_tickets(c, ns);
     }
@@ -251,27 +242,24 @@ void joule_tickets_wake(struct joule_tickets *c)
     pthread_mutex_lock(&c->lock);
     c->stop = true;
     pthread_cond_broadcast(&c->wake);
-    if (c->book)
-        joule_ledger_wake(joule_steps_ledger(c->book));
+    if (c->steps)
+        joule_ledger_wake(joule_steps_ledger(c->steps));
     pthread_mutex_unlock(&c->lock);
 }
 
 /* Power sources: between two measurements. */
-static void *clerk_main(void *arg)
+static void *tickets_main(void *arg)
 {
     struct joule_tickets *c = arg;
-    struct timespec later;
 
     prctl(PR_SET_NAME, "joule_ledger");
     pthread_mutex_lock(&c->lock);
     while (!c->stop) {
-        if (!c->book) {
-            clock_gettime(CLOCK_MONOTONIC, &later);
-            later.tv_sec += 60;
-            sleep_until(c, &later, true);
+        if (!c->steps) {
+            sleep_until(c, joule_deadline_in(60 * JOULE_NS_PER_S), true);
         } else if (wait_for_tickets(c, 60 * JOULE_NS_PER_S)) {
-            charge(c, &c->snapshot,
-                   joule_ledger_asked(joule_steps_ledger(c->book)));
+            attribute_interval(c, &c->snapshot,
+                   joule_ledger_asked(joule_steps_ledger(c->steps)));
         }
     }
     pthread_mutex_unlock(&c->lock);
@@ -280,13 +268,13 @@ static void *clerk_main(void *arg)
 
 /* -- the sampler's ------------------------------------------------------ */
 
-uint32_t joule_tickets_tickets(struct joule_tickets *c)
+uint32_t joule_tickets_asked(struct joule_tickets *c)
 {
     uint32_t tickets = 0;
 
     pthread_mutex_lock(&c->lock);
-    if (c->book)
-        tickets = joule_ledger_asked(joule_steps_ledger(c->book));
+    if (c->steps)
+        tickets = joule_ledger_asked(joule_steps_ledger(c->steps));
     pthread_mutex_unlock(&c->lock);
     return tickets;
 }
@@ -298,24 +286,19 @@ void joule_tickets_sample(struct joule_tickets *c,
     pthread_mutex_lock(&c->lock);
     if (c->is_slow)
         c->snapshot = *snapshot;
-    if (!c->book) {
-        open_book(c);
+    if (!c->steps) {
+        open_steps(c);
         tickets = c->answered;
     }
-    if (c->book)
-        charge(c, snapshot, tickets);
+    if (c->steps)
+        attribute_interval(c, snapshot, tickets);
     pthread_mutex_unlock(&c->lock);
 }
 
 static void init_locks(struct joule_tickets *c)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    joule_cond_init(&c->wake);
 }
 
 struct joule_tickets *
@@ -331,7 +314,7 @@ joule_tickets_create(const struct joule_sampler_options *opt)
     init_locks(c);
     if (!c->is_slow)
         return c;
-    rc = joule_thread_start(&c->thread, THREAD_STACK, clerk_main, c);
+    rc = joule_thread_start(&c->thread, THREAD_STACK, tickets_main, c);
     if (rc == 0)
         return c;
     free(c);
@@ -353,7 +336,7 @@ void joule_tickets_destroy(struct joule_tickets *c, bool has_threads)
         pthread_mutex_destroy(&c->lock);
     }
     joule_userview_destroy(c->view);
-    joule_steps_destroy(c->book);
+    joule_steps_destroy(c->steps);
     free(c);
     errno = saved;
 }

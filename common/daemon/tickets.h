@@ -14,8 +14,6 @@
 #ifndef JOULE_DAEMON_TICKETS_H
 #define JOULE_DAEMON_TICKETS_H
 
-#include <time.h>
-
 #include "common/daemon/sampler.h"
 
 struct joule_tickets;
@@ -27,23 +25,22 @@ joule_tickets_create(const struct joule_sampler_options *opt);
 
 /* NULL is a no-op.  In a child of fork, [has_threads] false: only memory and
  * descriptors are given back. */
-void joule_tickets_destroy(struct joule_tickets *clerk, bool has_threads);
+void joule_tickets_destroy(struct joule_tickets *tickets, bool has_threads);
 
 /* Who has asked until now; a sample that begins after this is theirs. */
-uint32_t joule_tickets_tickets(struct joule_tickets *clerk);
+uint32_t joule_tickets_asked(struct joule_tickets *tickets);
 
 /* The sampler, which holds the board: charge a sample, and answer [tickets].  A
  * ledger that cannot be had is said once, and tried again. */
-void joule_tickets_sample(struct joule_tickets *clerk,
+void joule_tickets_sample(struct joule_tickets *tickets,
                           const struct joule_snapshot *snapshot,
-                          uint32_t tickets);
+                          uint32_t asked);
 
-/* Sleep until *deadline (CLOCK_MONOTONIC), or joule_tickets_wake, or, where the
+/* Sleep until the deadline (deadline.h), or joule_tickets_wake, or, where the
  * source is prompt, until a sample is asked for and may be taken: true. */
-bool joule_tickets_wait(struct joule_tickets *clerk,
-                        const struct timespec *deadline);
+bool joule_tickets_wait(struct joule_tickets *tickets, int64_t deadline_ns);
 
 /* End joule_tickets_wait, for good.  Any thread. */
-void joule_tickets_wake(struct joule_tickets *clerk);
+void joule_tickets_wake(struct joule_tickets *tickets);
 
 #endif

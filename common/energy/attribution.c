@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-__extension__ typedef unsigned __int128 u128;
+#include "common/base/int128.h"
 
 #define WEIGHTS_MAX (JOULE_JOBS_MAX + 2)
 
@@ -109,7 +109,7 @@ bool joule_apportion(uint64_t total, const uint64_t *weight, size_t count,
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        u128 product = (u128)total * weight[i];
+        joule_u128 product = (joule_u128)total * weight[i];
 
         /* Most totals and weights are small, and this is ten times faster. */
         if (product >> 64 == 0) {
@@ -215,7 +215,7 @@ static uint64_t present(int64_t present_ns, int64_t interval_ns)
         return 0;
     if (present_ns >= interval_ns)
         return ONE;
-    return (uint64_t)(((u128)present_ns << ONE_BITS) / (uint64_t)interval_ns);
+    return (uint64_t)(((joule_u128)present_ns << ONE_BITS) / (uint64_t)interval_ns);
 }
 
 /* CPUs whose number alone is known are a little of every CPU. */
@@ -296,7 +296,7 @@ static uint64_t cut(uint64_t ns)
 
 static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
 {
-    return (uint64_t)((u128)ns * part / whole);
+    return (uint64_t)((joule_u128)ns * part / whole);
 }
 
 /* The CPU time of a claim in a part. */
@@ -314,7 +314,7 @@ static uint64_t used(const struct joule_attributor *s,
 static uint64_t capacity(const struct joule_attributor *s, size_t claim,
                          size_t part, int64_t interval_ns)
 {
-    u128 ns = (u128)s->held[part][claim] * (uint64_t)interval_ns >> ONE_BITS;
+    joule_u128 ns = (joule_u128)s->held[part][claim] * (uint64_t)interval_ns >> ONE_BITS;
 
     return ns < JOULE_CPU_NS_MAX ? (uint64_t)ns : JOULE_CPU_NS_MAX;
 }
@@ -429,7 +429,7 @@ static void split_whole(struct joule_attributor *s, size_t part,
                         struct joule_attribution_rest *rest)
 {
     uint64_t sum = 0;
-    u128 given = 0;
+    joule_u128 given = 0;
 
     for (size_t i = 0; i < count; i++) {
         s->weight[i] = s->fraction[i];
@@ -657,12 +657,12 @@ static void give_rest(uint64_t rest_uj, const struct joule_step_use *steps,
         for (size_t i = 0; i < count; i++) {
             uint64_t cpus = pass == 0 ? steps[i].cpu_count : 1;
             int64_t ns = pass == 2 ? 1 : steps[i].present_ns;
-            u128 w;
+            joule_u128 w;
 
             if (ns < 0 ||
                 (pass < 2 && numbered && steps[i].kind != JOULE_STEP_NUMBERED))
                 ns = 0;
-            w = (u128)cpus * (uint64_t)ns;
+            w = (joule_u128)cpus * (uint64_t)ns;
             weight[i] = w < JOULE_CPU_NS_MAX ? (uint64_t)w : JOULE_CPU_NS_MAX;
         }
         given = joule_apportion(rest_uj, weight, count, result);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/energy/counter.h"
 
+#include "common/base/int128.h"
+
 /* 128 bits: ticks * 15625 passes 2^64 after 2^50 ticks, which a 64-bit
  * counter of 15 uJ reaches in months. */
-__extension__ typedef unsigned __int128 joule_u128;
 
 uint64_t joule_counter_diff(uint64_t now, uint64_t before, unsigned width_bits)
 {

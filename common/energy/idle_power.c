@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-__extension__ typedef unsigned __int128 u128;
+#include "common/base/int128.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
 /* UINT64_MAX if it is more. */
 static uint64_t scale(uint64_t a, uint64_t b, uint64_t divisor)
 {
-    u128 value = (u128)a * b / divisor;
+    joule_u128 value = (joule_u128)a * b / divisor;
 
     return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
 }
@@ -22,7 +22,7 @@ static void forget_proof(struct joule_idle_power *f)
     f->proof_ns = 0;
 }
 
-static void set_floor(struct joule_idle_power *f, uint64_t uw)
+static void set_idle_power(struct joule_idle_power *f, uint64_t uw)
 {
     f->idle_power_uw = uw;
     f->rise_ns = 0;
@@ -42,7 +42,7 @@ static void prove(struct joule_idle_power *f, uint64_t uw, int64_t new_ns)
         return;
     f->proof_ns = JOULE_IDLE_POWER_MINUTE_NS;
     if (++f->proofs >= JOULE_IDLE_POWER_PROOF)
-        set_floor(f, f->proof_uw);
+        set_idle_power(f, f->proof_uw);
 }
 
 static void rise(struct joule_idle_power *f, uint64_t uw, int64_t new_ns)
@@ -61,7 +61,7 @@ static void rise(struct joule_idle_power *f, uint64_t uw, int64_t new_ns)
         return;
     higher = f->idle_power_uw +
              scale(f->idle_power_uw, JOULE_IDLE_POWER_RISE_PPM, 1000000);
-    set_floor(f, higher < f->rise_uw ? higher : f->rise_uw);
+    set_idle_power(f, higher < f->rise_uw ? higher : f->rise_uw);
 }
 
 /* No bucket is lower than four fifths of another one: not the minute in which
@@ -94,7 +94,7 @@ static void minute(struct joule_idle_power *f, uint64_t uj, int64_t ns,
         return;
     if (f->idle_power_uw == 0 ||
         (uw < f->idle_power_uw && uw >= scale(f->idle_power_uw, 4, 5)))
-        set_floor(f, uw);
+        set_idle_power(f, uw);
     else if (uw < f->idle_power_uw) {
         prove(f, uw, new_ns);
     } else {
@@ -131,7 +131,7 @@ static void add_early(struct joule_idle_power *f, uint64_t uj, int64_t ns)
 
 void joule_idle_power_add(struct joule_idle_power *f, uint64_t uj, int64_t ns)
 {
-    u128 sum_uj = 0, sum_ns = 0;
+    joule_u128 sum_uj = 0, sum_ns = 0;
     int64_t filled = f->bucket_ns[0];
 
     if (ns <= 0)
@@ -156,7 +156,7 @@ void joule_idle_power_add(struct joule_idle_power *f, uint64_t uj, int64_t ns)
         sum_uj += f->bucket_uj[i];
         sum_ns += f->bucket_ns[i] > 0 ? (uint64_t)f->bucket_ns[i] : 0;
     }
-    if (sum_ns >= (u128)JOULE_IDLE_POWER_MINUTE_NS && sum_ns <= INT64_MAX &&
+    if (sum_ns >= (joule_u128)JOULE_IDLE_POWER_MINUTE_NS && sum_ns <= INT64_MAX &&
         sum_uj <= UINT64_MAX)
         minute(f, (uint64_t)sum_uj, (int64_t)sum_ns, f->bucket_ns[0]);
     memmove(&f->bucket_uj[1], &f->bucket_uj[0],

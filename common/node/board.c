@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+#include "common/base/words.h"
 #include "common/node/node_dir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
@@ -19,7 +21,7 @@
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
-    (offsetof(struct joule_snapshot, tally.counter) / sizeof(uint64_t))
+    (offsetof(struct joule_snapshot, total.counter) / sizeof(uint64_t))
 /* Of counters and integrators whichever takes more: a few words too many of
  * the other are copied. */
 #define DOMAIN_WORDS                                                           \
@@ -47,7 +49,7 @@ _Static_assert(
         sizeof(struct joule_counter) % sizeof(uint64_t) == 0 &&
         sizeof(struct joule_integrator) % sizeof(uint64_t) == 0 &&
         FIXED_WORDS + JOULE_DOMAINS_MAX * DOMAIN_WORDS == SNAPSHOT_WORDS &&
-        offsetof(struct joule_snapshot, tally.counter) % sizeof(uint64_t) == 0,
+        offsetof(struct joule_snapshot, total.counter) % sizeof(uint64_t) == 0,
     "snapshots are copied in 64-bit words");
 
 /* Words are atomic so that a copy which the writer overtakes is a stale copy,
@@ -235,7 +237,7 @@ static int lock_file(int dir_fd, const char *node,
                      struct joule_error *err)
 {
     struct stat st;
-    int fd, tries, saved;
+    int fd, tries;
 
     for (tries = 0; tries < 8; tries++) {
         fd = joule_nodedir_file(dir_fd, node, "board", O_RDWR | O_CREAT, err);
@@ -268,9 +270,7 @@ static int lock_file(int dir_fd, const char *node,
     return joule_error_set(err, EWOULDBLOCK,
                            "another slurmd writes this node's board");
 fail:
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 
@@ -280,7 +280,7 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
     char boot_id[JOULE_BOOT_ID_MAX];
     struct joule_board *board = NULL;
     bool fresh = false;
-    int dir_fd, fd, saved;
+    int dir_fd, fd;
 
     dir_fd = joule_nodedir_open(root_fd, node, true, boot_id, err);
     if (dir_fd < 0)
@@ -303,11 +303,8 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
     remember_lock(board);
     fd = -1;
 out:
-    saved = errno;
-    if (fd >= 0)
-        close(fd);
-    close(dir_fd);
-    errno = saved;
+    joule_close(fd);
+    joule_close(dir_fd);
     return board;
 }
 
@@ -317,7 +314,7 @@ struct joule_board *joule_board_open(int root_fd, const char *node,
     char boot_id[JOULE_BOOT_ID_MAX];
     struct joule_board *board = NULL;
     bool has_edges;
-    int dir_fd, fd, saved;
+    int dir_fd, fd;
 
     dir_fd = joule_nodedir_open(root_fd, node, false, boot_id, err);
     if (dir_fd < 0)
@@ -332,11 +329,8 @@ struct joule_board *joule_board_open(int root_fd, const char *node,
                         "the board of node %s is of another boot or version",
                         node);
 out:
-    saved = errno;
-    if (fd >= 0)
-        close(fd);
-    close(dir_fd);
-    errno = saved;
+    joule_close(fd);
+    joule_close(dir_fd);
     return board;
 }
 
@@ -358,18 +352,6 @@ void joule_board_destroy(struct joule_board *board)
     errno = saved;
 }
 
-static void store_words(_Atomic uint64_t *to, const void *from, size_t words)
-{
-    size_t i;
-
-    for (i = 0; i < words; i++) {
-        uint64_t word;
-
-        memcpy(&word, (const char *)from + i * sizeof(word), sizeof(word));
-        atomic_store_explicit(&to[i], word, memory_order_relaxed);
-    }
-}
-
 void joule_board_publish_fused(struct joule_board *board,
                                const struct joule_snapshot *snapshot,
                                const struct joule_fused_state *state)
@@ -381,12 +363,12 @@ void joule_board_publish_fused(struct joule_board *board,
     /* Readers that see a word of this slot must also see the generation
      * that made the slot free: it was released before. */
     atomic_thread_fence(memory_order_release);
-    store_words(page->slot[next & 1], snapshot,
-                FIXED_WORDS + snapshot->tally.count * DOMAIN_WORDS);
+    joule_words_store(page->slot[next & 1], snapshot,
+                FIXED_WORDS + snapshot->total.count * DOMAIN_WORDS);
     atomic_store_explicit(&page->has_fused[next & 1], state != NULL,
                           memory_order_relaxed);
     if (state)
-        store_words(page->fused[next & 1], state,
+        joule_words_store(page->fused[next & 1], state,
                     FUSED_FIXED_WORDS + state->rapl.count * COUNTER_WORDS);
     atomic_store_explicit(&page->generation, next, memory_order_release);
 }
@@ -395,18 +377,6 @@ void joule_board_publish(struct joule_board *board,
                          const struct joule_snapshot *snapshot)
 {
     joule_board_publish_fused(board, snapshot, NULL);
-}
-
-static void copy_words(const _Atomic uint64_t *from, char *to, size_t first,
-                       size_t last)
-{
-    size_t i;
-
-    for (i = first; i < last; i++) {
-        uint64_t word = atomic_load_explicit(&from[i], memory_order_relaxed);
-
-        memcpy(to + i * sizeof(word), &word, sizeof(word));
-    }
 }
 
 int joule_board_read(const struct joule_board *board,
@@ -421,18 +391,17 @@ int joule_board_read(const struct joule_board *board,
         uint64_t generation =
             atomic_load_explicit(&page->generation, memory_order_acquire);
         const _Atomic uint64_t *slot = page->slot[generation & 1];
-        char *to = (char *)ret_snapshot;
         uint32_t count;
 
         if (generation == 0) {
             errno = ENODATA;
             return -1;
         }
-        copy_words(slot, to, 0, FIXED_WORDS);
-        count = ret_snapshot->tally.count;
+        joule_words_load(ret_snapshot, slot, FIXED_WORDS);
+        count = ret_snapshot->total.count;
         if (count <= JOULE_DOMAINS_MAX)
-            copy_words(slot, to, FIXED_WORDS,
-                       FIXED_WORDS + count * DOMAIN_WORDS);
+            joule_words_load(ret_snapshot, slot,
+                             FIXED_WORDS + count * DOMAIN_WORDS);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&page->generation, memory_order_relaxed) !=
             generation)
@@ -462,11 +431,11 @@ int joule_board_read_fused(const struct joule_board *board,
 
         memset(ret, 0, sizeof(*ret));
         if (has)
-            copy_words(fused, (char *)ret, 0, FUSED_FIXED_WORDS);
+            joule_words_load(ret, fused, FUSED_FIXED_WORDS);
         count = ret->rapl.count;
         if (count <= JOULE_DOMAINS_MAX)
-            copy_words(fused, (char *)ret, FUSED_FIXED_WORDS,
-                       FUSED_FIXED_WORDS + count * COUNTER_WORDS);
+            joule_words_load(ret, fused,
+                             FUSED_FIXED_WORDS + count * COUNTER_WORDS);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&page->generation, memory_order_relaxed) !=
             generation)

@@ -41,7 +41,7 @@ struct joule_snapshot {
      * they were; [JOULE_POWER_OK] counts the measurements. */
     uint64_t power_faults[JOULE_POWER_STATUS_COUNT];
     struct joule_node_total
-        tally; /* last: only tally.count domains are copied */
+        total; /* last: only tally.count domains are copied */
 };
 
 #define JOULE_MW_UNKNOWN UINT64_MAX

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/process.h"
+#include "common/base/words.h"
 #include "common/node/ledger_file.h"
 
 /* 2^22 is the most that Linux numbers processes to; 2^40 ticks are 348 years.
@@ -27,25 +28,6 @@ union claim_words {
 _Static_assert(sizeof(union claim_words) ==
                    sizeof(((struct ledger_claim *)0)->word),
                "the words of a claim are its fields");
-
-static void load_words(void *to, const _Atomic uint64_t *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t word = atomic_load_explicit(&from[i], memory_order_relaxed);
-
-        memcpy((char *)to + i * sizeof(word), &word, sizeof(word));
-    }
-}
-
-static void store_words(_Atomic uint64_t *to, const void *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint64_t word;
-
-        memcpy(&word, (const char *)from + i * sizeof(word), sizeof(word));
-        atomic_store_explicit(&to[i], word, memory_order_relaxed);
-    }
-}
 
 uint64_t joule_ledger_owner(pid_t pid, uint64_t start_ticks)
 {
@@ -111,7 +93,7 @@ static void load_row(struct joule_ledger *l, size_t slot, uint64_t generation,
     struct ledger_version *v = published(ledger_slot(l, slot), generation);
 
     if (v)
-        load_words(ret, v->word, ROW_WORDS);
+        joule_words_load(ret, v->word, ROW_WORDS);
     else
         memset(ret, 0, sizeof(*ret));
 }
@@ -157,7 +139,7 @@ static bool has_room(struct joule_ledger *l, const struct joule_registration *r)
 
         if (c->owner == 0 || c->ready != c->owner)
             continue;
-        load_words(w.word, c->word, 2); /* job, step, uid, kind */
+        joule_words_load(w.word, c->word, 2); /* job, step, uid, kind */
         if (w.field.kind == JOULE_STEP_EXTERN)
             continue;
         all++;
@@ -240,9 +222,9 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
     w.field.began_ns = r->began_ns;
     memcpy(w.field.path, r->path, strlen(r->path));
     atomic_store(&slot->claim.ready, 0);
-    store_words(slot->claim.word, w.word, sizeof(w) / sizeof(uint64_t));
-    store_words(slot->cpus, job_cpus, l->words);
-    store_words(slot->cpus + l->words, step_cpus, l->words);
+    joule_words_store(slot->claim.word, w.word, sizeof(w) / sizeof(uint64_t));
+    joule_words_store(slot->cpus, job_cpus, l->words);
+    joule_words_store(slot->cpus + l->words, step_cpus, l->words);
     atomic_store(&slot->claim.ended_ns, r->ended_ns);
     atomic_store(&slot->claim.cpu_ns, JOULE_CPU_UNKNOWN);
     atomic_store_explicit(&slot->claim.ready, r->owner, memory_order_release);
@@ -305,11 +287,11 @@ int joule_ledger_registered(struct joule_ledger *l, unsigned slot,
     if (owner == 0 ||
         atomic_load_explicit(&s->claim.ready, memory_order_acquire) != owner)
         return -1;
-    load_words(w.word, s->claim.word, sizeof(w) / sizeof(uint64_t));
+    joule_words_load(w.word, s->claim.word, sizeof(w) / sizeof(uint64_t));
     if (ret_job_cpus)
-        load_words(ret_job_cpus, s->cpus, l->words);
+        joule_words_load(ret_job_cpus, s->cpus, l->words);
     if (ret_step_cpus)
-        load_words(ret_step_cpus, s->cpus + l->words, l->words);
+        joule_words_load(ret_step_cpus, s->cpus + l->words, l->words);
     ret->ended_ns = atomic_load(&s->claim.ended_ns);
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load(&s->claim.owner) != owner || s->claim.ready != owner)
@@ -345,8 +327,8 @@ int joule_ledger_cpus_of(struct joule_ledger *l, unsigned slot, uint64_t owner,
     struct ledger_slot *s = ledger_slot(l, slot);
 
     if (atomic_load_explicit(&s->claim.ready, memory_order_acquire) == owner) {
-        load_words(ret_job_cpus, s->cpus, l->words);
-        load_words(ret_step_cpus, s->cpus + l->words, l->words);
+        joule_words_load(ret_job_cpus, s->cpus, l->words);
+        joule_words_load(ret_step_cpus, s->cpus + l->words, l->words);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load(&s->claim.ready) == owner)
             return 0;
@@ -397,7 +379,7 @@ void joule_ledger_stage(struct joule_ledger *l, unsigned slot,
     /* Who sees a new word sees that the version is none, and the generation
      * that made it free. */
     atomic_thread_fence(memory_order_release);
-    store_words(to->word, row, ROW_WORDS);
+    joule_words_store(to->word, row, ROW_WORDS);
     atomic_store_explicit(&to->generation, generation + 1,
                           memory_order_release);
 }
@@ -411,7 +393,7 @@ void joule_ledger_publish(struct joule_ledger *l,
                                                         : JOULE_PARTS_MAX;
 
     atomic_thread_fence(memory_order_release);
-    store_words(l->head->totals[next & 1], totals,
+    joule_words_store(l->head->totals[next & 1], totals,
                 FIXED_WORDS + parts * PART_WORDS);
     atomic_store_explicit(&l->head->generation, next, memory_order_release);
 }
@@ -443,9 +425,9 @@ int joule_ledger_read(struct joule_ledger *l,
             errno = ENODATA;
             return -1;
         }
-        load_words(totals, from, FIXED_WORDS);
+        joule_words_load(totals, from, FIXED_WORDS);
         if (totals->part_count <= JOULE_PARTS_MAX)
-            load_words(totals->part, from + FIXED_WORDS,
+            joule_words_load(totals->part, from + FIXED_WORDS,
                        totals->part_count * PART_WORDS);
         for (size_t s = 0; s < slots && s < most; s++)
             load_row(l, s, generation, &rows[s]);
@@ -471,7 +453,7 @@ int joule_ledger_read_row(struct joule_ledger *l, unsigned slot, uint64_t owner,
         uint64_t generation =
             atomic_load_explicit(&l->head->generation, memory_order_acquire);
 
-        load_words(&totals, l->head->totals[generation & 1], FIXED_WORDS);
+        joule_words_load(&totals, l->head->totals[generation & 1], FIXED_WORDS);
         load_row(l, slot, generation, row);
         atomic_thread_fence(memory_order_acquire);
         if (!is_still(l, generation))

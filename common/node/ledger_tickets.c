@@ -6,15 +6,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 #include "common/node/ledger_file.h"
 
-/* Sleep while *word is [value], at most until [deadline] (CLOCK_MONOTONIC).
+/* Sleep while *word is [value], at most until the deadline.
  * Shared between processes: not FUTEX_PRIVATE_FLAG. */
 static void sleep_on(const _Atomic uint32_t *word, uint32_t value,
-                     const struct timespec *deadline)
+                     int64_t deadline_ns)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, deadline, NULL,
+    struct timespec deadline = joule_timespec(deadline_ns);
+
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, &deadline, NULL,
             FUTEX_BITSET_MATCH_ANY);
 }
 
@@ -29,34 +31,9 @@ static bool is_beyond(uint32_t a, uint32_t b)
     return (int32_t)(a - b) > 0;
 }
 
-static struct timespec deadline_in(int64_t ns)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    if (ns < 0)
-        ns = 0;
-    t.tv_sec += (time_t)(ns / JOULE_NS_PER_S);
-    t.tv_nsec += (long)(ns % JOULE_NS_PER_S);
-    if (t.tv_nsec >= JOULE_NS_PER_S) {
-        t.tv_nsec -= JOULE_NS_PER_S;
-        t.tv_sec++;
-    }
-    return t;
-}
-
-static bool is_over(const struct timespec *deadline)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > deadline->tv_sec ||
-           (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-}
-
 int joule_ledger_ask(struct joule_ledger *l, int64_t timeout_ns)
 {
-    struct timespec deadline = deadline_in(timeout_ns);
+    int64_t deadline_ns = joule_deadline_in(timeout_ns);
     uint32_t ticket, answered;
 
     if (!l->writable) {
@@ -69,11 +46,11 @@ int joule_ledger_ask(struct joule_ledger *l, int64_t timeout_ns)
         answered = atomic_load(&l->head->answered);
         if (!is_beyond(ticket, answered))
             return 0;
-        if (is_over(&deadline)) {
+        if (joule_deadline_left(deadline_ns) == 0) {
             errno = ETIMEDOUT;
             return -1;
         }
-        sleep_on(&l->head->answered, answered, &deadline);
+        sleep_on(&l->head->answered, answered, deadline_ns);
     }
 }
 
@@ -85,11 +62,11 @@ uint32_t joule_ledger_asked(struct joule_ledger *l)
 bool joule_ledger_wait(struct joule_ledger *l, uint32_t answered,
                        int64_t timeout_ns)
 {
-    struct timespec deadline = deadline_in(timeout_ns);
+    int64_t deadline_ns = joule_deadline_in(timeout_ns);
     uint32_t asked = atomic_load(&l->head->asked);
 
     if (!is_beyond(asked, answered))
-        sleep_on(&l->head->asked, asked, &deadline);
+        sleep_on(&l->head->asked, asked, deadline_ns);
     return is_beyond(atomic_load(&l->head->asked), answered);
 }
 

@@ -99,7 +99,7 @@ int joule_nodedir_file(int dir_fd, const char *node, const char *name,
                        int flags, struct joule_error *err)
 {
     char what[32];
-    int saved, fd = openat(dir_fd, name,
+    int fd = openat(dir_fd, name,
                            flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
     if (fd < 0)
@@ -109,9 +109,7 @@ int joule_nodedir_file(int dir_fd, const char *node, const char *name,
     snprintf(what, sizeof(what), "the %s", name);
     if (joule_file_check_owner(fd, S_IFREG, S_IWGRP | S_IWOTH, what, err) == 0)
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 

@@ -96,13 +96,10 @@ static int let_in(int fd, uid_t uid, unsigned perm)
 /* [fd] or -1 if opening it went wrong; closed if nobody can be let in. */
 static int let_in_or_close(int fd, uid_t uid, unsigned perm)
 {
-    int saved;
 
     if (fd < 0 || let_in(fd, uid, perm) == 0)
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 
@@ -111,7 +108,7 @@ static int let_in_or_close(int fd, uid_t uid, unsigned perm)
 static int make(int dir_fd, uid_t uid)
 {
     char name[NAME_SIZE];
-    int fd, saved;
+    int fd;
 
     dir_name_of(uid, name);
     if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
@@ -125,9 +122,7 @@ static int make(int dir_fd, uid_t uid)
     fd = let_in_or_close(openat(dir_fd, FILE_NAME,
                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600),
                          uid, ACL_READ);
-    saved = errno;
-    close(dir_fd);
-    errno = saved;
+    joule_close(dir_fd);
     return fd;
 }
 
@@ -323,7 +318,7 @@ static int open_file(int dir_fd, uid_t uid, struct joule_error *err)
 {
     char name[NAME_SIZE], what[64];
     struct stat st;
-    int fd, rc, saved;
+    int fd, rc;
 
     name_of(uid, name);
     snprintf(what, sizeof(what), "the file of user %u", (unsigned)uid);
@@ -340,9 +335,7 @@ static int open_file(int dir_fd, uid_t uid, struct joule_error *err)
         rc = joule_file_check_owner(fd, S_IFREG, S_IWGRP | S_IWOTH, what, err);
     if (rc == 0)
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/rundir.h"
 #include "common/node/node_dir.h"
 #include "common/node/user_file.h"
@@ -82,12 +83,8 @@ joule_userview_create(int root_fd, const char *node,
         v->slot[i] = NONE;
     node_fd = joule_nodedir_open(root_fd, node, true, v->boot_id, err);
     if (node_fd >= 0) {
-        int saved;
-
         v->dir_fd = joule_rundir_enter(node_fd, "users", 0711, true, err);
-        saved = errno;
-        close(node_fd);
-        errno = saved;
+        joule_close(node_fd);
     }
     if (v->dir_fd >= 0 && joule_userfile_remove_all(v->dir_fd, err) == 0 &&
         joule_userfile_has_lists(v->dir_fd, err) == 0)
@@ -431,7 +428,7 @@ int joule_userview_read(int root_fd, const char *node, uid_t uid,
 {
     char boot_id[JOULE_BOOT_ID_MAX];
     struct userfile *f = NULL;
-    int node_fd, dir_fd, saved;
+    int node_fd, dir_fd;
 
     node_fd = joule_nodedir_open(root_fd, node, false, boot_id, err);
     if (node_fd < 0)
@@ -439,11 +436,8 @@ int joule_userview_read(int root_fd, const char *node, uid_t uid,
     dir_fd = joule_rundir_enter(node_fd, "users", 0711, false, err);
     if (dir_fd >= 0)
         f = joule_userfile_read(dir_fd, uid, boot_id, err);
-    saved = errno;
-    if (dir_fd >= 0)
-        close(dir_fd);
-    close(node_fd);
-    errno = saved;
+    joule_close(dir_fd);
+    joule_close(node_fd);
     if (!f)
         return -1;
     *ret_totals = (struct joule_user_totals){

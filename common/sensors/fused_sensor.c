@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/thread.h"
 #include "common/energy/fused.h"
 #include "common/sensors/ipmi_helper.h"
@@ -31,7 +32,7 @@ struct mail {
     size_t remarks;
 };
 
-struct fusion {
+struct fused_sensor {
     struct joule_sensor source; /* first */
     struct joule_domain domains[JOULE_DOMAINS_MAX];
     struct joule_fused_sensor_options opt; /* both sources: ours */
@@ -59,7 +60,7 @@ struct fusion {
 
 /* ------------------------------------------------------------ BMC's thread */
 
-static void take_remarks(struct fusion *f, struct mail *m)
+static void take_remarks(struct fused_sensor *f, struct mail *m)
 {
     struct joule_sensor *bmc = f->opt.bmc;
 
@@ -68,7 +69,7 @@ static void take_remarks(struct fusion *f, struct mail *m)
         m->remarks++;
 }
 
-static void ask_bmc(struct fusion *f)
+static void ask_bmc(struct fused_sensor *f)
 {
     struct joule_sensor *bmc = f->opt.bmc;
     struct joule_error err = {""};
@@ -90,28 +91,18 @@ static void ask_bmc(struct fusion *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static struct timespec after(struct timespec t, int64_t ns)
-{
-    ns += t.tv_nsec;
-    t.tv_sec += ns / JOULE_NS_PER_S;
-    t.tv_nsec = ns % JOULE_NS_PER_S;
-    return t;
-}
-
 /* true: go on.  At a steady pace; a reading that took longer is not made up
  * for. */
-static bool wait_period(struct fusion *f, struct timespec *due)
+static bool wait_period(struct fused_sensor *f, int64_t *due_ns)
 {
-    struct timespec now;
+    int64_t now_ns = joule_deadline_now();
     bool stop;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    *due = after(*due, f->opt.bmc_period_ns);
-    if (due->tv_sec < now.tv_sec ||
-        (due->tv_sec == now.tv_sec && due->tv_nsec < now.tv_nsec))
-        *due = now;
+    *due_ns += f->opt.bmc_period_ns;
+    if (*due_ns < now_ns)
+        *due_ns = now_ns;
     pthread_mutex_lock(&f->lock);
-    while (!f->stop && pthread_cond_timedwait(&f->wake, &f->lock, due) == 0)
+    while (!f->stop && joule_cond_wait(&f->wake, &f->lock, *due_ns))
         continue;
     stop = f->stop;
     pthread_mutex_unlock(&f->lock);
@@ -120,20 +111,19 @@ static bool wait_period(struct fusion *f, struct timespec *due)
 
 static void *bmc_main(void *arg)
 {
-    struct fusion *f = arg;
-    struct timespec due;
+    struct fused_sensor *f = arg;
+    int64_t due_ns = joule_deadline_now();
 
     prctl(PR_SET_NAME, "joule_bmc");
-    clock_gettime(CLOCK_MONOTONIC, &due);
     do
         ask_bmc(f);
-    while (wait_period(f, &due));
+    while (wait_period(f, &due_ns));
     /* It was interrupted, and puts away what must not outlive this thread. */
     joule_sensor_end(f->opt.bmc, f->power);
     return NULL;
 }
 
-static int start_thread(struct fusion *f, struct joule_error *err)
+static int start_thread(struct fused_sensor *f, struct joule_error *err)
 {
     int rc = joule_thread_start(&f->thread, THREAD_STACK, bmc_main, f);
 
@@ -144,7 +134,7 @@ static int start_thread(struct fusion *f, struct joule_error *err)
     return 0;
 }
 
-static void end_thread(struct fusion *f)
+static void end_thread(struct fused_sensor *f)
 {
     if (f->pid == 0 || f->pid != getpid())
         return;
@@ -154,7 +144,7 @@ static void end_thread(struct fusion *f)
 
 static void fusion_interrupt(struct joule_sensor *source)
 {
-    struct fusion *f = (struct fusion *)source;
+    struct fused_sensor *f = (struct fused_sensor *)source;
 
     pthread_mutex_lock(&f->lock);
     f->stop = true;
@@ -165,14 +155,14 @@ static void fusion_interrupt(struct joule_sensor *source)
 
 /* ----------------------------------------------------------------- reading */
 
-static int64_t read_counters(struct fusion *f)
+static int64_t read_counters(struct fused_sensor *f)
 {
     if (!f->opt.counters)
         return joule_clock_mono_ns(f->opt.clock);
     return joule_sensor_read_all(f->opt.counters, f->opt.clock, f->readings);
 }
 
-static void say_counters(struct fusion *f)
+static void say_counters(struct fused_sensor *f)
 {
     const struct joule_domain *domains = f->opt.counters->domains;
     bool by_bmc =
@@ -195,7 +185,7 @@ static void say_counters(struct fusion *f)
     }
 }
 
-static void say_learned(struct fusion *f)
+static void say_learned(struct fused_sensor *f)
 {
     const struct joule_lag_model *fuse = &f->state.fuse;
 
@@ -213,7 +203,7 @@ static void say_learned(struct fusion *f)
                     fuse->gain, fuse->rest_w);
 }
 
-static void find_watts(struct fusion *f, int64_t now_ns)
+static void find_watts(struct fused_sensor *f, int64_t now_ns)
 {
     int64_t ns = now_ns - f->since_ns;
     size_t i;
@@ -230,7 +220,7 @@ static void find_watts(struct fusion *f, int64_t now_ns)
     f->since_ns = now_ns;
 }
 
-static void fill_labels(struct fusion *f, int64_t now_ns,
+static void fill_labels(struct fused_sensor *f, int64_t now_ns,
                         struct joule_power *out)
 {
     out += JOULE_FUSED_SENSOR_LABELS;
@@ -248,7 +238,7 @@ static void fill_labels(struct fusion *f, int64_t now_ns,
     }
 }
 
-static void fill(struct fusion *f, const struct joule_fused_interval *interval,
+static void fill(struct fused_sensor *f, const struct joule_fused_interval *interval,
                  struct joule_power *out)
 {
     int64_t now_ns = f->state.mono_ns;
@@ -287,7 +277,7 @@ static void fill(struct fusion *f, const struct joule_fused_interval *interval,
 static int fusion_read_power(struct joule_sensor *source,
                              struct joule_power *out, struct joule_error *err)
 {
-    struct fusion *f = (struct fusion *)source;
+    struct fused_sensor *f = (struct fused_sensor *)source;
     struct joule_fused_interval interval = {
         .domain_j = f->joules + f->counters_at,
     };
@@ -331,7 +321,7 @@ static int fusion_read_power(struct joule_sensor *source,
 static int fusion_remark(struct joule_sensor *source,
                          struct joule_error *ret_remark)
 {
-    struct fusion *f = (struct fusion *)source;
+    struct fused_sensor *f = (struct fused_sensor *)source;
     int has = 0;
 
     if (f->remark.text[0]) {
@@ -356,13 +346,13 @@ static int fusion_remark(struct joule_sensor *source,
 
 static const struct joule_fused_state *fusion_state(struct joule_sensor *source)
 {
-    return &((struct fusion *)source)->state;
+    return &((struct fused_sensor *)source)->state;
 }
 
 static bool fusion_resume(struct joule_sensor *source,
                           const struct joule_fused_state *state)
 {
-    struct fusion *f = (struct fusion *)source;
+    struct fused_sensor *f = (struct fused_sensor *)source;
     const struct joule_domain *domains =
         f->opt.counters ? f->opt.counters->domains : NULL;
 
@@ -379,7 +369,7 @@ static bool fusion_resume(struct joule_sensor *source,
 
 static void fusion_destroy(struct joule_sensor *source)
 {
-    struct fusion *f = (struct fusion *)source;
+    struct fused_sensor *f = (struct fused_sensor *)source;
 
     if (f->pid != 0 && f->pid == getpid()) {
         fusion_interrupt(source);
@@ -395,7 +385,7 @@ static void fusion_destroy(struct joule_sensor *source)
     free(f);
 }
 
-static const struct joule_sensor_ops fusion_ops = {
+static const struct joule_sensor_ops fused_sensor_ops = {
     .type = "fused",
     .read_power = fusion_read_power,
     .remark = fusion_remark,
@@ -407,7 +397,7 @@ static const struct joule_sensor_ops fusion_ops = {
 
 /* ---------------------------------------------------------------- creation */
 
-static void add_domain(struct fusion *f, const char *name,
+static void add_domain(struct fused_sensor *f, const char *name,
                        enum joule_domain_kind kind)
 {
     struct joule_domain *d = &f->domains[f->source.domain_count++];
@@ -430,7 +420,7 @@ static bool is_same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-static int check_names(const struct fusion *f, struct joule_error *err)
+static int check_names(const struct fused_sensor *f, struct joule_error *err)
 {
     for (size_t i = JOULE_FUSED_SENSOR_LABELS; i < f->counters_at; i++)
         for (size_t j = 0; j < f->source.domain_count; j++)
@@ -443,12 +433,12 @@ static int check_names(const struct fusion *f, struct joule_error *err)
     return 0;
 }
 
-static struct fusion *make(const struct joule_sensor *counters,
+static struct fused_sensor *make(const struct joule_sensor *counters,
                            const struct joule_sensor *bmc,
                            struct joule_error *err)
 {
     size_t count = counters ? counters->domain_count : 0;
-    struct fusion *f;
+    struct fused_sensor *f;
 
     /* One of the BMC's is the node. */
     if (count + bmc->domain_count + JOULE_FUSED_SENSOR_LABELS - 1 >
@@ -493,26 +483,21 @@ static struct fusion *make(const struct joule_sensor *counters,
     return f;
 }
 
-static void init_locks(struct fusion *f)
+static void init_locks(struct fused_sensor *f)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&f->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&f->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    joule_cond_init(&f->wake);
 }
 
 struct joule_sensor *
 joule_fused_sensor_create(const struct joule_fused_sensor_options *opt,
                           struct joule_error *err)
 {
-    struct fusion *f = make(opt->counters, opt->bmc, err);
+    struct fused_sensor *f = make(opt->counters, opt->bmc, err);
 
     if (!f)
         return NULL;
-    f->source.ops = &fusion_ops;
+    f->source.ops = &fused_sensor_ops;
     f->opt = *opt;
     joule_fused_start(&f->state, opt->counters ? opt->counters->domains : NULL,
                       f->counter_count);

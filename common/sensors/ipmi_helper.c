@@ -32,7 +32,7 @@ struct reader {
     struct joule_ipmi_config config; /* no password, if there is a file */
     char *credentials_file;          /* empty: none */
     int root_fd;
-    struct joule_helper child;
+    struct joule_helper helper;
     bool open; /* the process has answered JOULE_WIRE_OPEN */
     uint64_t seq;
     int interrupt_fd;
@@ -79,7 +79,7 @@ static const char *const driver_names[] = {
 static int protocol_error(struct reader *r, const char *what,
                           struct joule_error *err)
 {
-    joule_helper_kill(&r->child);
+    joule_helper_kill(&r->helper);
     return joule_error_set(err, EPROTO,
                            "the reader process does not speak as %s should "
                            "(%s): is it of another version?",
@@ -88,7 +88,7 @@ static int protocol_error(struct reader *r, const char *what,
 
 static int late(struct reader *r, int64_t wait_ns, struct joule_error *err)
 {
-    joule_helper_kill(&r->child);
+    joule_helper_kill(&r->helper);
     return joule_error_set(err, ETIMEDOUT,
                            "the BMC and the process that reads it gave no "
                            "answer in %.3g s",
@@ -107,13 +107,13 @@ static struct joule_wire_head head_of(struct reader *r, uint32_t type,
 static int send_packet(struct reader *r, const struct msghdr *packet,
                        size_t size, int64_t wait_ns, struct joule_error *err)
 {
-    if (sendmsg(r->child.fd, packet, MSG_NOSIGNAL) == (ssize_t)size)
+    if (sendmsg(r->helper.fd, packet, MSG_NOSIGNAL) == (ssize_t)size)
         return 0;
     if (errno == EPIPE || errno == ECONNRESET)
-        return joule_helper_explain(&r->child, err);
+        return joule_helper_explain(&r->helper, err);
     if (errno == EAGAIN)
         return late(r, wait_ns, err);
-    joule_helper_kill(&r->child);
+    joule_helper_kill(&r->helper);
     return joule_error_set(err, errno, "cannot ask the reader process: %m");
 }
 
@@ -122,12 +122,12 @@ static int send_packet(struct reader *r, const struct msghdr *packet,
 static ssize_t receive(struct reader *r, union reply *reply,
                        struct joule_error *err)
 {
-    ssize_t n = recv(r->child.fd, reply, sizeof(*reply), MSG_TRUNC);
+    ssize_t n = recv(r->helper.fd, reply, sizeof(*reply), MSG_TRUNC);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0) /* an empty packet is none of ours: as good as the end */
-        return joule_helper_explain(&r->child, err);
+        return joule_helper_explain(&r->helper, err);
     if ((size_t)n < sizeof(reply->head) || (size_t)n > sizeof(*reply) ||
         reply->head.size != (uint32_t)n)
         return protocol_error(r, "a packet of the wrong size", err);
@@ -162,12 +162,12 @@ static int wait_reply(struct reader *r, uint32_t type, size_t size,
     ssize_t n;
 
     do {
-        if (joule_helper_wait(&r->child, r->interrupt_fd, deadline_ns) < 0) {
+        if (joule_helper_wait(&r->helper, r->interrupt_fd, deadline_ns) < 0) {
             if (errno == ETIMEDOUT)
                 return late(r, wait_ns, err);
             if (errno == ECANCELED)
                 return -1;
-            joule_helper_kill(&r->child);
+            joule_helper_kill(&r->helper);
             return joule_error_set(err, errno,
                                    "cannot wait for the reader process: %m");
         }
@@ -300,9 +300,9 @@ static int ask_with_config(struct reader *r, uint32_t type, size_t size,
     int64_t wait_ns = r->config.connect_ns + GRACE_NS;
 
     /* One that has given up its rights ends after a failure. */
-    if (!joule_helper_is_there(&r->child))
-        joule_helper_kill(&r->child);
-    if (r->child.pid == 0 && joule_helper_start(&r->child, r->program, err) < 0)
+    if (!joule_helper_is_there(&r->helper))
+        joule_helper_kill(&r->helper);
+    if (r->helper.pid == 0 && joule_helper_start(&r->helper, r->program, err) < 0)
         return -1;
     if (send_config(r, type, wait_ns, err) < 0)
         return -1;
@@ -336,7 +336,7 @@ static int connect_bmc(struct reader *r, struct joule_error *err)
         /* What failed attempts leave behind in it is not gathered; it has no
          * session with the BMC that it could close. */
         if (errno != ECANCELED)
-            joule_helper_kill(&r->child);
+            joule_helper_kill(&r->helper);
         return -1;
     }
     take_found(r, &reply.opened);
@@ -432,11 +432,11 @@ static int reader_read_power(struct joule_sensor *source,
     int errnum;
 
     if (atomic_load(&r->interrupted)) {
-        joule_helper_destroy(&r->child);
+        joule_helper_destroy(&r->helper);
         errno = ECANCELED;
         return -1;
     }
-    joule_helper_reap(&r->child);
+    joule_helper_reap(&r->helper);
     if (!r->open && r->failures > 0 &&
         joule_clock_mono_ns(r->clock) < r->retry_ns) {
         errno = EAGAIN;
@@ -533,7 +533,7 @@ static void reader_destroy(struct joule_sensor *source)
 {
     struct reader *r = (struct reader *)source;
 
-    joule_helper_destroy(&r->child);
+    joule_helper_destroy(&r->helper);
     if (r->interrupt_fd >= 0)
         close(r->interrupt_fd);
     if (r->root_fd >= 0)
@@ -572,7 +572,7 @@ int joule_reader_list(struct joule_sensor *source,
     union reply reply;
     int rc, errnum;
 
-    joule_helper_destroy(&r->child);
+    joule_helper_destroy(&r->helper);
     r->open = false;
     rc = ask_with_config(r, JOULE_WIRE_LIST, sizeof(reply.listed), &reply, err);
     if (rc == 0 && reply.listed.count > JOULE_IPMI_SENSORS_MAX)
@@ -588,7 +588,7 @@ int joule_reader_list(struct joule_sensor *source,
         *ret = reply.listed;
     }
     errnum = errno;
-    joule_helper_destroy(&r->child);
+    joule_helper_destroy(&r->helper);
     errno = errnum;
     return rc;
 }
@@ -680,7 +680,7 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
     }
     r->clock = opt->clock;
     r->config = *opt->config;
-    joule_helper_init(&r->child);
+    joule_helper_init(&r->helper);
     fill_labels(&r->labels, &reader_ops, &r->config);
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);

@@ -92,13 +92,13 @@ static bool has_our_domains(const struct joule_board_follower *f,
 /* The board's domains are ours; else only its node total is of use. */
 static bool is_ours(const struct joule_board_follower *f)
 {
-    return has_our_domains(f, &f->snapshot.tally);
+    return has_our_domains(f, &f->snapshot.total);
 }
 
 static uint64_t domain_at(const struct joule_board_follower *f, size_t i,
                           int64_t now_ns)
 {
-    const struct joule_integrator *g = &f->snapshot.tally.integrator[i];
+    const struct joule_integrator *g = &f->snapshot.total.integrator[i];
     uint64_t uj = f->extend ? joule_integrator_extend(g, now_ns) : g->uj;
 
     if (!f->source->domains[i].in_total)
@@ -110,7 +110,7 @@ static uint64_t domain_at(const struct joule_board_follower *f, size_t i,
 
 static uint64_t node_at(const struct joule_board_follower *f, int64_t now_ns)
 {
-    const struct joule_node_total *t = &f->snapshot.tally;
+    const struct joule_node_total *t = &f->snapshot.total;
     uint64_t uj = t->node_uj;
     size_t i;
 
@@ -129,7 +129,7 @@ static uint64_t node_at(const struct joule_board_follower *f, int64_t now_ns)
  * not for longer than a power is carried on. */
 static void count_on(struct joule_board_follower *f)
 {
-    struct joule_node_total *t = &f->snapshot.tally;
+    struct joule_node_total *t = &f->snapshot.total;
     struct joule_error err;
     size_t i;
 
@@ -148,7 +148,7 @@ static void count_on(struct joule_board_follower *f)
 /* The state that goes with the sample in f->latest. */
 static bool is_published(struct joule_board_follower *f)
 {
-    int64_t mono_ns = f->latest.tally.mono_ns;
+    int64_t mono_ns = f->latest.total.mono_ns;
 
     if (joule_board_read_fused(f->board, &f->state) == 0 &&
         f->state.mono_ns == mono_ns)
@@ -161,7 +161,7 @@ static bool is_published(struct joule_board_follower *f)
 static int read_board(struct joule_board_follower *f)
 {
     bool counted = f->counts, was_missed, is_first;
-    const struct joule_node_total *t = &f->latest.tally;
+    const struct joule_node_total *t = &f->latest.total;
     int64_t now_ns;
     uint64_t said_uj;
 
@@ -208,7 +208,7 @@ static void work_off(struct joule_board_follower *f, int64_t ns)
 /* Labels that the board has no longer, or not yet, stay where they are. */
 static void follow_domains(struct joule_board_follower *f, int64_t now_ns)
 {
-    const struct joule_node_total *t = &f->snapshot.tally;
+    const struct joule_node_total *t = &f->snapshot.total;
     int64_t gap_ns = joule_power_gap_ns(f->snapshot.period_ns);
     bool ours = is_ours(f);
     bool new_count = t->base_uj != f->count_uj;
@@ -240,7 +240,7 @@ static void follow_domains(struct joule_board_follower *f, int64_t now_ns)
 /* Time since begin in which the node was not measured. */
 static int64_t follow_gap(struct joule_board_follower *f, int64_t now_ns)
 {
-    const struct joule_node_total *t = &f->snapshot.tally;
+    const struct joule_node_total *t = &f->snapshot.total;
     int64_t ns;
 
     if (t->gap_ns < f->gap_seen_ns) { /* a new count */
@@ -261,7 +261,7 @@ static int64_t follow_gap(struct joule_board_follower *f, int64_t now_ns)
 /* Count from what the board says now. */
 static void take_base(struct joule_board_follower *f, int64_t now_ns)
 {
-    const struct joule_node_total *t = &f->snapshot.tally;
+    const struct joule_node_total *t = &f->snapshot.total;
     size_t i;
 
     f->base_uj = node_at(f, now_ns);
@@ -308,7 +308,7 @@ void joule_board_follower_begin(struct joule_board_follower *f)
     joule_board_edge(f->board, now_ns);
     if (read_board(f) == 0) {
         take_base(f, now_ns);
-        f->known = f->snapshot.tally.valid;
+        f->known = f->snapshot.total.valid;
     } else {
         /* A board on which nothing was ever published begins at 0. */
         f->based = errno == ENODATA;
@@ -326,7 +326,7 @@ static void first_known(struct joule_board_follower *f, int64_t now_ns)
     if (!f->based)
         take_base(f, now_ns);
     else
-        from_ns = s->since_ns > f->begin_ns ? s->since_ns : s->tally.mono_ns;
+        from_ns = s->since_ns > f->begin_ns ? s->since_ns : s->total.mono_ns;
     if (from_ns > f->begin_ns)
         f->missed_ns = from_ns - f->begin_ns;
     f->known = true;
@@ -343,7 +343,7 @@ int joule_board_follower_update(struct joule_board_follower *f,
         errno = EINVAL;
         return -1;
     }
-    if (!f->board || read_board(f) < 0 || (!f->known && !s->tally.valid)) {
+    if (!f->board || read_board(f) < 0 || (!f->known && !s->total.valid)) {
         errno = ENODATA;
         return -1;
     }
@@ -368,7 +368,7 @@ int joule_board_follower_update(struct joule_board_follower *f,
         .domain_uj = f->domain_uj,
         .domain_mw = f->domain_mw,
     };
-    if (!joule_node_total_overdue(&s->tally, now_ns,
+    if (!joule_node_total_overdue(&s->total, now_ns,
                                   joule_power_gap_ns(s->period_ns)))
         ret->node_mw = s->node_mw;
     if (elapsed_ns - f->missed_ns >= POWER_MIN_NS)

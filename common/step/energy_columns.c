@@ -52,7 +52,7 @@ static const char *stem_of(const struct joule_domain *domain, char *stem)
     return stem;
 }
 
-static void add_share(struct joule_energy_columns *c)
+static void add_step_columns(struct joule_energy_columns *c)
 {
     add(c, false, "step_uJ", "");
     add(c, true, "step_mW", "");
@@ -66,7 +66,7 @@ static void add_all(struct joule_energy_columns *c)
 
     if (c->of == JOULE_ENERGY_COLUMNS_STEP) {
         add(c, false, "Power", "");
-        add_share(c);
+        add_step_columns(c);
         return;
     }
     if (joule_sensor_is_power(source)) {
@@ -83,7 +83,7 @@ static void add_all(struct joule_energy_columns *c)
     for (i = 0; i < source->domain_count; i++)
         add(c, true, stem_of(&source->domains[i], stem), "_mW");
     if (c->of != JOULE_ENERGY_COLUMNS_NODE)
-        add_share(c);
+        add_step_columns(c);
 }
 
 struct joule_energy_columns *
@@ -130,7 +130,7 @@ static uint64_t watts(double mw)
 
 static void fill_row(struct joule_energy_columns *c,
                      const struct joule_node_energy_reading *reading,
-                     const struct joule_step_energy_reading *share, int64_t ns)
+                     const struct joule_step_energy_reading *step_reading, int64_t ns)
 {
     const struct joule_sensor *source = c->source;
     union cell *cell = c->row;
@@ -148,10 +148,10 @@ static void fill_row(struct joule_energy_columns *c,
         (cell++)->d = domain_mw(c, reading, i, ns);
     if (c->of == JOULE_ENERGY_COLUMNS_NODE)
         return;
-    if (share && share->used_uj > c->share_uj)
-        c->share_uj = share->used_uj;
+    if (step_reading && step_reading->used_uj > c->share_uj)
+        c->share_uj = step_reading->used_uj;
     (cell++)->u = c->share_uj;
-    cell->d = share ? (double)share->mw : NAN;
+    cell->d = step_reading ? (double)step_reading->mw : NAN;
 }
 
 void joule_energy_columns_set_share(const struct joule_energy_columns *c,
@@ -185,7 +185,7 @@ void joule_energy_columns_begin(struct joule_energy_columns *c, int64_t ns)
 
 void *joule_energy_columns_row(struct joule_energy_columns *c,
                                const struct joule_node_energy_reading *reading,
-                               const struct joule_step_energy_reading *share)
+                               const struct joule_step_energy_reading *step_reading)
 {
     int64_t began_ns = reading->mono_ns - reading->elapsed_ns;
     void *row = NULL;
@@ -203,7 +203,7 @@ void *joule_energy_columns_row(struct joule_energy_columns *c,
     if (c->primed && ns <= 0)
         return NULL;
     if (c->primed) {
-        fill_row(c, reading, share, ns);
+        fill_row(c, reading, step_reading, ns);
         row = c->row;
     }
     c->primed = true;

@@ -66,7 +66,7 @@ void joule_energy_columns_begin(struct joule_energy_columns *columns,
  * known now. */
 void *joule_energy_columns_row(struct joule_energy_columns *columns,
                                const struct joule_node_energy_reading *reading,
-                               const struct joule_step_energy_reading *share);
+                               const struct joule_step_energy_reading *step_reading);
 
 /* The same for a row that tells nothing of the node: its columns are NaN, or 0
  * where they have no such value, and the share is not known yet. */

@@ -72,7 +72,7 @@ struct joule_energy_series {
     bool begun;        /* there was one that did */
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
-    struct joule_row_queue *share;  /* NULL: there is no stake */
+    struct joule_row_queue *queue;  /* NULL: there is no stake */
     int64_t waiting;                /* the rows that it holds at most */
     int64_t asked_ns;               /* when a sample was asked for */
     struct joule_reading *readings; /* depth x domains */
@@ -132,8 +132,8 @@ static void begin(struct joule_energy_series *s,
 
     if (!s->begun && !joule_sensor_is_power(s->opt.source)) {
         joule_energy_columns_begin(s->columns, began_ns);
-        if (s->share)
-            joule_row_queue_begin(s->share, began_ns, 0);
+        if (s->queue)
+            joule_row_queue_begin(s->queue, began_ns, 0);
     }
     s->begun = true;
     s->last_uj = reading->used_uj;
@@ -206,7 +206,7 @@ static void write_rows(struct joule_energy_series *s, bool give_up)
 {
     struct joule_row_queue_row row;
 
-    while (joule_row_queue_next(s->share, give_up, &row))
+    while (joule_row_queue_next(s->queue, give_up, &row))
         write_row(s, &row);
 }
 
@@ -215,7 +215,7 @@ static void write_rows(struct joule_energy_series *s, bool give_up)
 static void settle_to(struct joule_energy_series *s, int64_t mono_ns,
                       const struct joule_step_energy_reading *reading)
 {
-    joule_row_queue_sample(s->share, reading->mono_ns - reading->elapsed_ns,
+    joule_row_queue_sample(s->queue, reading->mono_ns - reading->elapsed_ns,
                            mono_ns, reading->used_uj);
     write_rows(s, false);
 }
@@ -225,7 +225,7 @@ static void settle(struct joule_energy_series *s)
 {
     struct joule_step_energy_reading reading;
 
-    if (joule_step_energy_read(s->opt.stake, &reading, NULL) == 0)
+    if (joule_step_energy_read(s->opt.step_energy, &reading, NULL) == 0)
         settle_to(s, reading.mono_ns, &reading);
 }
 
@@ -235,7 +235,7 @@ static void settle_all(struct joule_energy_series *s)
 {
     struct joule_step_energy_reading reading;
 
-    if (joule_step_energy_read_now(s->opt.stake, &reading, NULL) == 0) {
+    if (joule_step_energy_read_now(s->opt.step_energy, &reading, NULL) == 0) {
         settle_to(s, reading.mono_ns, &reading);
         if (reading.carried)
             settle_to(s, joule_clock_mono_ns(s->opt.clock), &reading);
@@ -244,29 +244,29 @@ static void settle_all(struct joule_energy_series *s)
 }
 
 /* Of a full share the oldest row is given up. */
-static void wait_for_share(struct joule_energy_series *s, int64_t mono_ns,
+static void queue_row(struct joule_energy_series *s, int64_t mono_ns,
                            uint64_t node_uj, int64_t epoch_s, const void *cells)
 {
     struct joule_row_queue_row oldest;
 
-    if (joule_row_queue_is_full(s->share) && mono_ns - s->asked_ns >= ASK_NS) {
+    if (joule_row_queue_is_full(s->queue) && mono_ns - s->asked_ns >= ASK_NS) {
         s->asked_ns = mono_ns;
-        joule_step_energy_ask(s->opt.stake, GLANCE_NS);
+        joule_step_energy_ask(s->opt.step_energy, GLANCE_NS);
         settle(s);
     }
-    if (joule_row_queue_is_full(s->share) &&
-        joule_row_queue_next(s->share, true, &oldest))
+    if (joule_row_queue_is_full(s->queue) &&
+        joule_row_queue_next(s->queue, true, &oldest))
         write_row(s, &oldest);
-    joule_row_queue_add(s->share, mono_ns, node_uj, epoch_s, cells);
+    joule_row_queue_add(s->queue, mono_ns, node_uj, epoch_s, cells);
     s->row_ns = mono_ns;
 }
 
-static int make_share(struct joule_energy_series *s)
+static int make_queue(struct joule_energy_series *s)
 {
     int64_t depth = WAITING_NS / s->period_ns;
     size_t columns;
 
-    if (!s->opt.stake)
+    if (!s->opt.step_energy)
         return 0;
     if (depth < WAITING_MIN)
         depth = WAITING_MIN;
@@ -274,12 +274,12 @@ static int make_share(struct joule_energy_series *s)
         depth = WAITING_MAX;
     s->waiting = depth;
     joule_energy_columns_list(s->columns, &columns);
-    s->share =
+    s->queue =
         joule_row_queue_create((size_t)depth, columns * sizeof(uint64_t));
-    if (!s->share)
+    if (!s->queue)
         return -1;
     if (s->begun)
-        joule_row_queue_begin(s->share, s->last_ns, s->last_uj);
+        joule_row_queue_begin(s->queue, s->last_ns, s->last_uj);
     return 0;
 }
 
@@ -296,7 +296,7 @@ static void begin_step_only(struct joule_energy_series *s, int64_t from_ns)
     s->silent = 0;
     if (s->row_ns == 0)
         s->row_ns = from_ns;
-    joule_row_queue_begin(s->share, s->row_ns, 0);
+    joule_row_queue_begin(s->queue, s->row_ns, 0);
 }
 
 /* The rows are begun again if another job has come: those of what was read
@@ -305,14 +305,14 @@ static bool hides_node(struct joule_energy_series *s)
 {
     if (!s->step_only && s->table >= 0 &&
         s->opt.columns == JOULE_ENERGY_COLUMNS_ALONE &&
-        joule_step_energy_has_other_job(s->opt.stake, s->opt.job))
+        joule_step_energy_has_other_job(s->opt.step_energy, s->opt.job))
         begin_step_only(s, joule_clock_mono_ns(s->opt.clock));
     return s->step_only;
 }
 
 static void add_step_row(struct joule_energy_series *s, int64_t ns)
 {
-    wait_for_share(s, ns, s->node_uj, (wall_offset_ns(s) + ns) / JOULE_NS_PER_S,
+    queue_row(s, ns, s->node_uj, (wall_offset_ns(s) + ns) / JOULE_NS_PER_S,
                    joule_energy_columns_step_row(s->columns));
 }
 
@@ -368,13 +368,13 @@ static void add_row(struct joule_energy_series *s,
     row = joule_energy_columns_row(s->columns, reading, NULL);
     if (!row)
         s->silent++;
-    else if (s->table >= 0 && !s->share)
+    else if (s->table >= 0 && !s->queue)
         joule_writer_append(s->opt.writer, s->table, row, epoch_s,
                             reading->mono_ns);
     else if (s->table >= 0)
-        wait_for_share(s, reading->mono_ns, reading->used_uj, epoch_s, row);
-    if (s->share)
-        joule_row_queue_begin(s->share, reading->mono_ns, reading->used_uj);
+        queue_row(s, reading->mono_ns, reading->used_uj, epoch_s, row);
+    if (s->queue)
+        joule_row_queue_begin(s->queue, reading->mono_ns, reading->used_uj);
     s->node_uj = reading->used_uj;
 }
 
@@ -395,13 +395,13 @@ static void follow(struct joule_energy_series *s)
     if (hides_node(s))
         return;
     for (i = 0; i < s->taken; i++)
-        if (joule_node_energy_follow(s->opt.account, s->readings + i * count,
+        if (joule_node_energy_follow(s->opt.node_energy, s->readings + i * count,
                                      s->taken_ns[i], &reading) == 0)
             add_row(s, &reading, wall_ns);
         else
             s->silent++;
     s->taken = 0;
-    if (s->share)
+    if (s->queue)
         settle(s);
     hurry(s);
 }
@@ -413,7 +413,7 @@ static void take(struct joule_energy_series *s)
 
     if (s->depth > 1) {
         s->last_ns = joule_node_energy_read(
-            s->opt.account,
+            s->opt.node_energy,
             s->readings + s->taken * s->opt.source->domain_count);
         s->taken_ns[s->taken++] = s->last_ns;
         if (s->taken == s->depth)
@@ -422,14 +422,14 @@ static void take(struct joule_energy_series *s)
     }
     if (hides_node(s))
         return;
-    if (joule_node_energy_update(s->opt.account, &reading) == 0) {
+    if (joule_node_energy_update(s->opt.node_energy, &reading) == 0) {
         s->last_ns = reading.mono_ns;
         add_row(s, &reading, wall_offset_ns(s));
     } else {
         s->last_ns = joule_clock_mono_ns(s->opt.clock);
         s->silent++;
     }
-    if (s->share)
+    if (s->queue)
         settle(s);
     hurry(s);
 }
@@ -497,7 +497,7 @@ static void end(struct joule_energy_series *s)
         end_step(s);
         return;
     }
-    if (s->share)
+    if (s->queue)
         settle_all(s);
     behind = periods(s) - s->ended;
     miss(s, took && s->silent == 0 ? behind - 1 : behind);
@@ -511,10 +511,10 @@ static int make_columns(struct joule_energy_series *s)
         int64_t ns = joule_clock_mono_ns(s->opt.clock),
                 end_ns = ns + JOULE_NS_PER_S;
 
-        while (!joule_step_energy_is_registered(s->opt.stake) && ns < end_ns &&
+        while (!joule_step_energy_is_registered(s->opt.step_energy) && ns < end_ns &&
                sleep_until(s, ns += REGISTERED_NS))
             ;
-        if (!joule_step_energy_is_alone(s->opt.stake))
+        if (!joule_step_energy_is_alone(s->opt.step_energy))
             s->opt.columns = JOULE_ENERGY_COLUMNS_STEP;
     }
     s->columns = joule_energy_columns_create(s->opt.source, s->opt.columns);
@@ -538,7 +538,7 @@ static void run(struct joule_energy_series *s)
                                   JOULE_NS_PER_S);
         s->period_ns = s->opt.ask_period_ns ? s->opt.ask_period_ns() : 0;
     }
-    if (s->period_ns <= 0 || choose_depth(s) < 0 || make_share(s) < 0 ||
+    if (s->period_ns <= 0 || choose_depth(s) < 0 || make_queue(s) < 0 ||
         add_table(s) < 0)
         return;
     s->tries = s->period_ns < HURRY_BELOW_NS ? HURRY_TRIES : 0;
@@ -562,7 +562,7 @@ static void *thread_main(void *arg)
 static void release(struct joule_energy_series *s)
 {
     joule_energy_columns_destroy(s->columns);
-    joule_row_queue_destroy(s->share);
+    joule_row_queue_destroy(s->queue);
     free(s->readings);
     free(s);
 }

@@ -47,8 +47,8 @@ struct joule_energy_series;
 struct joule_energy_series_options {
     const struct joule_clock *clock;
     const struct joule_sensor *source; /* whose domains name the columns */
-    struct joule_node_energy *account; /* begun; the thread's until destroy */
-    struct joule_step_energy *stake;   /* the same: the step's share; NULL: the
+    struct joule_node_energy *node_energy; /* begun; the thread's until destroy */
+    struct joule_step_energy *step_energy;   /* the same: the step's share; NULL: the
                                     series   has no such columns */
     /* NODE without a stake, and only then.  ALONE: if the job turns out to have
      * the node alone when the step is registered, else STEP. */

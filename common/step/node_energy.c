@@ -28,7 +28,7 @@ struct joule_node_energy {
     int64_t begin_ns, power_ns;
     uint64_t power_uj, node_mw, used_uj;
     bool begun, board_valid;
-    struct joule_node_total tally;  /* our own count since begin */
+    struct joule_node_total total;  /* our own count since begin */
     struct joule_snapshot snapshot; /* scratch */
     struct board_mark mark[JOULE_DOMAINS_MAX];
     struct joule_reading readings[JOULE_DOMAINS_MAX];
@@ -58,30 +58,30 @@ joule_node_energy_create(const struct joule_clock *clock,
     return a;
 }
 
-void joule_node_energy_destroy(struct joule_node_energy *account)
+void joule_node_energy_destroy(struct joule_node_energy *node_energy)
 {
-    if (!account)
+    if (!node_energy)
         return;
-    joule_board_follower_destroy(account->follow);
-    free(account);
+    joule_board_follower_destroy(node_energy->follow);
+    free(node_energy);
 }
 
-void joule_node_energy_extend(struct joule_node_energy *account, bool extend)
+void joule_node_energy_extend(struct joule_node_energy *node_energy, bool extend)
 {
-    if (account->follow)
-        joule_board_follower_extend(account->follow, extend);
+    if (node_energy->follow)
+        joule_board_follower_extend(node_energy->follow, extend);
 }
 
-void joule_node_energy_smooth(struct joule_node_energy *account)
+void joule_node_energy_smooth(struct joule_node_energy *node_energy)
 {
-    if (account->follow)
-        joule_board_follower_smooth(account->follow);
+    if (node_energy->follow)
+        joule_board_follower_smooth(node_energy->follow);
 }
 
-void joule_node_energy_edge(struct joule_node_energy *account)
+void joule_node_energy_edge(struct joule_node_energy *node_energy)
 {
-    if (account->follow)
-        joule_board_follower_edge(account->follow);
+    if (node_energy->follow)
+        joule_board_follower_edge(node_energy->follow);
 }
 
 /*
@@ -95,7 +95,7 @@ static struct board_mark mark_of(const struct joule_snapshot *s,
                                  const struct joule_domain *d, uint32_t i,
                                  struct joule_reading reading, int64_t now_ns)
 {
-    const struct joule_counter *c = &s->tally.counter[i];
+    const struct joule_counter *c = &s->total.counter[i];
     struct board_mark mark = {.known = false};
 
     uint64_t ticks = joule_counter_diff(reading.raw, c->raw, d->width_bits);
@@ -105,7 +105,7 @@ static struct board_mark mark_of(const struct joule_snapshot *s,
         joule_domain_absurd(d, ticks, now_ns - c->read_ns))
         return mark;
     mark.ticks = c->ticks + ticks;
-    mark.base_uj = s->tally.base_uj;
+    mark.base_uj = s->total.base_uj;
     mark.gaps = c->gaps;
     mark.known = true;
     return mark;
@@ -138,10 +138,10 @@ static void bridge(struct joule_counter *c, const struct board_mark *now,
 
 static bool read_board(struct joule_node_energy *a)
 {
-    struct joule_node_total *t = &a->snapshot.tally;
+    struct joule_node_total *t = &a->snapshot.total;
 
     return a->board && joule_board_read(a->board, &a->snapshot) == 0 &&
-           t->domain_key == a->tally.domain_key && t->count == a->tally.count;
+           t->domain_key == a->total.domain_key && t->count == a->total.count;
 }
 
 /* [has_board]: it is in a->snapshot. */
@@ -151,10 +151,10 @@ static void follow(struct joule_node_energy *a, bool has_board,
     const struct joule_domain *domains = a->source->domains;
     uint32_t i;
 
-    if (has_board && a->snapshot.tally.valid)
+    if (has_board && a->snapshot.total.valid)
         a->board_valid = true;
-    for (i = 0; i < a->tally.count; i++) {
-        struct joule_counter *c = &a->tally.counter[i];
+    for (i = 0; i < a->total.count; i++) {
+        struct joule_counter *c = &a->total.counter[i];
         struct board_mark *then = &a->mark[i];
         struct board_mark mark = {.known = false};
 
@@ -168,12 +168,12 @@ static void follow(struct joule_node_energy *a, bool has_board,
         *then = mark;
         then->fresh = true;
     }
-    joule_node_total_update(&a->tally, domains, readings, now_ns);
-    for (i = 0; i < a->tally.count; i++) {
+    joule_node_total_update(&a->total, domains, readings, now_ns);
+    for (i = 0; i < a->total.count; i++) {
         if (!a->mark[i].fresh)
             continue;
-        a->mark[i].own_ticks = a->tally.counter[i].ticks;
-        a->mark[i].own_gaps = a->tally.counter[i].gaps;
+        a->mark[i].own_ticks = a->total.counter[i].ticks;
+        a->mark[i].own_gaps = a->total.counter[i].gaps;
         a->mark[i].fresh = false;
     }
 }
@@ -191,9 +191,9 @@ static void read_and_follow(struct joule_node_energy *a)
  * One that does not answer us says nothing, whatever the board says. */
 static bool is_known(const struct joule_node_energy *a)
 {
-    return a->tally.valid ||
+    return a->total.valid ||
            (a->board_valid &&
-            joule_node_total_silent(&a->tally, a->source->domains) < 0);
+            joule_node_total_silent(&a->total, a->source->domains) < 0);
 }
 
 void joule_node_energy_begin(struct joule_node_energy *a)
@@ -204,13 +204,13 @@ void joule_node_energy_begin(struct joule_node_energy *a)
         joule_board_follower_begin(a->follow);
         return;
     }
-    joule_node_total_start(&a->tally, a->source->domains,
+    joule_node_total_start(&a->total, a->source->domains,
                            a->source->domain_count, 0);
     for (i = 0; i < JOULE_DOMAINS_MAX; i++)
         a->mark[i].known = false;
     read_and_follow(a);
-    a->begin_ns = a->tally.mono_ns;
-    a->power_ns = a->tally.mono_ns;
+    a->begin_ns = a->total.mono_ns;
+    a->power_ns = a->total.mono_ns;
     a->power_uj = 0;
     a->used_uj = 0;
     a->node_mw = JOULE_MW_UNKNOWN;
@@ -227,20 +227,20 @@ static int say(struct joule_node_energy *a,
         errno = ENODATA;
         return -1;
     }
-    a->used_uj = a->tally.node_uj;
-    for (i = 0; i < a->tally.count; i++)
+    a->used_uj = a->total.node_uj;
+    for (i = 0; i < a->total.count; i++)
         a->domain_uj[i] = joule_unit_to_uj(a->source->domains[i].unit,
-                                           a->tally.counter[i].ticks);
-    if (a->tally.mono_ns - a->power_ns >= POWER_MIN_NS) {
+                                           a->total.counter[i].ticks);
+    if (a->total.mono_ns - a->power_ns >= POWER_MIN_NS) {
         a->node_mw = joule_power_mw(a->used_uj - a->power_uj,
-                                    a->tally.mono_ns - a->power_ns);
-        a->power_ns = a->tally.mono_ns;
+                                    a->total.mono_ns - a->power_ns);
+        a->power_ns = a->total.mono_ns;
         a->power_uj = a->used_uj;
     }
     *ret = (struct joule_node_energy_reading){
-        .mono_ns = a->tally.mono_ns,
-        .elapsed_ns = a->tally.mono_ns - a->begin_ns,
-        .gap_ns = a->tally.gap_ns,
+        .mono_ns = a->total.mono_ns,
+        .elapsed_ns = a->total.mono_ns - a->begin_ns,
+        .gap_ns = a->total.gap_ns,
         .used_uj = a->used_uj,
         .node_mw = a->node_mw,
         .average_mw = JOULE_MW_UNKNOWN,

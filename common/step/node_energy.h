@@ -49,25 +49,25 @@ joule_node_energy_create(const struct joule_clock *clock,
 
 /* NULL is a no-op.  Power sources: an edge is declared on the board at the
  * time of the last update, where the load of a step falls. */
-void joule_node_energy_destroy(struct joule_node_energy *account);
+void joule_node_energy_destroy(struct joule_node_energy *node_energy);
 
 /* Power sources: whether energy is carried on from the board's last sample to
  * the moment of the question (it is, unless this says no).  Counters: no-op. */
-void joule_node_energy_extend(struct joule_node_energy *account, bool extend);
+void joule_node_energy_extend(struct joule_node_energy *node_energy, bool extend);
 
 /* Sources of energy: what the board's next sample says otherwise than was
  * counted up to it is worked off over a period of the sampler, as the rows of a
  * series want it; else at once.  Others: no-op. */
-void joule_node_energy_smooth(struct joule_node_energy *account);
+void joule_node_energy_smooth(struct joule_node_energy *node_energy);
 
 /* Take the baseline: one reading of the counters, or for power sources an edge
  * declared on the board and its total.  If the board has no measurement yet,
  * it is taken when there is one, and the time until then is a gap. */
-void joule_node_energy_begin(struct joule_node_energy *account);
+void joule_node_energy_begin(struct joule_node_energy *node_energy);
 
 /* Power sources: the load changes now, say so on the board.  Counters: no-op,
  * they are read at their edges. */
-void joule_node_energy_edge(struct joule_node_energy *account);
+void joule_node_energy_edge(struct joule_node_energy *node_energy);
 
 /*
  * Read the counters and say what has been used.  Returns 0, or -1 with errno
@@ -77,7 +77,7 @@ void joule_node_energy_edge(struct joule_node_energy *account);
  * been measured, or there is no board EINVAL   joule_node_energy_begin has not
  * been called
  */
-int joule_node_energy_update(struct joule_node_energy *account,
+int joule_node_energy_update(struct joule_node_energy *node_energy,
                              struct joule_node_energy_reading *ret_reading);
 
 /*
@@ -86,9 +86,9 @@ int joule_node_energy_update(struct joule_node_energy *account,
  * when that was; later, in the same order, say what had been used then.
  * What the board knows of wraps helps only if the second step comes soon.
  */
-int64_t joule_node_energy_read(struct joule_node_energy *account,
+int64_t joule_node_energy_read(struct joule_node_energy *node_energy,
                                struct joule_reading *readings);
-int joule_node_energy_follow(struct joule_node_energy *account,
+int joule_node_energy_follow(struct joule_node_energy *node_energy,
                              const struct joule_reading *readings,
                              int64_t mono_ns,
                              struct joule_node_energy_reading *ret_reading);

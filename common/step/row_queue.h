@@ -37,28 +37,28 @@ struct joule_row_queue_row {
 struct joule_row_queue *joule_row_queue_create(size_t depth, size_t cell_bytes);
 
 /* NULL is a no-op. */
-void joule_row_queue_destroy(struct joule_row_queue *share);
+void joule_row_queue_destroy(struct joule_row_queue *queue);
 
 /* The first row begins at [mono_ns], when the node had used [node_uj].  Calls
  * after the first do nothing. */
-void joule_row_queue_begin(struct joule_row_queue *share, int64_t mono_ns,
+void joule_row_queue_begin(struct joule_row_queue *queue, int64_t mono_ns,
                            uint64_t node_uj);
 
 /* A row that ends at [mono_ns]; later than the one before.  [cells] are copied.
  * -1 with errno ENOBUFS of a full share, which does not take it. */
-int joule_row_queue_add(struct joule_row_queue *share, int64_t mono_ns,
+int joule_row_queue_add(struct joule_row_queue *queue, int64_t mono_ns,
                         uint64_t node_uj, int64_t epoch_s, const void *cells);
 
-bool joule_row_queue_is_full(const struct joule_row_queue *share);
+bool joule_row_queue_is_full(const struct joule_row_queue *queue);
 
 /* By [mono_ns] the step, which began at [began_ns], has used [uj].  What is not
  * newer than the last of these does nothing. */
-void joule_row_queue_sample(struct joule_row_queue *share, int64_t began_ns,
+void joule_row_queue_sample(struct joule_row_queue *queue, int64_t began_ns,
                             int64_t mono_ns, uint64_t uj);
 
 /* The next row that has its sample; with [give_up] the next one, and no row is
  * waited for behind the last sample.  false: there is none. */
-bool joule_row_queue_next(struct joule_row_queue *share, bool give_up,
+bool joule_row_queue_next(struct joule_row_queue *queue, bool give_up,
                           struct joule_row_queue_row *ret);
 
 #endif

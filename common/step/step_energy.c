@@ -62,7 +62,7 @@ static int find_slot(struct joule_step_energy *s, struct joule_error *err)
 }
 
 /* -1 with a sentence; then it may be tried again. */
-static int take_slot(struct joule_step_energy *s, struct joule_error *err)
+static int register_step(struct joule_step_energy *s, struct joule_error *err)
 {
     int64_t now_ns = joule_clock_mono_ns(s->clock);
     uint64_t start;
@@ -144,7 +144,7 @@ joule_step_energy_create(const struct joule_clock *clock, int root_fd,
         words = JOULE_LEDGER_WORDS_MAX;
     memcpy(s->job_cpus, job_cpus, words * sizeof(*job_cpus));
     memcpy(s->step_cpus, step_cpus, words * sizeof(*step_cpus));
-    if (take_slot(s, NULL) == 0)
+    if (register_step(s, NULL) == 0)
         joule_ledger_ask(s->ledger, JOULE_STEP_ENERGY_WAIT_NS);
     return s;
 }
@@ -171,7 +171,7 @@ static int read_row(struct joule_step_energy *s, struct joule_row *ret,
 
 int joule_step_energy_ask(struct joule_step_energy *s, int64_t wait_ns)
 {
-    if (take_slot(s, NULL) < 0)
+    if (register_step(s, NULL) < 0)
         return -1;
     return joule_ledger_ask(s->ledger, wait_ns);
 }
@@ -232,7 +232,7 @@ int joule_step_energy_read(struct joule_step_energy *s,
 {
     bool is_new = !s->ledger;
 
-    if (take_slot(s, err) < 0)
+    if (register_step(s, err) < 0)
         return -1;
     /* A step that could not be registered before begins here. */
     if (is_new && !s->watches)
@@ -247,7 +247,7 @@ int joule_step_energy_read_now(struct joule_step_energy *s,
     int64_t asked_ns;
     bool away;
 
-    if (take_slot(s, err) < 0)
+    if (register_step(s, err) < 0)
         return -1;
     asked_ns = joule_clock_mono_ns(s->clock);
     away = joule_ledger_ask(s->ledger, JOULE_STEP_ENERGY_WAIT_NS) < 0;
@@ -290,7 +290,7 @@ int joule_step_energy_await_others(struct joule_step_energy *s, int64_t wait_ns)
 bool joule_step_energy_is_registered(struct joule_step_energy *s)
 {
     s->tried_ns = 0;
-    return take_slot(s, NULL) == 0;
+    return register_step(s, NULL) == 0;
 }
 
 /* Where Slurm was told of other cores than there are, only the number of the

@@ -64,51 +64,51 @@ joule_step_energy_watch(const struct joule_clock *clock, int root_fd,
 /* What was charged up to the last sample; costs none.  -1 with a sentence:
  * ENODATA (the energy of the node is not known), or why the step cannot be
  * registered (ENOENT: it has not been; EDQUOT: it never will be). */
-int joule_step_energy_read(struct joule_step_energy *stake,
+int joule_step_energy_read(struct joule_step_energy *step_energy,
                            struct joule_step_energy_reading *ret,
                            struct joule_error *err);
 
 /* The same up to now: takes a ticket, and waits for its sample for
  * JOULE_STEP_ENERGY_WAIT_NS at most; if none comes, the row is carried on.
  * ENODATA also if slurmd answers, but no longer knows the node's energy. */
-int joule_step_energy_read_now(struct joule_step_energy *stake,
+int joule_step_energy_read_now(struct joule_step_energy *step_energy,
                                struct joule_step_energy_reading *ret,
                                struct joule_error *err);
 
 /* Take a ticket alone, and wait for its sample for [wait_ns] at most.  -1: none
  * came, or the step is not registered. */
-int joule_step_energy_ask(struct joule_step_energy *stake, int64_t wait_ns);
+int joule_step_energy_ask(struct joule_step_energy *step_energy, int64_t wait_ns);
 
 /* Wait for [wait_ns] at most until no other step of this job is registered on
  * the node, but for those that have ended.  -1 with ETIMEDOUT: one still is. */
-int joule_step_energy_await_others(struct joule_step_energy *stake,
+int joule_step_energy_await_others(struct joule_step_energy *step_energy,
                                    int64_t wait_ns);
 
 /* Whether the step is registered by now. */
-bool joule_step_energy_is_registered(struct joule_step_energy *stake);
+bool joule_step_energy_is_registered(struct joule_step_energy *step_energy);
 
 /* Whether the job of the step has the node alone: it was given all CPUs that
  * are online, and there is no other job now.  false also where that is not
  * known, as before the step is registered. */
-bool joule_step_energy_is_alone(struct joule_step_energy *stake);
+bool joule_step_energy_is_alone(struct joule_step_energy *step_energy);
 
 /* Whether a step of another job than the step's own, [job], is registered on
  * the node and has not ended; also before the step is registered.  true where
  * that is not known. */
-bool joule_step_energy_has_other_job(struct joule_step_energy *stake,
+bool joule_step_energy_has_other_job(struct joule_step_energy *step_energy,
                                      uint32_t job);
 
 /* The CPU time that the step has used up to now: for a slurmd that is away
  * until the step is over. */
-void joule_step_energy_report_cpu(struct joule_step_energy *stake,
+void joule_step_energy_report_cpu(struct joule_step_energy *step_energy,
                                   uint64_t cpu_ns);
 
 /* The step ends now: what is charged afterwards is not its own.  Once; later
  * calls do nothing. */
-void joule_step_energy_end(struct joule_step_energy *stake);
+void joule_step_energy_end(struct joule_step_energy *step_energy);
 
 /* End the step if that has not been done, wait for the sample, let go of the
  * row.  NULL is a no-op. */
-void joule_step_energy_destroy(struct joule_step_energy *stake);
+void joule_step_energy_destroy(struct joule_step_energy *step_energy);
 
 #endif

@@ -61,11 +61,11 @@ static struct {
     bool said_missing;
     /* slurmstepd */
     struct joule_board *board;
-    struct joule_node_energy *account;
+    struct joule_node_energy *node_energy;
     struct joule_slurm_series *series; /* NULL: no sample was asked for yet */
     enum joule_energy_columns_of columns; /* of it */
     uint32_t job;
-    struct joule_step_energy *stake; /* in the ledger; NULL: not registered */
+    struct joule_step_energy *step_energy; /* in the ledger; NULL: not registered */
     struct joule_usage *usage;       /* of the step; NULL: as above */
     bool is_extern, said_unknown;
     bool step_begun; /* the first get_data: the tasks are about to run */
@@ -74,7 +74,7 @@ static struct {
 
 /* The node's energy is divided; else each job is charged the whole node, and a
  * step counts that itself. */
-static bool is_shared(void)
+static bool is_divided(void)
 {
     return self.config.attribution != JOULE_ATTRIBUTION_NODE;
 }
@@ -90,16 +90,16 @@ static void on_event(enum joule_event event, const char *text, void *arg)
 
 static void close_all(void)
 {
-    joule_step_energy_destroy(self.stake);
-    self.stake = NULL;
+    joule_step_energy_destroy(self.step_energy);
+    self.step_energy = NULL;
     joule_usage_destroy(self.usage);
     self.usage = NULL;
     joule_sampler_destroy(self.sampler);
     self.sampler = NULL;
     joule_slurm_series_destroy(self.series);
     self.series = NULL;
-    joule_node_energy_destroy(self.account);
-    self.account = NULL;
+    joule_node_energy_destroy(self.node_energy);
+    self.node_energy = NULL;
     joule_board_destroy(self.board);
     self.board = NULL;
     joule_sensor_destroy(self.source);
@@ -210,17 +210,17 @@ static void stepd_open(void)
                         ? "the energy of the step is unknown"
                         : "the step counts alone",
                     err.text);
-    self.account =
+    self.node_energy =
         joule_node_energy_create(&joule_clock_system, self.source, self.board);
-    if (!self.account) {
+    if (!self.node_energy) {
         slurm_error("%s: out of memory", joule_energy_driver.name);
         close_all();
         return;
     }
     if (joule_energy_driver.extends)
-        joule_node_energy_extend(self.account,
+        joule_node_energy_extend(self.node_energy,
                                  joule_energy_driver.extends(&self.config));
-    joule_node_energy_begin(self.account);
+    joule_node_energy_begin(self.node_energy);
 }
 
 static void open_all(void)
@@ -363,7 +363,7 @@ static int read_node(struct joule_snapshot *snapshot)
     if (!self.sampler)
         return -1;
     if (joule_sampler_read(self.sampler, snapshot) == 0)
-        return snapshot->tally.valid ? 0 : -1;
+        return snapshot->total.valid ? 0 : -1;
     if (errno == ECHILD) {
         /* slurmd went to the background after conf_set. */
         close_all();
@@ -384,7 +384,7 @@ static void await_others(void)
 {
     if (self.is_extern && self.step_begun && gettid() == getpid() &&
         !joule_host_has_children() &&
-        joule_step_energy_await_others(self.stake, OTHERS_NS) < 0)
+        joule_step_energy_await_others(self.step_energy, OTHERS_NS) < 0)
         slurm_info(
             "%s: other steps of the job still run: its energy is that up "
             "to now",
@@ -396,17 +396,17 @@ static int read_step(struct joule_node_energy_reading *reading)
 {
     bool first = !self.step_begun;
 
-    if (!self.account)
+    if (!self.node_energy)
         return -1;
     await_others();
     self.step_begun = true;
     if (first)
-        joule_node_energy_edge(self.account);
+        joule_node_energy_edge(self.node_energy);
     /* The board has the node's energy of this moment then. */
-    if (self.stake && joule_sensor_has_energy(self.source) &&
+    if (self.step_energy && joule_sensor_has_energy(self.source) &&
         (first || !joule_host_has_children()))
-        joule_step_energy_ask(self.stake, JOULE_STEP_ENERGY_WAIT_NS);
-    if (joule_node_energy_update(self.account, reading) < 0)
+        joule_step_energy_ask(self.step_energy, JOULE_STEP_ENERGY_WAIT_NS);
+    if (joule_node_energy_update(self.node_energy, reading) < 0)
         return -1;
     if (first)
         self.step_base_uj = reading->used_uj;
@@ -419,37 +419,37 @@ static void report_cpu(void)
     uint64_t ns;
 
     if (self.usage && joule_usage_read(self.usage, &ns, NULL) == 0)
-        joule_step_energy_report_cpu(self.stake, ns);
+        joule_step_energy_report_cpu(self.step_energy, ns);
 }
 
 /* With no child left, the step's last task has ended, and Slurm asks for the
  * last time: that takes a ticket.  Its other polls get the last sample. */
-static int read_share(struct joule_step_energy_reading *reading)
+static int read_step_energy(struct joule_step_energy_reading *reading)
 {
     struct joule_error err;
     bool over = self.step_begun && !joule_host_has_children();
     int rc;
 
     await_others();
-    if (!self.step_begun && self.account)
-        joule_node_energy_edge(self.account);
+    if (!self.step_begun && self.node_energy)
+        joule_node_energy_edge(self.node_energy);
     self.step_begun = true;
-    if (!self.stake)
+    if (!self.step_energy)
         return -1;
     report_cpu();
     /* An extern step may go on: that of 26.05 never has a child. */
     if (over && !self.is_extern)
-        joule_step_energy_end(self.stake);
-    rc = over ? joule_step_energy_read_now(self.stake, reading, &err)
-              : joule_step_energy_read(self.stake, reading, &err);
+        joule_step_energy_end(self.step_energy);
+    rc = over ? joule_step_energy_read_now(self.step_energy, reading, &err)
+              : joule_step_energy_read(self.step_energy, reading, &err);
     if (rc == 0)
         return 0;
     /* Without counters slurmd has said why, and of steps that are too many,
      * once for all of them. */
-    if (!self.said_unknown && self.account && errno == EDQUOT)
+    if (!self.said_unknown && self.node_energy && errno == EDQUOT)
         slurm_debug("%s: the energy of the step is unknown: %s",
                     joule_energy_driver.name, err.text);
-    else if (!self.said_unknown && self.account)
+    else if (!self.said_unknown && self.node_energy)
         slurm_info("%s: the energy of the step is unknown: %s",
                    joule_energy_driver.name, err.text);
     self.said_unknown = true;
@@ -461,13 +461,13 @@ static void register_step(const void *record)
     struct joule_slurm_step step;
     struct joule_error err;
 
-    if (self.stake || self.root_fd < 0)
+    if (self.step_energy || self.root_fd < 0)
         return;
     if (joule_slurm_step_read(record, &step, &err) == 0)
-        self.stake = joule_registration_make(self.root_fd, &step, &err);
-    self.is_extern = self.stake && step.step_id == SLURM_EXTERN_CONT;
-    self.job = self.stake ? step.job_id : 0;
-    if (self.stake)
+        self.step_energy = joule_registration_make(self.root_fd, &step, &err);
+    self.is_extern = self.step_energy && step.step_id == SLURM_EXTERN_CONT;
+    self.job = self.step_energy ? step.job_id : 0;
+    if (self.step_energy)
         self.usage = joule_usage_create(self.root_fd,
                                         &(struct joule_usage_step){
                                             .pid = getpid(),
@@ -477,9 +477,9 @@ static void register_step(const void *record)
                                             .node = step.node,
                                         },
                                         0);
-    if (self.stake)
+    if (self.step_energy)
         return;
-    if (is_shared())
+    if (is_divided())
         slurm_error("%s: the energy of the step is unknown: %s",
                     joule_energy_driver.name, err.text);
     else
@@ -490,16 +490,16 @@ static void register_step(const void *record)
 static void get_energy(acct_gather_energy_t *energy)
 {
     struct joule_node_energy_reading reading;
-    struct joule_step_energy_reading share;
+    struct joule_step_energy_reading step_reading;
     struct joule_snapshot snapshot;
 
     if (self.host == JOULE_HOST_SLURMD && read_node(&snapshot) == 0)
-        fill(energy, snapshot.tally.node_uj, snapshot.node_mw,
+        fill(energy, snapshot.total.node_uj, snapshot.node_mw,
              snapshot.average_mw);
-    else if (self.host == JOULE_HOST_SLURMSTEPD && is_shared() &&
-             read_share(&share) == 0)
-        fill(energy, share.used_uj, share.mw, share.average_mw);
-    else if (self.host == JOULE_HOST_SLURMSTEPD && !is_shared() &&
+    else if (self.host == JOULE_HOST_SLURMSTEPD && is_divided() &&
+             read_step_energy(&step_reading) == 0)
+        fill(energy, step_reading.used_uj, step_reading.mw, step_reading.average_mw);
+    else if (self.host == JOULE_HOST_SLURMSTEPD && !is_divided() &&
              read_step(&reading) == 0)
         fill(energy, reading.used_uj - self.step_base_uj, reading.node_mw,
              reading.average_mw);
@@ -544,15 +544,15 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
  * then it is not known which columns there are. */
 static bool find_series(void)
 {
-    if (!self.series && self.account) {
-        if (!is_shared())
+    if (!self.series && self.node_energy) {
+        if (!is_divided())
             self.columns = JOULE_ENERGY_COLUMNS_NODE;
         else if (self.config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
             self.columns = JOULE_ENERGY_COLUMNS_BOTH;
-        else if (!self.stake)
+        else if (!self.step_energy)
             return false;
         else
-            self.columns = joule_step_energy_is_alone(self.stake)
+            self.columns = joule_step_energy_is_alone(self.step_energy)
                                ? JOULE_ENERGY_COLUMNS_ALONE
                                : JOULE_ENERGY_COLUMNS_STEP;
         self.series = joule_slurm_series_create(self.source, self.columns);
@@ -563,21 +563,21 @@ static bool find_series(void)
 static void add_to_series(void)
 {
     struct joule_node_energy_reading reading;
-    struct joule_step_energy_reading share;
+    struct joule_step_energy_reading step_reading;
     bool known;
 
     if (!find_series())
         return;
-    known = self.stake && joule_step_energy_read(self.stake, &share, NULL) == 0;
+    known = self.step_energy && joule_step_energy_read(self.step_energy, &step_reading, NULL) == 0;
     /* The series has its columns: another job hides the node for good. */
     if (self.columns == JOULE_ENERGY_COLUMNS_ALONE &&
-        joule_step_energy_has_other_job(self.stake, self.job))
+        joule_step_energy_has_other_job(self.step_energy, self.job))
         self.columns = JOULE_ENERGY_COLUMNS_STEP;
     if (self.columns == JOULE_ENERGY_COLUMNS_STEP)
-        joule_slurm_series_add_step(self.series, known ? &share : NULL,
+        joule_slurm_series_add_step(self.series, known ? &step_reading : NULL,
                                     time(NULL));
-    else if (joule_node_energy_update(self.account, &reading) == 0)
-        joule_slurm_series_add(self.series, &reading, known ? &share : NULL,
+    else if (joule_node_energy_update(self.node_energy, &reading) == 0)
+        joule_slurm_series_add(self.series, &reading, known ? &step_reading : NULL,
                                time(NULL));
 }
 

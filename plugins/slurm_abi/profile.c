@@ -78,7 +78,7 @@ struct dataset {
 static struct {
     enum joule_host host;
     struct joule_profile_config config;
-    struct joule_series_input *meter;
+    struct joule_series_input *input;
     struct joule_timers *timers;
     struct joule_ticker *waker;
     atomic_int period_s; /* of Slurm's energy series, when tasks began */
@@ -114,8 +114,8 @@ int init(void)
     }
     self.host = joule_host_find();
     joule_option_defaults(joule_profile_options, &self.config);
-    if (self.host == JOULE_HOST_SLURMSTEPD && !self.meter)
-        self.meter = joule_series_input_create();
+    if (self.host == JOULE_HOST_SLURMSTEPD && !self.input)
+        self.input = joule_series_input_create();
     return SLURM_SUCCESS;
 }
 
@@ -155,8 +155,8 @@ int fini(void)
     /* Slurm has waited for its threads by now. */
     joule_ticker_destroy(self.waker);
     self.waker = NULL;
-    joule_series_input_destroy(self.meter);
-    self.meter = NULL;
+    joule_series_input_destroy(self.input);
+    self.input = NULL;
     self.running = ACCT_GATHER_PROFILE_NOT_SET;
     return SLURM_SUCCESS;
 }
@@ -185,8 +185,8 @@ void acct_gather_profile_p_conf_set(s_p_hashtbl_t *table)
         slurm_error("%s: ProfileHDF5Dir is not set in acct_gather.conf: "
                     "nothing is profiled",
                     joule_profile_name);
-    if (self.meter)
-        joule_series_input_configure(self.meter, table);
+    if (self.input)
+        joule_series_input_configure(self.input, table);
 }
 
 void acct_gather_profile_p_conf_values(joule_slurm_list *data)
@@ -287,15 +287,15 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
 
     if (joule_profile_period(&self.config, wish, &opt.period_ns, &err) < 0)
         slurm_info("%s: %s", joule_profile_name, err.text);
-    if (!self.meter || joule_series_input_open(self.meter, step, &err) < 0) {
+    if (!self.input || joule_series_input_open(self.input, step, &err) < 0) {
         slurm_debug("%s: %s", joule_profile_name,
-                    self.meter ? err.text : "out of memory");
+                    self.input ? err.text : "out of memory");
         return NULL;
     }
-    opt.source = joule_series_input_source(self.meter);
-    opt.account = joule_series_input_account(self.meter);
-    opt.stake = joule_series_input_stake(self.meter);
-    opt.columns = joule_series_input_columns(self.meter);
+    opt.source = joule_series_input_source(self.input);
+    opt.node_energy = joule_series_input_account(self.input);
+    opt.step_energy = joule_series_input_stake(self.input);
+    opt.columns = joule_series_input_columns(self.input);
     opt.job = step->job_id;
     return joule_energy_series_create(&opt);
 }

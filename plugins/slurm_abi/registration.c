@@ -57,7 +57,7 @@ joule_registration_make(int root_fd, const struct joule_slurm_step *step,
     struct joule_topology topology = {0};
     const char *of_job = step->job_cores ? step->job_cores : step->step_cores;
     const char *of_step = step->step_cores ? step->step_cores : of_job;
-    struct joule_step_energy *stake;
+    struct joule_step_energy *step_energy;
     int job_count = -1, step_count = -1;
 
     if (of_job) {
@@ -74,10 +74,10 @@ joule_registration_make(int root_fd, const struct joule_slurm_step *step,
     }
     r.job_cpu_count = (uint32_t)job_count;
     r.cpu_count = (uint32_t)step_count;
-    stake =
+    step_energy =
         joule_step_energy_create(&joule_clock_system, root_fd, step->node, &r,
                                  job_cpus, step_cpus, JOULE_LEDGER_WORDS_MAX);
-    if (!stake)
+    if (!step_energy)
         joule_error_set(err, ENOMEM, "out of memory");
-    return stake;
+    return step_energy;
 }

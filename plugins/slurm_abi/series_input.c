@@ -25,8 +25,8 @@ struct joule_series_input {
     struct joule_energy_config config;
     struct joule_sensor *source;
     struct joule_board *board;
-    struct joule_node_energy *account;
-    struct joule_step_energy *stake;
+    struct joule_node_energy *node_energy;
+    struct joule_step_energy *step_energy;
     enum joule_energy_columns_of columns;
 };
 
@@ -83,110 +83,110 @@ struct joule_series_input *joule_series_input_create(void)
     return calloc(1, sizeof(struct joule_series_input));
 }
 
-static void close_all(struct joule_series_input *meter)
+static void close_all(struct joule_series_input *input)
 {
-    joule_step_energy_destroy(meter->stake);
-    joule_node_energy_destroy(meter->account);
-    joule_board_destroy(meter->board);
-    joule_sensor_destroy(meter->source);
-    meter->account = NULL;
-    meter->stake = NULL;
-    meter->board = NULL;
-    meter->source = NULL;
+    joule_step_energy_destroy(input->step_energy);
+    joule_node_energy_destroy(input->node_energy);
+    joule_board_destroy(input->board);
+    joule_sensor_destroy(input->source);
+    input->node_energy = NULL;
+    input->step_energy = NULL;
+    input->board = NULL;
+    input->source = NULL;
 }
 
-void joule_series_input_destroy(struct joule_series_input *meter)
+void joule_series_input_destroy(struct joule_series_input *input)
 {
-    if (!meter)
+    if (!input)
         return;
-    close_all(meter);
-    free(meter);
+    close_all(input);
+    free(input);
 }
 
-void joule_series_input_configure(struct joule_series_input *meter,
+void joule_series_input_configure(struct joule_series_input *input,
                                   const s_p_hashtbl_t *table)
 {
-    meter->row = find_row();
-    if (!meter->row)
+    input->row = find_row();
+    if (!input->row)
         return;
-    joule_conf_load(joule_energy_config_options, &meter->config, table, true);
-    explicit_bzero(meter->config.ipmi_password,
-                   sizeof(meter->config.ipmi_password));
+    joule_conf_load(joule_energy_config_options, &input->config, table, true);
+    explicit_bzero(input->config.ipmi_password,
+                   sizeof(input->config.ipmi_password));
 }
 
-int joule_series_input_open(struct joule_series_input *meter,
+int joule_series_input_open(struct joule_series_input *input,
                             const struct joule_slurm_step *step,
                             struct joule_error *err)
 {
     int root_fd, errnum;
 
-    if (!meter->row)
+    if (!input->row)
         return joule_error_set(err, ENOTSUP,
                                "the energy series is the energy plugin's");
-    close_all(meter);
+    close_all(input);
     root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
         return joule_error_set(err, errno, "cannot open /");
-    meter->source = meter->row->open(root_fd, &meter->config, err);
+    input->source = input->row->open(root_fd, &input->config, err);
     errnum = errno;
-    if (meter->source) {
+    if (input->source) {
         /* Without a board, counters count alone. */
-        meter->board = joule_board_open(root_fd, step->node, NULL);
-        meter->account = joule_node_energy_create(&joule_clock_system,
-                                                  meter->source, meter->board);
+        input->board = joule_board_open(root_fd, step->node, NULL);
+        input->node_energy = joule_node_energy_create(&joule_clock_system,
+                                                  input->source, input->board);
         errnum = ENOMEM;
-        if (!meter->account)
+        if (!input->node_energy)
             joule_error_set(err, ENOMEM, "out of memory");
     }
-    meter->columns = JOULE_ENERGY_COLUMNS_NODE;
-    if (meter->account && meter->config.attribution != JOULE_ATTRIBUTION_NODE) {
-        meter->stake =
+    input->columns = JOULE_ENERGY_COLUMNS_NODE;
+    if (input->node_energy && input->config.attribution != JOULE_ATTRIBUTION_NODE) {
+        input->step_energy =
             joule_step_energy_watch(&joule_clock_system, root_fd, step->node);
-        if (meter->config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
-            meter->columns = JOULE_ENERGY_COLUMNS_BOTH;
-        else if (meter->stake &&
-                 joule_step_energy_has_other_job(meter->stake, step->job_id))
-            meter->columns = JOULE_ENERGY_COLUMNS_STEP;
+        if (input->config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
+            input->columns = JOULE_ENERGY_COLUMNS_BOTH;
+        else if (input->step_energy &&
+                 joule_step_energy_has_other_job(input->step_energy, step->job_id))
+            input->columns = JOULE_ENERGY_COLUMNS_STEP;
         else
-            meter->columns = JOULE_ENERGY_COLUMNS_ALONE;
-        if (!meter->stake)
+            input->columns = JOULE_ENERGY_COLUMNS_ALONE;
+        if (!input->step_energy)
             joule_error_set(err, ENOMEM, "out of memory");
     }
     close(root_fd);
-    if (!meter->account ||
-        (meter->columns != JOULE_ENERGY_COLUMNS_NODE && !meter->stake)) {
-        close_all(meter);
+    if (!input->node_energy ||
+        (input->columns != JOULE_ENERGY_COLUMNS_NODE && !input->step_energy)) {
+        close_all(input);
         errno = errnum;
         return -1;
     }
-    if (joule_sensor_has_energy(meter->source))
-        joule_node_energy_smooth(meter->account);
+    if (joule_sensor_has_energy(input->source))
+        joule_node_energy_smooth(input->node_energy);
     else
-        joule_node_energy_extend(meter->account, meter->config.ipmi_adjust);
-    joule_node_energy_begin(meter->account);
+        joule_node_energy_extend(input->node_energy, input->config.ipmi_adjust);
+    joule_node_energy_begin(input->node_energy);
     return 0;
 }
 
 const struct joule_sensor *
-joule_series_input_source(const struct joule_series_input *meter)
+joule_series_input_source(const struct joule_series_input *input)
 {
-    return meter->source;
+    return input->source;
 }
 
 struct joule_node_energy *
-joule_series_input_account(const struct joule_series_input *meter)
+joule_series_input_account(const struct joule_series_input *input)
 {
-    return meter->account;
+    return input->node_energy;
 }
 
 struct joule_step_energy *
-joule_series_input_stake(const struct joule_series_input *meter)
+joule_series_input_stake(const struct joule_series_input *input)
 {
-    return meter->stake;
+    return input->step_energy;
 }
 
 enum joule_energy_columns_of
-joule_series_input_columns(const struct joule_series_input *meter)
+joule_series_input_columns(const struct joule_series_input *input)
 {
-    return meter->columns;
+    return input->columns;
 }

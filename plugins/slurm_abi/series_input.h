@@ -21,11 +21,11 @@ struct joule_series_input;
 
 /* What of acct_gather.conf is needed later; it never holds the password. */
 struct joule_series_input *joule_series_input_create(void);
-void joule_series_input_destroy(struct joule_series_input *meter);
+void joule_series_input_destroy(struct joule_series_input *input);
 
 /* Take the energy options from the table, where the configured energy plugin
  * is one of ours and so has put them there. */
-void joule_series_input_configure(struct joule_series_input *meter,
+void joule_series_input_configure(struct joule_series_input *input,
                                   const s_p_hashtbl_t *table);
 
 /*
@@ -33,20 +33,20 @@ void joule_series_input_configure(struct joule_series_input *meter,
  * plugin is not ours, or why the counters cannot be opened.  Source and
  * account live until the meter is destroyed.
  */
-int joule_series_input_open(struct joule_series_input *meter,
+int joule_series_input_open(struct joule_series_input *input,
                             const struct joule_slurm_step *step,
                             struct joule_error *err);
 const struct joule_sensor *
-joule_series_input_source(const struct joule_series_input *meter);
+joule_series_input_source(const struct joule_series_input *input);
 struct joule_node_energy *
-joule_series_input_account(const struct joule_series_input *meter);
+joule_series_input_account(const struct joule_series_input *input);
 
 /* The step's share; NULL where each job is charged the whole node. */
 struct joule_step_energy *
-joule_series_input_stake(const struct joule_series_input *meter);
+joule_series_input_stake(const struct joule_series_input *input);
 
 /* What the series tells of the node. */
 enum joule_energy_columns_of
-joule_series_input_columns(const struct joule_series_input *meter);
+joule_series_input_columns(const struct joule_series_input *input);
 
 #endif

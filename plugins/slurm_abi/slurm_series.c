@@ -93,7 +93,7 @@ bool joule_slurm_series_wanted(struct joule_slurm_series *series)
 
 void joule_slurm_series_add(struct joule_slurm_series *series,
                             const struct joule_node_energy_reading *reading,
-                            const struct joule_step_energy_reading *share,
+                            const struct joule_step_energy_reading *step_reading,
                             time_t sample_time)
 {
     void *row;
@@ -102,7 +102,7 @@ void joule_slurm_series_add(struct joule_slurm_series *series,
         reading->mono_ns - series->before_ns < INTERVAL_MIN_NS)
         return;
     series->before_ns = reading->mono_ns;
-    row = joule_energy_columns_row(series->columns, reading, share);
+    row = joule_energy_columns_row(series->columns, reading, step_reading);
     if (row && is_running())
         acct_gather_profile_g_add_sample_data(series->dataset, row,
                                               sample_time);
@@ -111,26 +111,26 @@ void joule_slurm_series_add(struct joule_slurm_series *series,
 /* The mean power since what was shown before, or NaN: there is nothing new that
  * may be shown. */
 static double show(struct joule_slurm_series *series,
-                   const struct joule_step_energy_reading *share)
+                   const struct joule_step_energy_reading *step_reading)
 {
     int64_t since_ns = series->shown_ns;
     uint64_t since_uj = series->shown_uj;
 
-    if (!share)
+    if (!step_reading)
         return NAN;
     if (since_ns == 0)
-        since_ns = share->mono_ns - share->elapsed_ns;
-    if (share->mono_ns - since_ns < SHARED_MIN_NS)
+        since_ns = step_reading->mono_ns - step_reading->elapsed_ns;
+    if (step_reading->mono_ns - since_ns < SHARED_MIN_NS)
         return NAN;
-    series->shown_ns = share->mono_ns;
-    if (share->used_uj > since_uj)
-        series->shown_uj = share->used_uj;
+    series->shown_ns = step_reading->mono_ns;
+    if (step_reading->used_uj > since_uj)
+        series->shown_uj = step_reading->used_uj;
     return (double)(series->shown_uj - since_uj) * 1e6 /
-           (double)(share->mono_ns - since_ns);
+           (double)(step_reading->mono_ns - since_ns);
 }
 
 void joule_slurm_series_add_step(struct joule_slurm_series *series,
-                                 const struct joule_step_energy_reading *share,
+                                 const struct joule_step_energy_reading *step_reading,
                                  time_t sample_time)
 {
     void *row;
@@ -139,7 +139,7 @@ void joule_slurm_series_add_step(struct joule_slurm_series *series,
     if (!joule_slurm_series_wanted(series))
         return;
     row = joule_energy_columns_step_row(series->columns);
-    mw = show(series, share);
+    mw = show(series, step_reading);
     joule_energy_columns_set_share(series->columns, row, series->shown_uj, mw);
     if (is_running())
         acct_gather_profile_g_add_sample_data(series->dataset, row,

@@ -29,7 +29,7 @@ bool joule_slurm_series_wanted(struct joule_slurm_series *series);
 /* Give the sample to the configured profile plugin; [share] as in columns.h. */
 void joule_slurm_series_add(struct joule_slurm_series *series,
                             const struct joule_node_energy_reading *reading,
-                            const struct joule_step_energy_reading *share,
+                            const struct joule_step_energy_reading *step_reading,
                             time_t sample_time);
 
 /*
@@ -39,7 +39,7 @@ void joule_slurm_series_add(struct joule_slurm_series *series,
  * step's beginning, is not shown, and the row's power is not known.
  */
 void joule_slurm_series_add_step(struct joule_slurm_series *series,
-                                 const struct joule_step_energy_reading *share,
+                                 const struct joule_step_energy_reading *step_reading,
                                  time_t sample_time);
 
 #endif

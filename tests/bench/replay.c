@@ -26,12 +26,12 @@ static const double share[2] = {0.55, 0.45}; /* of each package */
 const char *const replay_driver_names[REPLAY_DRIVERS] = {
     "joule_rapl", "joule_ipmi", "joule_fused"};
 
-struct meter {
+struct input {
     struct joule_sensor *source; /* that is sampled */
     struct joule_sensor *labels; /* what a step has of it */
     struct joule_board *board;
     struct joule_snapshot snapshot;
-    struct joule_node_energy *account; /* of the step; NULL: there is none */
+    struct joule_node_energy *node_energy; /* of the step; NULL: there is none */
     struct joule_node_energy_reading reading;
 };
 
@@ -46,7 +46,7 @@ struct replay {
     int64_t tick_ns, sample_ns, ask_ns, poll_ns; /* when next */
     int64_t begun_ns;                            /* the step */
     double begun_node_j, begun_rapl_j;
-    struct meter meter[REPLAY_DRIVERS];
+    struct input input[REPLAY_DRIVERS];
 };
 
 /* ---- the node ---- */
@@ -94,22 +94,22 @@ static struct joule_power bmc_power(const struct replay *r)
 
 static void sample_rapl(struct replay *r)
 {
-    struct meter *m = &r->meter[REPLAY_RAPL];
+    struct input *m = &r->input[REPLAY_RAPL];
     struct joule_reading readings[2];
     int64_t now_ns =
         joule_sensor_read_all(m->source, &r->counters.clock, readings);
 
-    joule_node_total_update(&m->snapshot.tally, m->source->domains, readings,
+    joule_node_total_update(&m->snapshot.total, m->source->domains, readings,
                             now_ns);
     joule_board_publish(m->board, &m->snapshot);
 }
 
 static void sample_ipmi(struct replay *r)
 {
-    struct meter *m = &r->meter[REPLAY_IPMI];
+    struct input *m = &r->input[REPLAY_IPMI];
     struct joule_power power = bmc_power(r);
 
-    joule_node_total_integrate(&m->snapshot.tally, m->source->domains, &power,
+    joule_node_total_integrate(&m->snapshot.total, m->source->domains, &power,
                                joule_board_last_edge(m->board, power.mono_ns),
                                joule_power_gap_ns(PERIOD_NS));
     m->snapshot.node_mw = (uint64_t)(power.watts * 1000);
@@ -118,12 +118,12 @@ static void sample_ipmi(struct replay *r)
 
 static void sample_fused(struct replay *r)
 {
-    struct meter *m = &r->meter[REPLAY_FUSED];
+    struct input *m = &r->input[REPLAY_FUSED];
     struct joule_power power[JOULE_FUSED_SENSOR_LABELS + 2];
     struct joule_error err = {""};
 
     if (m->source->ops->read_power(m->source, power, &err) == 0) {
-        joule_node_total_add(&m->snapshot.tally, m->source->domains, power);
+        joule_node_total_add(&m->snapshot.total, m->source->domains, power);
         m->snapshot.node_mw =
             (uint64_t)(power[JOULE_FUSED_SENSOR_NODE].watts * 1000 + 0.5);
     } else if (errno != EAGAIN) {
@@ -145,9 +145,9 @@ static void sample(struct replay *r)
 static void poll_accounts(struct replay *r)
 {
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
-        struct meter *m = &r->meter[i];
+        struct input *m = &r->input[i];
 
-        if (joule_node_energy_update(m->account, &m->reading) < 0)
+        if (joule_node_energy_update(m->node_energy, &m->reading) < 0)
             bench_die(replay_driver_names[i], "energy is unknown");
     }
 }
@@ -158,13 +158,13 @@ void replay_step_begin(struct replay *r)
     r->begun_node_j = r->truth.joules;
     r->begun_rapl_j = r->rapl_j;
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
-        struct meter *m = &r->meter[i];
+        struct input *m = &r->input[i];
 
-        m->account =
+        m->node_energy =
             joule_node_energy_create(&r->counters.clock, m->labels, m->board);
-        if (!m->account)
+        if (!m->node_energy)
             bench_die("joule_node_energy_create", "out of memory");
-        joule_node_energy_begin(m->account);
+        joule_node_energy_begin(m->node_energy);
     }
     poll_accounts(r);
     r->poll_ns = r->begun_ns + POLL_NS;
@@ -180,11 +180,11 @@ struct replay_used replay_step_end(struct replay *r)
 
     poll_accounts(r);
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
-        struct meter *m = &r->meter[i];
+        struct input *m = &r->input[i];
 
         used.by_driver[i] = (double)m->reading.used_uj / 1e6;
-        joule_node_energy_destroy(m->account);
-        m->account = NULL;
+        joule_node_energy_destroy(m->node_energy);
+        m->node_energy = NULL;
     }
     r->poll_ns = INT64_MAX;
     return used;
@@ -251,7 +251,7 @@ static void start_meter(struct replay *r, enum replay_driver driver,
                         struct joule_sensor *source,
                         struct joule_sensor *labels)
 {
-    struct meter *m = &r->meter[driver];
+    struct input *m = &r->input[driver];
     struct joule_error err;
 
     m->source = source;
@@ -263,7 +263,7 @@ static void start_meter(struct replay *r, enum replay_driver driver,
     if (!m->board)
         bench_die("joule_board_create", err.text);
     m->snapshot.period_ns = PERIOD_NS;
-    joule_node_total_start(&m->snapshot.tally, source->domains,
+    joule_node_total_start(&m->snapshot.total, source->domains,
                            source->domain_count, 0);
 }
 
@@ -312,9 +312,9 @@ void replay_destroy(struct replay *r)
     if (!r)
         return;
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
-        struct meter *m = &r->meter[i];
+        struct input *m = &r->input[i];
 
-        joule_node_energy_destroy(m->account);
+        joule_node_energy_destroy(m->node_energy);
         joule_board_destroy(m->board);
         joule_sensor_destroy(m->source);
         if (m->labels != m->source)

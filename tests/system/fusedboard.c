@@ -59,7 +59,7 @@ static int publish(const char *node, double part, double lag_s,
     }
     state = *source->ops->state(source);
     watch(&state.fuse, part, lag_s);
-    joule_node_total_start(&snapshot.tally, source->domains,
+    joule_node_total_start(&snapshot.total, source->domains,
                            source->domain_count, 0);
     joule_board_publish_fused(board, &snapshot, &state);
     printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.fuse),

@@ -46,12 +46,12 @@ static void fill(struct joule_snapshot *s, uint64_t k, uint32_t count)
     s->samples = k;
     s->wall_ns = (int64_t)(k * 3);
     s->node_mw = k * 5;
-    s->tally.node_uj = k * 7;
-    s->tally.count = count;
+    s->total.node_uj = k * 7;
+    s->total.count = count;
     for (uint32_t i = 0; i < count; i++) {
-        s->tally.counter[i].raw = k + i;
-        s->tally.counter[i].ticks = k * 11 + i;
-        s->tally.counter[i].state = (uint32_t)k;
+        s->total.counter[i].raw = k + i;
+        s->total.counter[i].ticks = k * 11 + i;
+        s->total.counter[i].state = (uint32_t)k;
     }
 }
 
@@ -60,12 +60,12 @@ static bool is_whole(const struct joule_snapshot *s)
     uint64_t k = s->samples;
 
     if (s->wall_ns != (int64_t)(k * 3) || s->node_mw != k * 5 ||
-        s->tally.node_uj != k * 7)
+        s->total.node_uj != k * 7)
         return false;
-    for (uint32_t i = 0; i < s->tally.count; i++)
-        if (s->tally.counter[i].raw != k + i ||
-            s->tally.counter[i].ticks != k * 11 + i ||
-            s->tally.counter[i].state != (uint32_t)k)
+    for (uint32_t i = 0; i < s->total.count; i++)
+        if (s->total.counter[i].raw != k + i ||
+            s->total.counter[i].ticks != k * 11 + i ||
+            s->total.counter[i].state != (uint32_t)k)
             return false;
     return true;
 }
@@ -562,7 +562,7 @@ START_TEST(senseless_count)
     fd = openat(tree.fd, BOARD, O_RDWR | O_CLOEXEC);
     ck_assert_int_eq(
         pwrite(fd, &huge, sizeof(huge),
-               slot + (off_t)offsetof(struct joule_snapshot, tally.count)),
+               slot + (off_t)offsetof(struct joule_snapshot, total.count)),
         sizeof(huge));
     close(fd);
     ck_assert_int_eq(joule_board_read(board, &s), -1);
@@ -765,11 +765,11 @@ START_TEST(integrators)
 
     memset(&s, 0, sizeof(s));
     s.power_faults[JOULE_POWER_STATUS_COUNT - 1] = 77;
-    s.tally.is_power = 1;
-    s.tally.count = JOULE_DOMAINS_MAX;
+    s.total.is_power = 1;
+    s.total.count = JOULE_DOMAINS_MAX;
     for (uint32_t i = 0; i < JOULE_DOMAINS_MAX; i++) {
-        s.tally.integrator[i].power_w = i + 0.5;
-        s.tally.integrator[i].lost = i;
+        s.total.integrator[i].power_w = i + 0.5;
+        s.total.integrator[i].lost = i;
     }
     joule_board_publish(writer, &s);
     memset(&got, 0, sizeof(got));

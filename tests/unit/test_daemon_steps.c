@@ -613,12 +613,12 @@ static void power_starts(enum joule_attribution how)
     fake_power_init(&bmc);
     power = joule_sampler_create(&opt, &err);
     ck_assert_ptr_nonnull(power);
-    for (int i = 0; i < 1000 && !snap.tally.valid; i++) {
+    for (int i = 0; i < 1000 && !snap.total.valid; i++) {
         bmc.now_ns += 1000;
         usleep(5000);
         joule_sampler_read(power, &snap);
     }
-    ck_assert_uint_eq(snap.tally.valid, 1);
+    ck_assert_uint_eq(snap.total.valid, 1);
 }
 
 static struct joule_step_energy *power_begin(uint32_t job)
@@ -720,7 +720,7 @@ END_TEST
 /* ---- what a power is of, without a thread ---- */
 
 static struct joule_snapshot node_board;
-static struct joule_steps *book;
+static struct joule_steps *steps;
 
 static void book_opens(void)
 {
@@ -729,8 +729,8 @@ static void book_opens(void)
                                       .node = "n3",
                                       .attribution = JOULE_ATTRIBUTION_CPUTIME};
 
-    book = joule_steps_create(&opt, &err);
-    ck_assert_msg(book != NULL, "%s", err.text);
+    steps = joule_steps_create(&opt, &err);
+    ck_assert_msg(steps != NULL, "%s", err.text);
 }
 
 /* slurmd is away for [ns], and comes back with the labels as they are now. */
@@ -738,12 +738,12 @@ static void book_reopens(int64_t ns)
 {
     uint64_t key = joule_domains_key(bmc.domain, bmc.source.domain_count);
 
-    joule_steps_destroy(book);
+    joule_steps_destroy(steps);
     bmc.now_ns += ns;
-    if (node_board.tally.domain_key != key)
-        joule_node_total_start(&node_board.tally, bmc.domain,
+    if (node_board.total.domain_key != key)
+        joule_node_total_start(&node_board.total, bmc.domain,
                                bmc.source.domain_count,
-                               node_board.tally.node_uj);
+                               node_board.total.node_uj);
     book_opens();
 }
 
@@ -761,10 +761,10 @@ static uint64_t book_samples(int seconds, double watts, uint64_t sensor_key)
             read[k] = (struct joule_power){.watts = watts,
                                            .mono_ns = bmc.now_ns,
                                            .sensor_key = sensor_key};
-        joule_node_total_integrate(&node_board.tally, bmc.domain, read, 0,
+        joule_node_total_integrate(&node_board.total, bmc.domain, read, 0,
                                    3 * S);
         /* It is looked at a little later. */
-        t = joule_steps_sample(book, &node_board, bmc.now_ns + S / 2);
+        t = joule_steps_sample(steps, &node_board, bmc.now_ns + S / 2);
         ck_assert_ptr_nonnull(t);
         ck_assert_uint_eq(t->faults, 0);
         if (i == 0)
@@ -792,10 +792,10 @@ static void book_begins(void)
                "9 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 "
                "0 1 0 9 1 1");
     fake_power_init(&bmc);
-    joule_node_total_start(&node_board.tally, bmc.domain, 1, 0);
+    joule_node_total_start(&node_board.total, bmc.domain, 1, 0);
     book_opens();
     r.began_ns = bmc.now_ns;
-    ck_assert_int_eq(joule_ledger_register(joule_steps_ledger(book), tree.fd,
+    ck_assert_int_eq(joule_ledger_register(joule_steps_ledger(steps), tree.fd,
                                            &r, &all, &all, &slot, &err),
                      0);
     ck_assert_uint_eq(book_samples(121, 136, 5), 120 * 136 * J);
@@ -809,7 +809,7 @@ START_TEST(test_another_sensor)
     book_reopens(2 * S);
     ck_assert_uint_eq(book_samples(121, 300, 6), 120 * 300 * J);
     ck_assert_uint_eq(book_floor_w(), 300);
-    joule_steps_destroy(book);
+    joule_steps_destroy(steps);
 }
 END_TEST
 
@@ -822,7 +822,7 @@ START_TEST(test_another_label)
     book_reopens(3 * S);
     ck_assert_uint_eq(book_samples(21, 136, 5), 20 * 136 * J);
     ck_assert_uint_eq(book_floor_w(), 136);
-    joule_steps_destroy(book);
+    joule_steps_destroy(steps);
 }
 END_TEST
 
@@ -835,7 +835,7 @@ START_TEST(test_another_sensor_and_label)
     book_reopens(3 * S);
     ck_assert_uint_eq(book_samples(121, 200, 6), 120 * 200 * J);
     ck_assert_uint_eq(book_floor_w(), 200);
-    joule_steps_destroy(book);
+    joule_steps_destroy(steps);
 }
 END_TEST
 
@@ -863,7 +863,7 @@ START_TEST(test_no_room_for_a_ledger)
     slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
     ck_assert_int_eq(problems, 1);
     ck_assert_int_eq(joule_sampler_read(sampler, &snap), 0);
-    ck_assert_uint_eq(snap.tally.valid, 1);
+    ck_assert_uint_eq(snap.total.valid, 1);
     slurmd_ends();
     ck_assert_int_eq(problems, 1);
 }

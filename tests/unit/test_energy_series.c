@@ -105,10 +105,10 @@ struct row {
 static struct tree tree;
 static char path[300];
 static struct joule_writer *writer;
-static struct joule_node_energy *account;
+static struct joule_node_energy *node_energy;
 static struct row rows[ROWS_MAX];
 static size_t row_count;
-static struct joule_step_energy *stake; /* NULL: nothing is divided */
+static struct joule_step_energy *step_energy; /* NULL: nothing is divided */
 static enum joule_energy_columns_of columns;
 static int64_t stopped_ns; /* the step's end, or a little earlier */
 
@@ -147,12 +147,12 @@ static struct joule_energy_series *start(struct joule_sensor *source,
     snprintf(dir, sizeof(dir), "%s/profile", tree.path);
     ck_assert_int_eq(mkdir(dir, 0755), 0);
     snprintf(path, sizeof(path), "%s/alice/7_0_n1.h5", dir);
-    account = joule_node_energy_create(&joule_clock_system, source, NULL);
+    node_energy = joule_node_energy_create(&joule_clock_system, source, NULL);
     writer = joule_writer_create(&opt, &err);
     ck_assert_msg(writer != NULL, "%s", err.text);
-    joule_node_energy_begin(account);
-    series.account = account;
-    series.stake = stake;
+    joule_node_energy_begin(node_energy);
+    series.node_energy = node_energy;
+    series.step_energy = step_energy;
     series.columns = columns;
     series.job = 7;
     series.writer = writer;
@@ -174,7 +174,7 @@ static void stop(struct joule_energy_series *energy)
     stopped_ns = joule_clock_mono_ns(&joule_clock_system);
     joule_energy_series_destroy(energy);
     ck_assert_int_eq(joule_writer_close(writer, 5 * JOULE_NS_PER_S), 0);
-    joule_node_energy_destroy(account);
+    joule_node_energy_destroy(node_energy);
 }
 
 static void read_rows(void)
@@ -390,13 +390,13 @@ END_TEST
 
 /* ---- a node of four CPUs that jobs share ---- */
 
-struct share_row {
+struct queue_row {
     uint64_t power, node_uj, step_uj;
     double step_mw;
     uint64_t ns;
 };
 
-static struct share_row shares[ROWS_MAX];
+static struct queue_row shares[ROWS_MAX];
 
 static void no_event(enum joule_event event, const char *text, void *arg)
 {
@@ -463,17 +463,17 @@ static int read_shares(void)
     space = H5Dget_space(set);
     H5Sget_simple_extent_dims(space, &count, NULL);
     ck_assert_uint_le(count, ROWS_MAX);
-    type = H5Tcreate(H5T_COMPOUND, sizeof(struct share_row));
-    H5Tinsert(type, "Power", offsetof(struct share_row, power),
+    type = H5Tcreate(H5T_COMPOUND, sizeof(struct queue_row));
+    H5Tinsert(type, "Power", offsetof(struct queue_row, power),
               H5T_NATIVE_UINT64);
     if (H5Tget_member_index(stored, "node_uJ") >= 0)
-        H5Tinsert(type, "node_uJ", offsetof(struct share_row, node_uj),
+        H5Tinsert(type, "node_uJ", offsetof(struct queue_row, node_uj),
                   H5T_NATIVE_UINT64);
-    H5Tinsert(type, "step_uJ", offsetof(struct share_row, step_uj),
+    H5Tinsert(type, "step_uJ", offsetof(struct queue_row, step_uj),
               H5T_NATIVE_UINT64);
-    H5Tinsert(type, "step_mW", offsetof(struct share_row, step_mw),
+    H5Tinsert(type, "step_mW", offsetof(struct queue_row, step_mw),
               H5T_NATIVE_DOUBLE);
-    H5Tinsert(type, "ElapsedTimeNs", offsetof(struct share_row, ns),
+    H5Tinsert(type, "ElapsedTimeNs", offsetof(struct queue_row, ns),
               H5T_NATIVE_UINT64);
     ck_assert_int_ge(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, shares),
                      0);
@@ -491,7 +491,7 @@ static int read_shares(void)
 static void check_grid(size_t from, int64_t period_ns)
 {
     uint64_t start_ns = rows_attribute(path, "/n1", "Joule Start Boot ns");
-    const struct share_row *last = &shares[row_count - 1];
+    const struct queue_row *last = &shares[row_count - 1];
     bool is_short = (start_ns + last->ns) % (uint64_t)period_ns != 0;
     size_t i;
 
@@ -526,7 +526,7 @@ START_TEST(a_shared_node)
     double truth_uj;
 
     sleep_ns(300 * MS); /* the total is known when the counter has moved */
-    stake = job_begins(7, 0x3, 2);
+    step_energy = job_begins(7, 0x3, 2);
     columns = JOULE_ENERGY_COLUMNS_STEP;
     energy = start_for(1220 * MS, 50 * MS);
     sleep_ns(50 * MS - joule_clock_mono_ns(&joule_clock_system) % (50 * MS) +
@@ -542,7 +542,7 @@ START_TEST(a_shared_node)
     for (size_t i = 1; i + 1 < row_count; i++)
         ck_assert_uint_eq(shares[i].power,
                           (uint64_t)(shares[i].step_mw / 1000 + 0.5));
-    joule_step_energy_destroy(stake);
+    joule_step_energy_destroy(step_energy);
     joule_sampler_destroy(sampler);
 }
 END_TEST
@@ -554,7 +554,7 @@ START_TEST(a_short_step_on_a_shared_node)
     struct joule_sampler *sampler = slurmd_starts();
 
     sleep_ns(300 * MS);
-    stake = job_begins(7, 0x3, 2);
+    step_energy = job_begins(7, 0x3, 2);
     columns = JOULE_ENERGY_COLUMNS_STEP;
     stop(start_for(130 * MS, 400 * MS));
     read_shares();
@@ -562,7 +562,7 @@ START_TEST(a_short_step_on_a_shared_node)
     ck_assert_uint_eq(shares[0].step_uj % 1000000, 0);
     ck_assert_uint_eq(shares[0].power, 0);
     ck_assert(isnan(shares[0].step_mw));
-    joule_step_energy_destroy(stake);
+    joule_step_energy_destroy(step_energy);
     joule_sampler_destroy(sampler);
 }
 END_TEST
@@ -577,7 +577,7 @@ START_TEST(another_job_comes)
     size_t shown = 0;
 
     sleep_ns(300 * MS);
-    stake = job_begins(7, 0xf, 4);
+    step_energy = job_begins(7, 0xf, 4);
     columns = JOULE_ENERGY_COLUMNS_ALONE;
     energy = start(&steady, 50 * MS);
     sleep_ns(610 * MS);
@@ -598,7 +598,7 @@ START_TEST(another_job_comes)
     }
     check_grid(shown, 50 * MS);
     joule_step_energy_destroy(other);
-    joule_step_energy_destroy(stake);
+    joule_step_energy_destroy(step_energy);
     joule_sampler_destroy(sampler);
 }
 END_TEST
@@ -618,7 +618,7 @@ START_TEST(ends_while_slurmd_is_away)
 
     sleep_ns(300 * MS);
     step = job_begins(7, 0x3, 2);
-    stake = joule_step_energy_watch(&joule_clock_system, tree.fd, "n1");
+    step_energy = joule_step_energy_watch(&joule_clock_system, tree.fd, "n1");
     columns = away_columns[_i];
     energy = start_for(450 * MS, 50 * MS);
     joule_sampler_destroy(sampler);
@@ -632,7 +632,7 @@ START_TEST(ends_while_slurmd_is_away)
                             (double)told.used_uj, 0.75e6);
     for (size_t i = 1; i + 1 < row_count; i++)
         ck_assert(shares[i].step_mw >= 0);
-    joule_step_energy_destroy(stake);
+    joule_step_energy_destroy(step_energy);
     joule_step_energy_destroy(step);
 }
 END_TEST

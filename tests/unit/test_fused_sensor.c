@@ -320,14 +320,14 @@ START_TEST(sampled)
         sleep_ms(3);
     }
     ck_assert_int_eq(joule_sampler_read(sampler, &snapshot), 0);
-    ck_assert(snapshot.tally.valid);
+    ck_assert(snapshot.total.valid);
     joule_sampler_destroy(sampler);
     board = joule_board_open(tree.fd, "n1", &err);
     ck_assert_ptr_nonnull(board);
     ck_assert_int_eq(joule_board_read(board, &snapshot), 0);
     ck_assert_int_eq(joule_board_read_fused(board, &state), 0);
-    ck_assert_int_eq(state.mono_ns, snapshot.tally.mono_ns);
-    before_uj = snapshot.tally.node_uj;
+    ck_assert_int_eq(state.mono_ns, snapshot.total.mono_ns);
+    before_uj = snapshot.total.node_uj;
     ck_assert_uint_gt(before_uj, 15000000);
 
     /* 20 s later */
@@ -343,10 +343,10 @@ START_TEST(sampled)
     }
     joule_sampler_destroy(sampler);
     ck_assert_int_eq(joule_board_read(board, &snapshot), 0);
-    ck_assert_double_eq_tol((double)(snapshot.tally.node_uj - before_uj) / 1e6,
+    ck_assert_double_eq_tol((double)(snapshot.total.node_uj - before_uj) / 1e6,
                             250 * 20.2, 250);
     ck_assert_int_eq(joule_board_read_fused(board, &state), 0);
-    ck_assert_int_eq(state.mono_ns, snapshot.tally.mono_ns);
+    ck_assert_int_eq(state.mono_ns, snapshot.total.mono_ns);
     joule_board_destroy(board);
     tree_destroy(&tree);
 }
@@ -369,7 +369,7 @@ static void publish(void)
     struct joule_fused_state state;
 
     if (ask() == 0)
-        joule_node_total_add(&snapshot.tally, source->domains, out);
+        joule_node_total_add(&snapshot.total, source->domains, out);
     snapshot.node_mw = (uint64_t)(out[JOULE_FUSED_SENSOR_NODE].watts * 1000);
     state = *source->ops->state(source);
     state.rapl.domain_key += has_other_counters;
@@ -392,10 +392,10 @@ static void follow(bool smooth, struct joule_sensor *its_counters)
     ck_assert_ptr_nonnull(board);
     memset(&snapshot, 0, sizeof(snapshot));
     snapshot.period_ns = S;
-    joule_node_total_start(&snapshot.tally, source->domains,
+    joule_node_total_start(&snapshot.total, source->domains,
                            source->domain_count, 0);
     begin();
-    joule_node_total_add(&snapshot.tally, source->domains, out);
+    joule_node_total_add(&snapshot.total, source->domains, out);
     pass(S);
     publish();
     follower = joule_fused_sensor_create(&opt, &err);
@@ -448,7 +448,7 @@ START_TEST(followed)
 
     memset(&reading, 0, sizeof(reading));
     follow(true, &counters.source);
-    begin_uj = snapshot.tally.node_uj;
+    begin_uj = snapshot.total.node_uj;
     rows(2, 249, 251);
     bmc.late_ns = 500 * MS;
     bmc.watts[0] = 270;
@@ -456,7 +456,7 @@ START_TEST(followed)
     ck_assert_double_eq_tol(row_w(10 * MS), 260, 1); /* begins before */
     rows(10, 269, 281);
     ck_assert_double_eq_tol((double)reading.used_uj,
-                            (double)(snapshot.tally.node_uj - begin_uj), 1e5);
+                            (double)(snapshot.total.node_uj - begin_uj), 1e5);
     ck_assert_double_eq_tol(
         (double)reading.domain_uj[JOULE_FUSED_SENSOR_LABELS], 40 * 13.01e6,
         1e4);
@@ -475,7 +475,7 @@ START_TEST(followed_at_once)
 
     memset(&reading, 0, sizeof(reading));
     follow(false, &counters.source);
-    begin_uj = snapshot.tally.node_uj;
+    begin_uj = snapshot.total.node_uj;
     ck_assert_int_eq(joule_node_energy_update(account, &reading), 0);
     ck_assert_double_eq_tol((double)reading.node_mw, 250e3, 1e3);
     bmc.late_ns = 500 * MS;
@@ -483,7 +483,7 @@ START_TEST(followed_at_once)
     rows(1, 249, 251);
     ck_assert_int_eq(joule_node_energy_update(account, &reading), 0);
     ck_assert_double_eq_tol((double)reading.used_uj,
-                            (double)(snapshot.tally.node_uj - begin_uj), 1e3);
+                            (double)(snapshot.total.node_uj - begin_uj), 1e3);
     unfollow();
 }
 END_TEST
@@ -515,13 +515,13 @@ START_TEST(followed_with_other_counters)
     memset(&reading, 0, sizeof(reading));
     follow(true, &counters.source);
     rows(1, 249, 251);
-    begin_uj = snapshot.tally.node_uj - reading.used_uj;
+    begin_uj = snapshot.total.node_uj - reading.used_uj;
     has_other_counters = true;
     bmc.watts[0] = 400;
     rows(10, 0, 1000);
     has_other_counters = false;
     ck_assert_double_eq_tol((double)reading.used_uj,
-                            (double)(snapshot.tally.node_uj - begin_uj), 2e8);
+                            (double)(snapshot.total.node_uj - begin_uj), 2e8);
     unfollow();
 }
 END_TEST

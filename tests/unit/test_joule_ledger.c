@@ -103,8 +103,8 @@ static void publish_board(const char *node)
     struct joule_snapshot *s = calloc(1, sizeof(*s));
 
     s->period_ns = S;
-    s->tally.mono_ns = totals.mono_ns;
-    s->tally.valid = true;
+    s->total.mono_ns = totals.mono_ns;
+    s->total.valid = true;
     joule_board_publish(board, s);
     joule_board_destroy(board);
     free(s);

@@ -27,7 +27,7 @@ static struct fake fake;    /* read by the account */
 static struct fake sampled; /* the same counters, read by the sampler */
 static struct joule_board *writer, *reader;
 static struct joule_snapshot snapshot;
-static struct joule_node_energy *account;
+static struct joule_node_energy *node_energy;
 static struct joule_node_energy_reading got;
 
 static void setup(void)
@@ -37,13 +37,13 @@ static void setup(void)
     fake_init(&fake);
     fake_init(&sampled);
     writer = reader = NULL;
-    account = NULL;
+    node_energy = NULL;
     memset(&got, 0, sizeof(got));
 }
 
 static void teardown(void)
 {
-    joule_node_energy_destroy(account);
+    joule_node_energy_destroy(node_energy);
     joule_board_destroy(reader);
     joule_board_destroy(writer);
     tree_destroy(&tree);
@@ -74,7 +74,7 @@ static void sampler_start(void)
     ck_assert_msg(writer != NULL, "%s", err.text);
     memset(&snapshot, 0, sizeof(snapshot));
     if (joule_board_read(writer, &snapshot) < 0) {
-        joule_node_total_start(&snapshot.tally, sampled.domain,
+        joule_node_total_start(&snapshot.total, sampled.domain,
                                sampled.source.domain_count, 0);
         snapshot.node_mw = JOULE_MW_UNKNOWN;
     }
@@ -85,7 +85,7 @@ static void sampler_run(void)
     struct joule_reading readings[FAKE_MAX];
 
     joule_sensor_read(&sampled.source, readings);
-    joule_node_total_update(&snapshot.tally, sampled.domain, readings,
+    joule_node_total_update(&snapshot.total, sampled.domain, readings,
                             sampled.now_ns);
     snapshot.samples++;
     joule_board_publish(writer, &snapshot);
@@ -100,29 +100,29 @@ static void sampler_crash(void)
 static void account_start(void)
 {
     reader = joule_board_open(tree.fd, "n1", NULL);
-    account = joule_node_energy_create(&fake.clock, &fake.source, reader);
-    ck_assert_ptr_nonnull(account);
-    joule_node_energy_begin(account);
+    node_energy = joule_node_energy_create(&fake.clock, &fake.source, reader);
+    ck_assert_ptr_nonnull(node_energy);
+    joule_node_energy_begin(node_energy);
 }
 
 static void must_update(void)
 {
-    ck_assert_msg(joule_node_energy_update(account, &got) == 0, "%s",
+    ck_assert_msg(joule_node_energy_update(node_energy, &got) == 0, "%s",
                   strerror(errno));
 }
 
 static void must_be_unknown(void)
 {
     errno = 0;
-    ck_assert_int_eq(joule_node_energy_update(account, &got), -1);
+    ck_assert_int_eq(joule_node_energy_update(node_energy, &got), -1);
     ck_assert_int_eq(errno, ENODATA);
 }
 
 START_TEST(not_begun)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    account = joule_node_energy_create(&fake.clock, &fake.source, NULL);
-    ck_assert_int_eq(joule_node_energy_update(account, &got), -1);
+    node_energy = joule_node_energy_create(&fake.clock, &fake.source, NULL);
+    ck_assert_int_eq(joule_node_energy_update(node_energy, &got), -1);
     ck_assert_int_eq(errno, EINVAL);
 }
 END_TEST
@@ -136,24 +136,24 @@ START_TEST(followed_later)
     int i;
 
     add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 50 * TICKS_PER_J);
-    account = joule_node_energy_create(&fake.clock, &fake.source, NULL);
+    node_energy = joule_node_energy_create(&fake.clock, &fake.source, NULL);
     errno = 0;
-    ck_assert_int_eq(joule_node_energy_follow(account, readings[0], 0, &got),
+    ck_assert_int_eq(joule_node_energy_follow(node_energy, readings[0], 0, &got),
                      -1);
     ck_assert_int_eq(errno, EINVAL);
-    joule_node_energy_destroy(account);
+    joule_node_energy_destroy(node_energy);
     sampler_start();
     account_start();
     for (i = 0; i < 8; i++) {
         pass(100 * MS, 20);
         if (i % 3 == 2)
             sampler_run();
-        ns[i] = joule_node_energy_read(account, readings[i]);
+        ns[i] = joule_node_energy_read(node_energy, readings[i]);
         ck_assert_int_eq(ns[i], fake.now_ns);
     }
     for (i = 0; i < 8; i++) {
         ck_assert_int_eq(
-            joule_node_energy_follow(account, readings[i], ns[i], &got), 0);
+            joule_node_energy_follow(node_energy, readings[i], ns[i], &got), 0);
         ck_assert_int_eq(got.mono_ns, ns[i]);
         ck_assert_int_eq(got.elapsed_ns, (i + 1) * 100 * MS);
         ck_assert_uint_eq(got.used_uj, (uint64_t)(i + 1) * 20 * 1000000);
@@ -266,7 +266,7 @@ START_TEST(board_of_other_domains)
     sampler_run();
     pass(S, 100);
     sampler_run();
-    ck_assert_uint_eq(snapshot.tally.valid, 1);
+    ck_assert_uint_eq(snapshot.total.valid, 1);
     account_start();
     must_be_unknown();
     /* Nor does it bridge: 2 wraps are lost and said to be. */
@@ -316,7 +316,7 @@ START_TEST(set_back_behind_the_sampler)
     must_update();
     ck_assert_uint_le(got.used_uj, 5050000000 + UINT64_C(32768000000));
     sampler_run();
-    ck_assert_uint_eq(snapshot.tally.counter[0].gaps, 1);
+    ck_assert_uint_eq(snapshot.total.counter[0].gaps, 1);
     for (int i = 0; i < 50; i++) {
         uint64_t before_uj = got.used_uj;
 
@@ -352,7 +352,7 @@ START_TEST(begin_again)
     account_start();
     pass(S, 100);
     must_update();
-    joule_node_energy_begin(account);
+    joule_node_energy_begin(node_energy);
     pass(S, 7);
     must_update();
     ck_assert_uint_eq(got.used_uj, 7000000);
@@ -538,8 +538,8 @@ START_TEST(board_began_anew)
     pass(S, 10);
     sampler_run();
     must_update();
-    joule_node_total_start(&snapshot.tally, sampled.domain, 1,
-                           snapshot.tally.node_uj);
+    joule_node_total_start(&snapshot.total, sampled.domain, 1,
+                           snapshot.total.node_uj);
     sampler_run();
     for (int i = 0; i < 150; i++) {
         pass(S, 100);
@@ -697,12 +697,12 @@ static void random_schedule(unsigned seed)
             sampler_start();
         if (writer && below(4))
             sampler_run();
-        if (!account && i > 5) {
+        if (!node_energy && i > 5) {
             account_start();
             true_uj();
             is_silent();
-        } else if (account && below(3) == 0) {
-            rc = joule_node_energy_update(account, &got);
+        } else if (node_energy && below(3) == 0) {
+            rc = joule_node_energy_update(node_energy, &got);
             truth_uj = true_uj();
             if (is_silent()) {
                 ck_assert_int_eq(rc, -1);
@@ -755,7 +755,7 @@ static void setup_power(void)
 
 static void bmc_publish(void)
 {
-    snapshot.node_mw = (uint64_t)(snapshot.tally.integrator[0].power_w * 1000);
+    snapshot.node_mw = (uint64_t)(snapshot.total.integrator[0].power_w * 1000);
     joule_board_publish(writer, &snapshot);
 }
 
@@ -765,7 +765,7 @@ static void bmc_start(uint64_t base_uj)
     writer = joule_board_create(tree.fd, "n1", NULL);
     ck_assert_ptr_nonnull(writer);
     memset(&snapshot, 0, sizeof(snapshot));
-    joule_node_total_start(&snapshot.tally, bmc.domain, bmc.source.domain_count,
+    joule_node_total_start(&snapshot.total, bmc.domain, bmc.source.domain_count,
                            base_uj);
     snapshot.since_ns = bmc.now_ns;
     snapshot.period_ns = S;
@@ -776,14 +776,14 @@ static void bmc_start(uint64_t base_uj)
 static void bmc_measure(void)
 {
     struct joule_power out[FAKE_LABELS_MAX];
-    bool was_valid = snapshot.tally.valid;
+    bool was_valid = snapshot.total.valid;
 
     ck_assert_int_eq(bmc.source.ops->read_power(&bmc.source, out, NULL), 0);
-    joule_node_total_integrate(&snapshot.tally, bmc.domain, out,
+    joule_node_total_integrate(&snapshot.total, bmc.domain, out,
                                joule_board_last_edge(writer, bmc.now_ns),
                                3 * S);
-    if (!was_valid && snapshot.tally.base_uj == 0)
-        snapshot.since_ns = snapshot.tally.mono_ns;
+    if (!was_valid && snapshot.total.base_uj == 0)
+        snapshot.since_ns = snapshot.total.mono_ns;
     bmc_publish();
 }
 
@@ -795,9 +795,9 @@ static void bmc_pass(int64_t ns)
 static void follow_start(void)
 {
     reader = joule_board_open(tree.fd, "n1", NULL);
-    account = joule_node_energy_create(&bmc.clock, &bmc.source, reader);
-    ck_assert_ptr_nonnull(account);
-    joule_node_energy_begin(account);
+    node_energy = joule_node_energy_create(&bmc.clock, &bmc.source, reader);
+    ck_assert_ptr_nonnull(node_energy);
+    joule_node_energy_begin(node_energy);
 }
 
 START_TEST(power_without_memory)
@@ -814,8 +814,8 @@ END_TEST
 
 START_TEST(power_not_begun)
 {
-    account = joule_node_energy_create(&bmc.clock, &bmc.source, NULL);
-    ck_assert_int_eq(joule_node_energy_update(account, &got), -1);
+    node_energy = joule_node_energy_create(&bmc.clock, &bmc.source, NULL);
+    ck_assert_int_eq(joule_node_energy_update(node_energy, &got), -1);
     ck_assert_int_eq(errno, EINVAL);
 }
 END_TEST
@@ -824,7 +824,7 @@ START_TEST(power_without_board)
 {
     follow_start();
     ck_assert_ptr_null(reader);
-    joule_node_energy_edge(account);
+    joule_node_energy_edge(node_energy);
     for (int i = 0; i < 3; i++) {
         bmc_pass(S);
         must_be_unknown();
@@ -915,9 +915,9 @@ START_TEST(power_not_extended)
     bmc_measure();
     bmc_pass(S / 2);
     reader = joule_board_open(tree.fd, "n1", NULL);
-    account = joule_node_energy_create(&bmc.clock, &bmc.source, reader);
-    joule_node_energy_extend(account, false);
-    joule_node_energy_begin(account);
+    node_energy = joule_node_energy_create(&bmc.clock, &bmc.source, reader);
+    joule_node_energy_extend(node_energy, false);
+    joule_node_energy_begin(node_energy);
     bmc_pass(S / 4);
     must_update();
     ck_assert_uint_eq(got.used_uj, 0);
@@ -953,11 +953,11 @@ START_TEST(power_exact_edges)
     must_update();
     ck_assert_uint_eq(got.used_uj, UINT64_C(500) * 10900000);
     bmc.watts[0] = 100;
-    joule_node_energy_destroy(account);
-    account = NULL;
+    joule_node_energy_destroy(node_energy);
+    node_energy = NULL;
     bmc_pass(800 * MS);
     bmc_measure();
-    ck_assert_uint_eq(snapshot.tally.node_uj,
+    ck_assert_uint_eq(snapshot.total.node_uj,
                       UINT64_C(30000000) + UINT64_C(500) * 10900000 + 80000000);
 }
 END_TEST
@@ -970,7 +970,7 @@ START_TEST(power_edge_later_than_begin)
     bmc_pass(300 * MS);
     follow_start();
     bmc_pass(40 * MS);
-    joule_node_energy_edge(account);
+    joule_node_energy_edge(node_energy);
     must_update();
     ck_assert_uint_eq(got.used_uj, 4000000);
     bmc.watts[0] = 500;
@@ -987,8 +987,8 @@ START_TEST(power_destroyed_before_it_was_asked)
     bmc_measure();
     follow_start();
     bmc_pass(S);
-    joule_node_energy_destroy(account);
-    account = NULL;
+    joule_node_energy_destroy(node_energy);
+    node_energy = NULL;
     ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), bmc.now_ns - S);
 }
 END_TEST
@@ -1081,8 +1081,8 @@ START_TEST(power_with_other_labels)
     for (int round = 0; round < 2; round++) {
         snprintf(bmc.domain[1].name, sizeof(ours.name), "%s",
                  round ? ours.name : "GPU");
-        joule_node_total_start(&snapshot.tally, bmc.domain, 2,
-                               snapshot.tally.node_uj);
+        joule_node_total_start(&snapshot.total, bmc.domain, 2,
+                               snapshot.total.node_uj);
         bmc_publish();
         /* What the account follows is not changed by that. */
         uj = got.used_uj;
@@ -1090,7 +1090,7 @@ START_TEST(power_with_other_labels)
         bmc_measure();
         bmc_pass(S);
         bmc_measure();
-        joule_node_energy_update(account, &got);
+        joule_node_energy_update(node_energy, &got);
         ck_assert_uint_ge(got.used_uj, uj);
     }
     ck_assert_uint_eq(got.used_uj, 300000000);
@@ -1111,8 +1111,8 @@ START_TEST(power_on_a_board_of_counters)
     ck_assert_uint_eq(got.used_uj, 100000000);
     add(JOULE_DOMAIN_PACKAGE, 0xFFFFFFF0);
     add(JOULE_DOMAIN_DRAM, 0xFFFFFFF0);
-    joule_node_total_start(&snapshot.tally, sampled.domain, 2,
-                           snapshot.tally.node_uj);
+    joule_node_total_start(&snapshot.total, sampled.domain, 2,
+                           snapshot.total.node_uj);
     sampler_run();
     for (int i = 0; i < 10; i++) {
         bmc_pass(S);
@@ -1120,7 +1120,7 @@ START_TEST(power_on_a_board_of_counters)
         sampled.ticks[0] += 50 * TICKS_PER_J;
         sampled.ticks[1] += 1;
         sampler_run();
-        joule_node_energy_update(account, &got);
+        joule_node_energy_update(node_energy, &got);
     }
     must_update();
     ck_assert_uint_eq(got.used_uj, 100000000 + 500000000 + fake_uj(10));
@@ -1137,7 +1137,7 @@ START_TEST(power_begin_again)
     bmc_pass(S);
     bmc_measure();
     must_update();
-    joule_node_energy_begin(account);
+    joule_node_energy_begin(node_energy);
     bmc_pass(S / 2);
     must_update();
     ck_assert_uint_eq(got.used_uj, 50000000);
@@ -1184,13 +1184,13 @@ START_TEST(power_begin_again_within_a_row)
     must_update();
     ck_assert_ptr_null(joule_energy_columns_row(columns, &got, NULL));
     bmc_pass(5 * MS);
-    joule_node_energy_begin(account);
+    joule_node_energy_begin(node_energy);
     bmc_pass(S);
     has_row(columns, 100, 100000000);
     bmc_pass(S);
     has_row(columns, 100, 200000000);
     /* Between two rows, what is before it is of none. */
-    joule_node_energy_begin(account);
+    joule_node_energy_begin(node_energy);
     bmc_pass(S / 2);
     has_row(columns, 100, 50000000);
     joule_energy_columns_destroy(columns);

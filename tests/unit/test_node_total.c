@@ -12,17 +12,17 @@
 
 static struct fake fake;
 static struct fake_power bmc;
-static struct joule_node_total tally;
+static struct joule_node_total total;
 
 static void setup(void)
 {
     fake_init(&fake);
-    memset(&tally, 0xFF, sizeof(tally)); /* start must clear it */
+    memset(&total, 0xFF, sizeof(total)); /* start must clear it */
 }
 
 static void start(uint64_t base_uj)
 {
-    joule_node_total_start(&tally, fake.domain, fake.source.domain_count,
+    joule_node_total_start(&total, fake.domain, fake.source.domain_count,
                            base_uj);
 }
 
@@ -32,16 +32,16 @@ static void step(int64_t ns)
 
     fake.now_ns += ns;
     joule_sensor_read(&fake.source, readings);
-    joule_node_total_update(&tally, fake.domain, readings, fake.now_ns);
+    joule_node_total_update(&total, fake.domain, readings, fake.now_ns);
 }
 
 START_TEST(no_domains)
 {
     start(7);
     step(S);
-    ck_assert_uint_eq(tally.valid, 0);
-    ck_assert_uint_eq(tally.node_uj, 7);
-    ck_assert(!joule_node_total_stale(&tally, fake.domain));
+    ck_assert_uint_eq(total.valid, 0);
+    ck_assert_uint_eq(total.node_uj, 7);
+    ck_assert(!joule_node_total_stale(&total, fake.domain));
     ck_assert_int_eq(joule_domains_wrap_ns(fake.domain, 0), INT64_MAX);
 }
 END_TEST
@@ -53,8 +53,8 @@ START_TEST(never_moves)
     start(0);
     for (int i = 0; i < 100; i++) {
         step(S);
-        ck_assert_uint_eq(tally.valid, 0);
-        ck_assert_uint_eq(tally.node_uj, 0);
+        ck_assert_uint_eq(total.valid, 0);
+        ck_assert_uint_eq(total.node_uj, 0);
     }
 }
 END_TEST
@@ -67,9 +67,9 @@ START_TEST(never_answers)
     for (int i = 0; i < 10; i++) {
         fake.ticks[0] += 1000;
         step(S);
-        ck_assert_uint_eq(tally.valid, 0);
+        ck_assert_uint_eq(total.valid, 0);
     }
-    ck_assert_uint_eq(tally.counter[0].errors, 10);
+    ck_assert_uint_eq(total.counter[0].errors, 10);
 }
 END_TEST
 
@@ -81,11 +81,11 @@ START_TEST(one_package_missing)
     for (int i = 0; i < 10; i++) {
         fake.ticks[0] += 1000;
         step(S);
-        ck_assert_uint_eq(tally.valid, 0);
+        ck_assert_uint_eq(total.valid, 0);
     }
     fake.ticks[1]++;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_uint_eq(total.valid, 1);
 }
 END_TEST
 
@@ -99,10 +99,10 @@ START_TEST(dram_zero_spoils_nothing)
     for (int i = 0; i < 10; i++) {
         fake.ticks[0] += 65536;
         step(S);
-        ck_assert_uint_eq(tally.valid, 1);
-        ck_assert(!joule_node_total_stale(&tally, fake.domain));
+        ck_assert_uint_eq(total.valid, 1);
+        ck_assert(!joule_node_total_stale(&total, fake.domain));
     }
-    ck_assert_uint_eq(tally.node_uj, 10000000);
+    ck_assert_uint_eq(total.node_uj, 10000000);
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(dram_alone_makes_nothing)
     for (int i = 0; i < 10; i++) {
         fake.ticks[1] += 65536;
         step(S);
-        ck_assert_uint_eq(tally.valid, 0);
+        ck_assert_uint_eq(total.valid, 0);
     }
 }
 END_TEST
@@ -127,12 +127,12 @@ START_TEST(cores_do_not_count)
     step(S);
     fake.ticks[1] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.valid, 0);
+    ck_assert_uint_eq(total.valid, 0);
     fake.ticks[0] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_uint_eq(tally.node_uj, 1000000);
-    ck_assert_uint_eq(tally.counter[1].ticks, 65536);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_uint_eq(total.node_uj, 1000000);
+    ck_assert_uint_eq(total.counter[1].ticks, 65536);
 }
 END_TEST
 
@@ -146,19 +146,19 @@ START_TEST(every_seventh_fails)
     fake.fail_every = 7;
     start(0);
     step(S);
-    before_uj = tally.node_uj;
+    before_uj = total.node_uj;
     for (int i = 0; i < 5000; i++) {
         fake.ticks[0] += 20000000; /* 305 W */
         fake.ticks[1] += 2000000;
         step(S);
-        ck_assert_uint_ge(tally.node_uj, before_uj);
-        ck_assert_uint_le(tally.node_uj - before_uj, 2 * 335693359 + 4);
-        before_uj = tally.node_uj;
+        ck_assert_uint_ge(total.node_uj, before_uj);
+        ck_assert_uint_le(total.node_uj - before_uj, 2 * 335693359 + 4);
+        before_uj = total.node_uj;
     }
-    ck_assert_uint_eq(tally.node_uj,
+    ck_assert_uint_eq(total.node_uj,
                       fake_uj(fake.good[0]) + fake_uj(fake.good[1]));
-    ck_assert_int_eq(tally.gap_ns, 0);
-    ck_assert_uint_gt(tally.counter[0].wraps, 10);
+    ck_assert_int_eq(total.gap_ns, 0);
+    ck_assert_uint_gt(total.counter[0].wraps, 10);
 }
 END_TEST
 
@@ -171,12 +171,12 @@ START_TEST(set_back)
     step(S);
     fake.start[0] = 0;
     step(S);
-    ck_assert_uint_eq(tally.node_uj, 1000000);
-    ck_assert_int_eq(tally.gap_ns, S);
+    ck_assert_uint_eq(total.node_uj, 1000000);
+    ck_assert_int_eq(total.gap_ns, S);
     fake.ticks[0] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.node_uj, 2000000);
-    ck_assert_int_eq(tally.gap_ns, S);
+    ck_assert_uint_eq(total.node_uj, 2000000);
+    ck_assert_int_eq(total.gap_ns, S);
 }
 END_TEST
 
@@ -193,17 +193,17 @@ START_TEST(gap)
         fake.ticks[i]++;
     fake.error[1] = 5;
     step(60 * S);
-    ck_assert_int_eq(tally.gap_ns, 0);
+    ck_assert_int_eq(total.gap_ns, 0);
     fake.error[1] = 0;
     fake.ticks[0]++;
     fake.ticks[1]++;
     step(66 * S);
-    ck_assert_int_eq(tally.gap_ns, 126 * S);
-    ck_assert_uint_eq(tally.counter[0].gaps, 1);
-    ck_assert_uint_eq(tally.counter[1].gaps, 1);
+    ck_assert_int_eq(total.gap_ns, 126 * S);
+    ck_assert_uint_eq(total.counter[0].gaps, 1);
+    ck_assert_uint_eq(total.counter[1].gaps, 1);
     fake.error[0] = fake.error[1] = 5;
     step(66 * S);
-    ck_assert_int_eq(tally.gap_ns, 126 * S);
+    ck_assert_int_eq(total.gap_ns, 126 * S);
 }
 END_TEST
 
@@ -218,13 +218,13 @@ START_TEST(stale_when_frozen)
     step(S);
     fake.ticks[0]++;
     step(4 * S);
-    ck_assert(!joule_node_total_stale(&tally, fake.domain));
+    ck_assert(!joule_node_total_stale(&total, fake.domain));
     step(4 * S);
-    ck_assert(joule_node_total_stale(&tally, fake.domain));
-    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert(joule_node_total_stale(&total, fake.domain));
+    ck_assert_uint_eq(total.valid, 1);
     fake.ticks[0]++;
     step(S);
-    ck_assert(!joule_node_total_stale(&tally, fake.domain));
+    ck_assert(!joule_node_total_stale(&total, fake.domain));
 }
 END_TEST
 
@@ -237,13 +237,13 @@ START_TEST(stale_when_silent)
     step(S);
     fake.error[0] = 5;
     step(3 * S);
-    ck_assert(!joule_node_total_stale(&tally, fake.domain));
+    ck_assert(!joule_node_total_stale(&total, fake.domain));
     step(1);
-    ck_assert(joule_node_total_stale(&tally, fake.domain));
+    ck_assert(joule_node_total_stale(&total, fake.domain));
     fake.error[0] = 0;
     fake.ticks[0]++;
     step(S);
-    ck_assert(!joule_node_total_stale(&tally, fake.domain));
+    ck_assert(!joule_node_total_stale(&total, fake.domain));
 }
 END_TEST
 
@@ -259,33 +259,33 @@ START_TEST(unknown_without_a_part)
     for (int i = 0; i < 2; i++)
         fake.ticks[i] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
+    ck_assert_uint_eq(total.valid, 1);
     fake.error[1] = ENXIO;
     for (int i = 1; i <= 20; i++) {
         fake.ticks[0] += 65536;
         fake.ticks[1] += 65536;
         step(S);
-        ck_assert_uint_eq(tally.valid, i <= 3);
-        ck_assert_int_eq(joule_node_total_silent(&tally, fake.domain),
+        ck_assert_uint_eq(total.valid, i <= 3);
+        ck_assert_int_eq(joule_node_total_silent(&total, fake.domain),
                          i <= 3 ? -1 : 1);
     }
     fake.error[1] = 0;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_int_eq(joule_node_total_silent(&tally, fake.domain), -1);
-    ck_assert_uint_eq(tally.node_uj, 42000000);
-    ck_assert_int_eq(tally.gap_ns, 0);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_int_eq(joule_node_total_silent(&total, fake.domain), -1);
+    ck_assert_uint_eq(total.node_uj, 42000000);
+    ck_assert_int_eq(total.gap_ns, 0);
     /* Longer than a wrap takes: how much it was is not known. */
     fake.error[1] = ENXIO;
     step(S);
     step(70 * S);
-    ck_assert_uint_eq(tally.valid, 0);
+    ck_assert_uint_eq(total.valid, 0);
     fake.error[1] = 0;
     fake.ticks[0]++;
     fake.ticks[1]++;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_int_eq(tally.gap_ns, 72 * S);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_int_eq(total.gap_ns, 72 * S);
 }
 END_TEST
 
@@ -304,9 +304,9 @@ START_TEST(known_without_what_is_no_part)
     for (int i = 0; i < 10; i++) {
         fake.ticks[0] += 65536;
         step(S);
-        ck_assert_uint_eq(tally.valid, 1);
+        ck_assert_uint_eq(total.valid, 1);
     }
-    ck_assert_uint_eq(tally.node_uj, 10000000);
+    ck_assert_uint_eq(total.node_uj, 10000000);
 }
 END_TEST
 
@@ -321,17 +321,17 @@ START_TEST(first_answer_is_late)
         fake.ticks[0] += 65536;
         fake.ticks[1] += 65536;
         step(S);
-        ck_assert_int_eq(joule_node_total_silent(&tally, fake.domain), 1);
+        ck_assert_int_eq(joule_node_total_silent(&total, fake.domain), 1);
     }
     fake.error[1] = 0;
     step(S);
-    ck_assert_int_eq(tally.gap_ns, 3 * S);
-    ck_assert_int_eq(joule_node_total_silent(&tally, fake.domain), -1);
+    ck_assert_int_eq(total.gap_ns, 3 * S);
+    ck_assert_int_eq(joule_node_total_silent(&total, fake.domain), -1);
     fake.ticks[1] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_uint_eq(tally.node_uj, 3000000);
-    ck_assert_int_eq(tally.gap_ns, 3 * S);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_uint_eq(total.node_uj, 3000000);
+    ck_assert_int_eq(total.gap_ns, 3 * S);
 }
 END_TEST
 
@@ -340,11 +340,11 @@ START_TEST(base_is_kept)
     fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
     start(5000000);
     step(S);
-    ck_assert_uint_eq(tally.node_uj, 5000000);
+    ck_assert_uint_eq(total.node_uj, 5000000);
     fake.ticks[0] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.node_uj, 6000000);
-    ck_assert_uint_eq(tally.base_uj, 5000000);
+    ck_assert_uint_eq(total.node_uj, 6000000);
+    ck_assert_uint_eq(total.base_uj, 5000000);
 }
 END_TEST
 
@@ -356,8 +356,8 @@ START_TEST(psys_carries)
     step(S);
     fake.ticks[0] += 65536;
     step(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_uint_eq(tally.node_uj, 1000000);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_uint_eq(total.node_uj, 1000000);
 }
 END_TEST
 
@@ -474,12 +474,12 @@ END_TEST
 static void setup_power(void)
 {
     fake_power_init(&bmc);
-    memset(&tally, 0xFF, sizeof(tally));
+    memset(&total, 0xFF, sizeof(total));
 }
 
 static void start_power(uint64_t base_uj)
 {
-    joule_node_total_start(&tally, bmc.domain, bmc.source.domain_count,
+    joule_node_total_start(&total, bmc.domain, bmc.source.domain_count,
                            base_uj);
 }
 
@@ -489,7 +489,7 @@ static void integrate_edge(int64_t ns, int64_t edge_ns)
 
     bmc.now_ns += ns;
     ck_assert_int_eq(bmc.source.ops->read_power(&bmc.source, power, NULL), 0);
-    joule_node_total_integrate(&tally, bmc.domain, power, edge_ns, 3 * S);
+    joule_node_total_integrate(&total, bmc.domain, power, edge_ns, 3 * S);
 }
 
 static void integrate(int64_t ns)
@@ -500,16 +500,16 @@ static void integrate(int64_t ns)
 START_TEST(power_never_known)
 {
     start_power(7);
-    ck_assert_uint_eq(tally.is_power, 1);
+    ck_assert_uint_eq(total.is_power, 1);
     for (int i = 1; i < JOULE_POWER_STATUS_COUNT; i++) {
         bmc.status[0] = i;
         integrate(S);
-        ck_assert_uint_eq(tally.valid, 0);
-        ck_assert_uint_eq(tally.node_uj, 7);
-        ck_assert_int_eq(tally.mono_ns, 0);
-        ck_assert(joule_node_total_overdue(&tally, bmc.now_ns, INT64_MAX));
+        ck_assert_uint_eq(total.valid, 0);
+        ck_assert_uint_eq(total.node_uj, 7);
+        ck_assert_int_eq(total.mono_ns, 0);
+        ck_assert(joule_node_total_overdue(&total, bmc.now_ns, INT64_MAX));
     }
-    ck_assert_uint_eq(tally.integrator[0].errors, JOULE_POWER_STATUS_COUNT - 1);
+    ck_assert_uint_eq(total.integrator[0].errors, JOULE_POWER_STATUS_COUNT - 1);
 }
 END_TEST
 
@@ -523,11 +523,11 @@ START_TEST(power_makes_no_sense)
     integrate(S);
     bmc.watts[0] = watts[_i];
     integrate(S);
-    ck_assert_uint_eq(tally.node_uj, 0);
-    ck_assert_uint_eq(tally.integrator[0].errors, 1);
+    ck_assert_uint_eq(total.node_uj, 0);
+    ck_assert_uint_eq(total.integrator[0].errors, 1);
     bmc.watts[0] = 100;
     integrate(S);
-    ck_assert_uint_eq(tally.node_uj, 200000000);
+    ck_assert_uint_eq(total.node_uj, 200000000);
 }
 END_TEST
 
@@ -539,23 +539,23 @@ START_TEST(power_of_the_node_fails)
     start_power(0);
     integrate(S);
     integrate(S);
-    ck_assert_uint_eq(tally.node_uj, 100000000);
+    ck_assert_uint_eq(total.node_uj, 100000000);
     measured_ns = bmc.now_ns;
     bmc.status[0] = JOULE_POWER_UNAVAILABLE;
     for (int i = 0; i < 4; i++) {
         integrate(S);
-        ck_assert_uint_eq(tally.node_uj, 100000000);
-        ck_assert_int_eq(tally.mono_ns, measured_ns);
-        ck_assert_uint_eq(tally.valid, 1);
-        ck_assert(joule_node_total_overdue(&tally, bmc.now_ns, 3 * S) ==
+        ck_assert_uint_eq(total.node_uj, 100000000);
+        ck_assert_int_eq(total.mono_ns, measured_ns);
+        ck_assert_uint_eq(total.valid, 1);
+        ck_assert(joule_node_total_overdue(&total, bmc.now_ns, 3 * S) ==
                   (i == 3));
     }
-    ck_assert_uint_eq(tally.integrator[1].uj, 200000000);
+    ck_assert_uint_eq(total.integrator[1].uj, 200000000);
     bmc.status[0] = JOULE_POWER_OK;
     integrate(S);
-    ck_assert_uint_eq(tally.node_uj, 600000000);
-    ck_assert_int_eq(tally.gap_ns, 5 * S);
-    ck_assert(!joule_node_total_overdue(&tally, bmc.now_ns, 3 * S));
+    ck_assert_uint_eq(total.node_uj, 600000000);
+    ck_assert_int_eq(total.gap_ns, 5 * S);
+    ck_assert(!joule_node_total_overdue(&total, bmc.now_ns, 3 * S));
 }
 END_TEST
 
@@ -566,14 +566,14 @@ START_TEST(power_of_a_label_fails)
     start_power(0);
     for (int i = 0; i <= 10; i++)
         integrate(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_uint_eq(tally.node_uj, 1000000000);
-    ck_assert_uint_eq(tally.integrator[1].errors, 11);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_uint_eq(total.node_uj, 1000000000);
+    ck_assert_uint_eq(total.integrator[1].errors, 11);
     bmc.status[1] = JOULE_POWER_OK;
     integrate(10 * S);
     /* Only the node's gaps are those of the total. */
-    ck_assert_int_eq(tally.gap_ns, 10 * S);
-    ck_assert_uint_eq(tally.integrator[1].uj, 0);
+    ck_assert_int_eq(total.gap_ns, 10 * S);
+    ck_assert_uint_eq(total.integrator[1].uj, 0);
 }
 END_TEST
 
@@ -581,19 +581,19 @@ START_TEST(power_adds_up)
 {
     fake_power_add(&bmc, "Socket0", 40);
     start_power(5000000);
-    ck_assert_uint_eq(tally.node_uj, 5000000);
+    ck_assert_uint_eq(total.node_uj, 5000000);
     integrate(S);
-    ck_assert_uint_eq(tally.valid, 1);
-    ck_assert_uint_eq(tally.node_uj, 5000000);
+    ck_assert_uint_eq(total.valid, 1);
+    ck_assert_uint_eq(total.node_uj, 5000000);
     bmc.watts[0] = 300;
     integrate(S);
-    ck_assert_uint_eq(tally.node_uj, 205000000);
-    ck_assert_uint_eq(tally.integrator[1].uj, 40000000);
-    ck_assert_int_eq(tally.mono_ns, bmc.now_ns);
+    ck_assert_uint_eq(total.node_uj, 205000000);
+    ck_assert_uint_eq(total.integrator[1].uj, 40000000);
+    ck_assert_int_eq(total.mono_ns, bmc.now_ns);
     bmc.watts[0] = 100;
     integrate_edge(S, bmc.now_ns + S / 4);
-    ck_assert_uint_eq(tally.node_uj, 205000000 + 150000000);
-    ck_assert_int_eq(tally.gap_ns, 0);
+    ck_assert_uint_eq(total.node_uj, 205000000 + 150000000);
+    ck_assert_int_eq(total.gap_ns, 0);
 }
 END_TEST
 
@@ -621,25 +621,25 @@ START_TEST(power_sensors)
 
     fake_power_add(&bmc, "Socket0", 40);
     start_power(0);
-    ck_assert_uint_eq(joule_node_total_sensor_key(&tally, bmc.domain), 0);
-    joule_node_total_integrate(&tally, bmc.domain, power, 0, 3 * S);
-    one = joule_node_total_sensor_key(&tally, bmc.domain);
+    ck_assert_uint_eq(joule_node_total_sensor_key(&total, bmc.domain), 0);
+    joule_node_total_integrate(&total, bmc.domain, power, 0, 3 * S);
+    one = joule_node_total_sensor_key(&total, bmc.domain);
     ck_assert_uint_ne(one, 0);
-    ck_assert_int_eq(tally.from_ns, 7 * S);
+    ck_assert_int_eq(total.from_ns, 7 * S);
     /* A label that is not the node's. */
     power[0].mono_ns = power[1].mono_ns = 8 * S;
     power[1].sensor_key = 5;
     power[1].watts = 90;
-    joule_node_total_integrate(&tally, bmc.domain, power, 0, 3 * S);
-    ck_assert_uint_eq(joule_node_total_sensor_key(&tally, bmc.domain), one);
-    ck_assert_uint_eq(tally.integrator[1].uj, 40000000);
+    joule_node_total_integrate(&total, bmc.domain, power, 0, 3 * S);
+    ck_assert_uint_eq(joule_node_total_sensor_key(&total, bmc.domain), one);
+    ck_assert_uint_eq(total.integrator[1].uj, 40000000);
     power[0].mono_ns = 9 * S;
     power[0].sensor_key = 5;
     power[0].watts = 200;
-    joule_node_total_integrate(&tally, bmc.domain, power, 0, 3 * S);
-    ck_assert_uint_ne(joule_node_total_sensor_key(&tally, bmc.domain), one);
-    ck_assert_uint_eq(tally.node_uj, 200000000);
-    ck_assert_int_eq(tally.from_ns, 7 * S);
+    joule_node_total_integrate(&total, bmc.domain, power, 0, 3 * S);
+    ck_assert_uint_ne(joule_node_total_sensor_key(&total, bmc.domain), one);
+    ck_assert_uint_eq(total.node_uj, 200000000);
+    ck_assert_int_eq(total.from_ns, 7 * S);
 }
 END_TEST
 

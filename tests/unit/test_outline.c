@@ -17,7 +17,6 @@
 #include "tests/unit/dice.h"
 #include "tests/unit/nodefile.h"
 
-
 static char path[64];
 
 static void setup(void)
@@ -148,8 +147,9 @@ static char *told(bool slowly, const char *from, enum joule_walk how)
     };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct joule_error err = {""};
-    struct joule_reader *reader = slowly ? joule_reader_open_slowly(fd, &err)
-                                         : joule_reader_open(fd, &err);
+    struct joule_reader *reader = slowly
+                                           ? joule_reader_open_slowly(fd, &err)
+                                           : joule_reader_open(fd, &err);
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);

@@ -959,13 +959,13 @@ static void publish(const char *node, int64_t age_ns, bool valid)
     s->samples = 12;
     s->node_mw = 50123;
     s->average_mw = JOULE_MW_UNKNOWN;
-    s->tally.mono_ns = joule_clock_mono_ns(&joule_clock_system) - age_ns;
-    s->since_ns = s->tally.mono_ns - 100 * JOULE_NS_PER_S;
-    s->tally.node_uj = 5012345678;
-    s->tally.valid = valid;
-    s->tally.count = 2;
-    s->tally.counter[0].wraps = 3;
-    s->tally.counter[1].errors = 4;
+    s->total.mono_ns = joule_clock_mono_ns(&joule_clock_system) - age_ns;
+    s->since_ns = s->total.mono_ns - 100 * JOULE_NS_PER_S;
+    s->total.node_uj = 5012345678;
+    s->total.valid = valid;
+    s->total.count = 2;
+    s->total.counter[0].wraps = 3;
+    s->total.counter[1].errors = 4;
     joule_board_publish(board, s);
     joule_board_destroy(board);
     free(s);
@@ -1004,17 +1004,17 @@ static void publish_fused(const char *node, bool learned)
 
     ck_assert_msg(board != NULL, "%s", err.text);
     s->period_ns = JOULE_NS_PER_S;
-    s->tally.mono_ns = joule_clock_mono_ns(&joule_clock_system);
-    s->tally.valid = 1;
-    s->tally.is_power = 1;
-    s->tally.count = 2;
+    s->total.mono_ns = joule_clock_mono_ns(&joule_clock_system);
+    s->total.valid = 1;
+    s->total.is_power = 1;
+    s->total.count = 2;
     for (int i = 0; i < (learned ? 1200 : 40); i++) {
         double w = i / 20 % 2 ? 100 : 200;
 
         joule_lag_model_rapl(&state->fuse, w, JOULE_NS_PER_S);
         joule_lag_model_bmc(&state->fuse, 1.2 * w + 80);
     }
-    state->mono_ns = s->tally.mono_ns;
+    state->mono_ns = s->total.mono_ns;
     state->basis = learned ? JOULE_FUSED_BOTH : JOULE_FUSED_BMC;
     state->basis_ns[JOULE_FUSED_BMC] = 125 * JOULE_NS_PER_S;
     state->basis_ns[JOULE_FUSED_BOTH] = learned ? 7200 * JOULE_NS_PER_S : 0;

@@ -217,14 +217,14 @@ START_TEST(never_moves)
     for (int i = 0; i < 5; i++) {
         pass(2 * S, 0);
         snap = after(s, 2);
-        ck_assert_uint_eq(snap.tally.valid, 0);
+        ck_assert_uint_eq(snap.total.valid, 0);
         ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
         ck_assert_uint_eq(snap.average_mw, JOULE_MW_UNKNOWN);
     }
     ck_assert_int_eq(count_told("problem: the energy counters do not move"), 1);
     pass(S, 10);
     snap = after(s, 3);
-    ck_assert_uint_eq(snap.tally.valid, 1);
+    ck_assert_uint_eq(snap.total.valid, 1);
     ck_assert_int_eq(count_told("info: the energy counters move now"), 1);
     joule_sampler_destroy(s);
     ck_assert_int_eq(told, 2);
@@ -260,14 +260,14 @@ START_TEST(a_part_is_lost)
     fake->ticks[1]++;
     pass(S, 10);
     snap = after(s, 3);
-    ck_assert_uint_eq(snap.tally.valid, 1);
+    ck_assert_uint_eq(snap.total.valid, 1);
     for (int i = 1; i <= 2; i++) {
         fake->error[1] = ENXIO;
         for (int k = 0; k < 10; k++) {
             pass(S, 10);
             snap = after(s, 3);
         }
-        ck_assert_uint_eq(snap.tally.valid, 0);
+        ck_assert_uint_eq(snap.total.valid, 0);
         ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
         ck_assert_uint_eq(snap.average_mw, JOULE_MW_UNKNOWN);
         ck_assert_int_eq(count_told("problem: energy counter domain-1 answers "
@@ -277,7 +277,7 @@ START_TEST(a_part_is_lost)
         fake->ticks[1]++;
         pass(S, 10);
         snap = after(s, 3);
-        ck_assert_uint_eq(snap.tally.valid, 1);
+        ck_assert_uint_eq(snap.total.valid, 1);
         ck_assert_int_eq(count_told("info: the energy counters answer again"),
                          i);
     }
@@ -303,7 +303,7 @@ START_TEST(stale_and_back)
         snap = after(s, 3);
         ck_assert_uint_eq(snap.stale, 1);
         ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
-        ck_assert_uint_eq(snap.tally.node_uj, (uint64_t)i * 10000000);
+        ck_assert_uint_eq(snap.total.node_uj, (uint64_t)i * 10000000);
         ck_assert_int_eq(count_told("problem: the energy counters have stopp"),
                          i);
     }
@@ -325,7 +325,7 @@ START_TEST(first_sample_is_there)
     ck_assert_ptr_nonnull(s);
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
     ck_assert_uint_eq(snap.samples, 1);
-    ck_assert_uint_eq(snap.tally.valid, 0);
+    ck_assert_uint_eq(snap.total.valid, 0);
     ck_assert_int_eq(snap.period_ns, 1000 * S);
     ck_assert_int_eq(snap.since_ns, fake->now_ns);
     ck_assert_int_eq(snap.wall_ns, fake_wall_ns(fake));
@@ -346,7 +346,7 @@ START_TEST(last_sample)
     s = create_with("n1", 1000 * S);
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
     ck_assert_uint_eq(snap.samples, 3);
-    ck_assert_uint_eq(snap.tally.node_uj, 100000000);
+    ck_assert_uint_eq(snap.total.node_uj, 100000000);
     ck_assert_uint_eq(snap.average_mw, 100000);
     joule_sampler_destroy(s);
 }
@@ -372,7 +372,7 @@ START_TEST(power_of_no_time)
     s = create_with("n1", 1000 * S);
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
     ck_assert_uint_eq(snap.node_mw, 200000);
-    ck_assert_uint_eq(snap.tally.node_uj, 300000000 + fake_uj(20000));
+    ck_assert_uint_eq(snap.total.node_uj, 300000000 + fake_uj(20000));
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -386,15 +386,15 @@ START_TEST(total_goes_on)
         struct joule_sampler *s = must_create();
 
         snap = after(s, 1);
-        ck_assert_uint_eq(snap.tally.node_uj, i * 30000000);
+        ck_assert_uint_eq(snap.total.node_uj, i * 30000000);
         pass(S, 10);
         snap = after(s, 2);
-        ck_assert_uint_eq(snap.tally.node_uj, i * 30000000 + 10000000);
+        ck_assert_uint_eq(snap.total.node_uj, i * 30000000 + 10000000);
         joule_sampler_destroy(s);
         pass(20 * S, 20); /* away */
     }
     ck_assert_int_eq(count_told("info: the node total goes on from"), 9);
-    ck_assert_int_eq(snap.tally.gap_ns, 0);
+    ck_assert_int_eq(snap.total.gap_ns, 0);
 }
 END_TEST
 
@@ -411,8 +411,8 @@ START_TEST(away_too_long)
     pass(100 * S, 20);
     s = must_create();
     snap = after(s, 1);
-    ck_assert_int_eq(snap.tally.gap_ns, 100 * S);
-    ck_assert_uint_eq(snap.tally.node_uj, 30000000);
+    ck_assert_int_eq(snap.total.gap_ns, 100 * S);
+    ck_assert_uint_eq(snap.total.node_uj, 30000000);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -431,7 +431,7 @@ START_TEST(other_boot)
     tree_write(&tree, "proc/sys/kernel/random/boot_id", "boot-2\n");
     s = must_create();
     snap = after(s, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 0);
+    ck_assert_uint_eq(snap.total.node_uj, 0);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -449,18 +449,18 @@ START_TEST(domains_change)
     fake_add(fake, JOULE_DOMAIN_PACKAGE, 1, 12345);
     s = must_create();
     snap = after(s, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 10000000);
-    ck_assert_uint_eq(snap.tally.valid, 0);
+    ck_assert_uint_eq(snap.total.node_uj, 10000000);
+    ck_assert_uint_eq(snap.total.valid, 0);
     pass(S, 10);
     snap = after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, 30000000);
-    ck_assert_uint_eq(snap.tally.valid, 1);
+    ck_assert_uint_eq(snap.total.node_uj, 30000000);
+    ck_assert_uint_eq(snap.total.valid, 1);
     joule_sampler_destroy(s);
     ck_assert_int_eq(count_told("info: the energy domains have changed"), 1);
     fake->source.domain_count = 1;
     s = must_create();
     snap = after(s, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 30000000);
+    ck_assert_uint_eq(snap.total.node_uj, 30000000);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -480,7 +480,7 @@ static void sample_until_killed(uint64_t uj)
         for (;;)
             pause();
     }
-    for (tries = 0; snap.tally.node_uj < uj && tries < PATIENCE; tries++) {
+    for (tries = 0; snap.total.node_uj < uj && tries < PATIENCE; tries++) {
         usleep(5000);
         if (!board)
             board = joule_board_open(tree.fd, "n1", NULL);
@@ -493,7 +493,7 @@ static void sample_until_killed(uint64_t uj)
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFSIGNALED(status));
     joule_board_destroy(board);
-    ck_assert_uint_eq(snap.tally.node_uj, uj);
+    ck_assert_uint_eq(snap.total.node_uj, uj);
 }
 
 START_TEST(killed)
@@ -508,8 +508,8 @@ START_TEST(killed)
     }
     s = must_create();
     snap = after(s, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 90000000);
-    ck_assert_int_eq(snap.tally.gap_ns, 0);
+    ck_assert_uint_eq(snap.total.node_uj, 90000000);
+    ck_assert_int_eq(snap.total.gap_ns, 0);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -535,7 +535,7 @@ START_TEST(handover)
         usleep(5000);
     pass(S, 10);
     snap = after(new, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, 20000000);
+    ck_assert_uint_eq(snap.total.node_uj, 20000000);
     ck_assert_int_eq(count_told("info: the node total goes on from"), 1);
     joule_sampler_destroy(new);
     ck_assert_int_eq(told, 1);
@@ -605,7 +605,7 @@ START_TEST(fork_leaves_the_thread_behind)
     ck_assert_int_eq(status, 0);
     /* The parent's is as it was, the lock included. */
     pass(S, 10);
-    ck_assert_uint_eq(after(s, 2).tally.node_uj, 20000000);
+    ck_assert_uint_eq(after(s, 2).total.node_uj, 20000000);
     joule_sampler_destroy(waiting);
     joule_sampler_destroy(s);
 }
@@ -628,8 +628,8 @@ static void *read_for_ever(void *arg)
             r->failed++;
             continue;
         }
-        r->fell += snap.tally.node_uj < last_uj;
-        last_uj = snap.tally.node_uj;
+        r->fell += snap.total.node_uj < last_uj;
+        last_uj = snap.total.node_uj;
     }
     return NULL;
 }
@@ -653,7 +653,7 @@ START_TEST(readers)
         usleep(10000);
     }
     fake->fail_every = 0;
-    ck_assert_uint_eq(after(r.sampler, 2).tally.node_uj, UINT64_C(4000000000));
+    ck_assert_uint_eq(after(r.sampler, 2).total.node_uj, UINT64_C(4000000000));
     r.stop = true;
     for (int i = 0; i < COUNT(threads); i++)
         pthread_join(threads[i], NULL);
@@ -740,7 +740,7 @@ START_TEST(power_hangs)
     s = power_create(PERIOD);
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
     ck_assert_int_lt(kernel_ms() - begun_ms, 500);
-    ck_assert_uint_eq(snap.tally.valid, 0);
+    ck_assert_uint_eq(snap.total.valid, 0);
     ck_assert_uint_eq(snap.stale, 1);
     ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
     ck_assert_uint_eq(snap.average_mw, JOULE_MW_UNKNOWN);
@@ -803,13 +803,13 @@ START_TEST(power_hangs_later)
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
     ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
     ck_assert_uint_eq(snap.stale, 1);
-    ck_assert_uint_eq(snap.tally.valid, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 100000000);
+    ck_assert_uint_eq(snap.total.valid, 1);
+    ck_assert_uint_eq(snap.total.node_uj, 100000000);
     bmc->hangs = false;
     snap = power_after(s, 2);
     ck_assert_uint_eq(snap.node_mw, 100000);
-    ck_assert_uint_eq(snap.tally.node_uj, 400000000);
-    ck_assert_int_eq(snap.tally.gap_ns, 3 * S + 1);
+    ck_assert_uint_eq(snap.total.node_uj, 400000000);
+    ck_assert_int_eq(snap.total.gap_ns, 3 * S + 1);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -836,7 +836,7 @@ START_TEST(power_fails)
         snap = power_pass(s, S);
     ck_assert_uint_ge(snap.power_faults[JOULE_POWER_FAILED], 6);
     ck_assert_uint_eq(snap.power_faults[JOULE_POWER_OK], 0);
-    ck_assert_uint_eq(snap.tally.valid, 0);
+    ck_assert_uint_eq(snap.total.valid, 0);
     ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
     wait_told("problem: no reading of power: the BMC at 127.0.0.1 does not "
               "answer; energy is unknown until there is one");
@@ -877,10 +877,10 @@ START_TEST(power_outages)
     power_pass(s, 0);
     snap = power_pass(s, 60 * S);
     ck_assert_uint_eq(snap.stale, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 0);
+    ck_assert_uint_eq(snap.total.node_uj, 0);
     bmc->error = 0;
     snap = power_after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, UINT64_C(6000000000));
+    ck_assert_uint_eq(snap.total.node_uj, UINT64_C(6000000000));
     ck_assert_int_eq(count_told("info: the BMC answers again after 60 s; the "
                                 "energy of that time is estimated"),
                      1);
@@ -889,9 +889,9 @@ START_TEST(power_outages)
     power_pass(s, 301 * S);
     bmc->error = 0;
     snap = power_after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, UINT64_C(6000000000));
-    ck_assert_uint_eq(snap.tally.integrator[0].lost, 1);
-    ck_assert_int_eq(snap.tally.gap_ns, 361 * S);
+    ck_assert_uint_eq(snap.total.node_uj, UINT64_C(6000000000));
+    ck_assert_uint_eq(snap.total.integrator[0].lost, 1);
+    ck_assert_int_eq(snap.total.gap_ns, 361 * S);
     ck_assert_int_eq(count_told("info: the BMC answers again after 301 s; the "
                                 "energy of that time is not known"),
                      1);
@@ -945,7 +945,7 @@ START_TEST(power_faults)
     ck_assert_uint_ge(snap.power_faults[JOULE_POWER_OK], 14);
     for (int i = 1; i < JOULE_POWER_STATUS_COUNT; i++)
         ck_assert(i == _i || snap.power_faults[i] == 0);
-    ck_assert_uint_ge(snap.tally.integrator[0].errors, 14);
+    ck_assert_uint_ge(snap.total.integrator[0].errors, 14);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -1045,11 +1045,11 @@ START_TEST(power_at_once)
         ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
     }
     ck_assert_uint_eq(snap.samples, 1);
-    ck_assert_uint_eq(snap.tally.valid, 1);
-    ck_assert_uint_eq(snap.tally.is_power, 1);
+    ck_assert_uint_eq(snap.total.valid, 1);
+    ck_assert_uint_eq(snap.total.is_power, 1);
     ck_assert_uint_eq(snap.node_mw, 100000);
     ck_assert_int_eq(snap.since_ns, bmc->now_ns);
-    ck_assert_int_eq(snap.tally.mono_ns, bmc->now_ns);
+    ck_assert_int_eq(snap.total.mono_ns, bmc->now_ns);
     ck_assert_int_eq(snap.wall_ns, fake_power_wall_ns(bmc));
     ck_assert_int_eq(snap.period_ns, 1000 * S);
     reads = bmc->reads;
@@ -1094,8 +1094,8 @@ START_TEST(power_integrated)
 
     power_after(s, 1);
     snap = power_pass(s, S);
-    ck_assert_uint_eq(snap.tally.node_uj, 100000000);
-    ck_assert_uint_eq(snap.tally.integrator[1].uj, 40000000);
+    ck_assert_uint_eq(snap.total.node_uj, 100000000);
+    ck_assert_uint_eq(snap.total.integrator[1].uj, 40000000);
     ck_assert_uint_eq(snap.average_mw, 100000);
     /* The wall clock is a label: an hour forth or back changes nothing. */
     for (int i = -1; i <= 1; i++) {
@@ -1103,9 +1103,9 @@ START_TEST(power_integrated)
         snap = power_pass(s, S);
         ck_assert_int_eq(snap.wall_ns, fake_power_wall_ns(bmc));
     }
-    ck_assert_uint_eq(snap.tally.node_uj, 400000000);
+    ck_assert_uint_eq(snap.total.node_uj, 400000000);
     ck_assert_uint_eq(snap.average_mw, 100000);
-    ck_assert_int_eq(snap.tally.gap_ns, 0);
+    ck_assert_int_eq(snap.total.gap_ns, 0);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -1119,7 +1119,7 @@ START_TEST(power_of_the_past)
     bmc->late_ns = 2 * S;
     power_after(s, 1);
     snap = power_pass(s, 4 * S);
-    ck_assert_int_eq(snap.tally.mono_ns, bmc->now_ns - 2 * S);
+    ck_assert_int_eq(snap.total.mono_ns, bmc->now_ns - 2 * S);
     ck_assert_int_eq(snap.wall_ns, fake_power_wall_ns(bmc) - 2 * S);
     joule_sampler_destroy(s);
 }
@@ -1145,7 +1145,7 @@ START_TEST(power_edges)
     bmc->now_ns += S;
     bmc->hangs = false;
     snap = power_after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, 25000000 + 375000000);
+    ck_assert_uint_eq(snap.total.node_uj, 25000000 + 375000000);
     joule_board_destroy(reader);
     joule_sampler_destroy(s);
 }
@@ -1167,14 +1167,14 @@ START_TEST(power_total_goes_on)
     s = power_create(PERIOD);
     /* The total is there at once, the power is not. */
     ck_assert_int_eq(joule_sampler_read(s, &snap), 0);
-    ck_assert_uint_eq(snap.tally.valid, 1);
-    ck_assert_uint_eq(snap.tally.node_uj, 100000000);
+    ck_assert_uint_eq(snap.total.valid, 1);
+    ck_assert_uint_eq(snap.total.node_uj, 100000000);
     ck_assert_uint_eq(snap.node_mw, JOULE_MW_UNKNOWN);
     bmc->hangs = false;
     snap = power_after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, 100000000 + 20 * 200000000ULL);
+    ck_assert_uint_eq(snap.total.node_uj, 100000000 + 20 * 200000000ULL);
     ck_assert_uint_eq(snap.node_mw, 300000);
-    ck_assert_int_eq(snap.tally.gap_ns, 20 * S);
+    ck_assert_int_eq(snap.total.gap_ns, 20 * S);
     ck_assert_int_eq(snap.since_ns, since_ns);
     joule_sampler_destroy(s);
     ck_assert_int_eq(count_told("info: the node total goes on from 100 J, "
@@ -1183,8 +1183,8 @@ START_TEST(power_total_goes_on)
     bmc->now_ns += 500 * S;
     s = power_create(PERIOD);
     snap = power_after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, 100000000 + 20 * 200000000ULL);
-    ck_assert_int_eq(snap.tally.gap_ns, 520 * S);
+    ck_assert_uint_eq(snap.total.node_uj, 100000000 + 20 * 200000000ULL);
+    ck_assert_int_eq(snap.total.gap_ns, 520 * S);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -1202,8 +1202,8 @@ START_TEST(power_domains_change)
     s = power_create(PERIOD);
     power_after(s, 1);
     snap = power_pass(s, S);
-    ck_assert_uint_eq(snap.tally.node_uj, 200000000);
-    ck_assert_uint_eq(snap.tally.integrator[1].uj, 40000000);
+    ck_assert_uint_eq(snap.total.node_uj, 200000000);
+    ck_assert_uint_eq(snap.total.integrator[1].uj, 40000000);
     joule_sampler_destroy(s);
     ck_assert_int_eq(count_told("info: the energy domains have changed"), 1);
     fake_add(fake, JOULE_DOMAIN_PACKAGE, 0, 0);
@@ -1211,13 +1211,13 @@ START_TEST(power_domains_change)
     s = must_create();
     pass(S, 10);
     snap = after(s, 2);
-    ck_assert_uint_eq(snap.tally.is_power, 0);
-    ck_assert_uint_eq(snap.tally.node_uj, 210000000);
+    ck_assert_uint_eq(snap.total.is_power, 0);
+    ck_assert_uint_eq(snap.total.node_uj, 210000000);
     joule_sampler_destroy(s);
     s = power_create(PERIOD);
     power_after(s, 1);
     snap = power_pass(s, S);
-    ck_assert_uint_eq(snap.tally.node_uj, 310000000);
+    ck_assert_uint_eq(snap.total.node_uj, 310000000);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -1237,14 +1237,14 @@ START_TEST(power_killed)
         for (;;)
             pause();
     }
-    for (int tries = 0; !snap.tally.valid && tries < PATIENCE; tries++) {
+    for (int tries = 0; !snap.total.valid && tries < PATIENCE; tries++) {
         usleep(2000);
         if (!board)
             board = joule_board_open(tree.fd, "n1", NULL);
         if (board)
             joule_board_read(board, &snap);
     }
-    ck_assert_uint_eq(snap.tally.valid, 1);
+    ck_assert_uint_eq(snap.total.valid, 1);
     bmc->hangs = true;
     while (bmc->waits == 0)
         usleep(2000);
@@ -1255,9 +1255,9 @@ START_TEST(power_killed)
     bmc->now_ns += 10 * S;
     s = power_create(PERIOD);
     snap = power_after(s, 2);
-    ck_assert_uint_eq(snap.tally.node_uj, 1000000000);
+    ck_assert_uint_eq(snap.total.node_uj, 1000000000);
     ck_assert_int_eq(joule_board_read(board, &snap), 0);
-    ck_assert_uint_eq(snap.tally.node_uj, 1000000000);
+    ck_assert_uint_eq(snap.total.node_uj, 1000000000);
     joule_board_destroy(board);
     joule_sampler_destroy(s);
 }
@@ -1291,7 +1291,7 @@ START_TEST(power_fork)
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
     bmc->hangs = false;
-    ck_assert_uint_eq(power_pass(s, S).tally.node_uj, 200000000);
+    ck_assert_uint_eq(power_pass(s, S).total.node_uj, 200000000);
     joule_sampler_destroy(s);
 }
 END_TEST
@@ -1319,7 +1319,7 @@ START_TEST(power_readers)
     }
     bmc->error = 0;
     bmc->status[0] = JOULE_POWER_OK;
-    ck_assert_uint_eq(power_after(r.sampler, 2).tally.node_uj,
+    ck_assert_uint_eq(power_after(r.sampler, 2).total.node_uj,
                       UINT64_C(10000000000));
     r.stop = true;
     for (int i = 0; i < COUNT(threads); i++)

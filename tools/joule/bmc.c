@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/sensors/ipmi_helper.h"
 
@@ -125,17 +126,6 @@ static int find_reader(struct joule_bmc *bmc,
 }
 
 /* ---- readings ---- */
-
-static void sleep_ns(int64_t ns)
-{
-    struct timespec t = {
-        .tv_sec = ns / JOULE_NS_PER_S,
-        .tv_nsec = ns % JOULE_NS_PER_S,
-    };
-
-    while (nanosleep(&t, &t) < 0 && errno == EINTR)
-        continue;
-}
 
 /* What was connected to; a remark that only repeats it is left out. */
 static void take_found(struct probing *p, const struct joule_ipmi_config *ipmi)
@@ -260,7 +250,7 @@ static void follow(struct probing *p, int64_t measure_ns)
         int64_t pause_ns = quick ? JOULE_BMC_PAUSE_NS : p->period_ns;
         int64_t left_ns = measure_ns - gone_ns;
 
-        sleep_ns(left_ns < pause_ns ? left_ns : pause_ns);
+        joule_sleep_ns(left_ns < pause_ns ? left_ns : pause_ns);
         if (ask(p, quick) < 0)
             break;
         now_ns = joule_clock_mono_ns(p->clock);

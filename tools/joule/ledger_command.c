@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/parse.h"
 
 #define WATCH_MIN_NS (100 * JOULE_NS_PER_MS)
@@ -105,25 +106,13 @@ static void redraw(const char *text)
     fputs("\033[J", stdout);
 }
 
-static void sleep_until(struct timespec *when, int64_t step_ns)
+/* Stopped for a while: not all that was missed at once. */
+static void sleep_until(int64_t *when_ns, int64_t step_ns)
 {
-    struct timespec now;
-    int64_t late_ns;
-
-    when->tv_sec += (time_t)(step_ns / JOULE_NS_PER_S);
-    when->tv_nsec += (long)(step_ns % JOULE_NS_PER_S);
-    if (when->tv_nsec >= JOULE_NS_PER_S) {
-        when->tv_nsec -= JOULE_NS_PER_S;
-        when->tv_sec++;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    late_ns = (int64_t)(now.tv_sec - when->tv_sec) * JOULE_NS_PER_S +
-              now.tv_nsec - when->tv_nsec;
-    /* Stopped for a while: not all that was missed at once. */
-    if (late_ns > 0)
-        *when = now;
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, when, NULL) == EINTR)
-        continue;
+    *when_ns += step_ns;
+    if (joule_deadline_left(*when_ns) == 0)
+        *when_ns = joule_deadline_now();
+    joule_sleep_until(*when_ns);
 }
 
 static void print_look(FILE *out, struct joule_ledger_view *v, int root_fd,
@@ -149,9 +138,9 @@ static int watch(struct joule_ledger_view *v, int root_fd,
                  const struct arguments *a)
 {
     bool in_place = !a->json && isatty(STDOUT_FILENO);
-    struct timespec when;
+    int64_t when_ns;
 
-    clock_gettime(CLOCK_MONOTONIC, &when);
+    when_ns = joule_deadline_now();
     signal(SIGINT, on_interrupt);
     if (in_place)
         fputs("\033[2J", stdout);
@@ -174,7 +163,7 @@ static int watch(struct joule_ledger_view *v, int root_fd,
         free(text);
         if (fflush(stdout) != 0)
             return 1;
-        sleep_until(&when, a->watch_ns);
+        sleep_until(&when_ns, a->watch_ns);
     }
 }
 

@@ -10,14 +10,14 @@
 static void judge(const struct joule_node *n, struct joule_findings *findings)
 {
     const struct joule_snapshot *s = &n->snapshot;
-    bool power = s->tally.is_power;
+    bool power = s->total.is_power;
 
     if (!n->fresh)
         joule_finding_add(findings, JOULE_WARNING, "board-old", NULL, NULL,
                           "the last sample of the board is %.0f s old: slurmd "
                           "with this plugin does not run now",
                           (double)n->age_ns / 1e9);
-    else if (!s->tally.valid)
+    else if (!s->total.valid)
         joule_finding_add(
             findings, JOULE_WARNING, "board-unknown", NULL, NULL,
             "slurmd %s: the node's energy is unknown to it",
@@ -29,11 +29,11 @@ static void judge(const struct joule_node *n, struct joule_findings *findings)
                           power ? "asks the BMC, but its last measurement of "
                                   "the power is too old"
                                 : "reads the counters, but they have stopped");
-    if (s->tally.gap_ns > 0)
+    if (s->total.gap_ns > 0)
         joule_finding_add(
             findings, JOULE_WARNING, "board-gap", NULL, NULL,
             "over %.0f s since the node's total began, %s",
-            (double)s->tally.gap_ns / 1e9,
+            (double)s->total.gap_ns / 1e9,
             n->is_fused ? "neither BMC nor counters were measured: the "
                           "total is joined over that time, or lacks "
                           "energy"
@@ -92,15 +92,15 @@ void joule_node_collect(struct joule_node *n, int root_fd,
         return;
     }
     n->present = true;
-    n->age_ns = joule_clock_mono_ns(clock) - s->tally.mono_ns;
+    n->age_ns = joule_clock_mono_ns(clock) - s->total.mono_ns;
     n->fresh = n->age_ns <= 3 * s->period_ns;
-    for (uint32_t i = 0; i < s->tally.count; i++) {
-        if (s->tally.is_power) {
-            n->errors += s->tally.integrator[i].errors;
+    for (uint32_t i = 0; i < s->total.count; i++) {
+        if (s->total.is_power) {
+            n->errors += s->total.integrator[i].errors;
             continue;
         }
-        n->wraps += s->tally.counter[i].wraps;
-        n->errors += s->tally.counter[i].errors;
+        n->wraps += s->total.counter[i].wraps;
+        n->errors += s->total.counter[i].errors;
     }
     judge(n, findings);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/sensors/rapl_row.h"
 #include "common/sensors/topology.h"
@@ -110,17 +111,6 @@ static void identify(struct joule_probe_sensor *s, int root_fd)
     joule_topology_free(&topology);
 }
 
-static void sleep_ns(int64_t ns)
-{
-    struct timespec t = {
-        .tv_sec = ns / JOULE_NS_PER_S,
-        .tv_nsec = ns % JOULE_NS_PER_S,
-    };
-
-    while (nanosleep(&t, &t) < 0 && errno == EINTR)
-        continue;
-}
-
 /* Follow the counters often enough to miss no wrap.  Returns the time between
  * the first and the last reading. */
 static int64_t follow(struct joule_sensor *source,
@@ -141,7 +131,7 @@ static int64_t follow(struct joule_sensor *source,
     while (now_ns - begin_ns < measure_ns) {
         int64_t left_ns = measure_ns - (now_ns - begin_ns);
 
-        sleep_ns(left_ns < step_ns ? left_ns : step_ns);
+        joule_sleep_ns(left_ns < step_ns ? left_ns : step_ns);
         joule_sensor_read(source, readings);
         now_ns = joule_clock_mono_ns(clock);
         joule_node_total_update(tally, domains, readings, now_ns);

@@ -122,23 +122,23 @@ static void put_board(struct joule_json *j, const struct joule_node *n)
         joule_json_i64(j, "age_ns", n->age_ns);
         joule_json_i64(j, "period_ns", s->period_ns);
         joule_json_i64(j, "sample_wall_ns", s->wall_ns);
-        joule_json_i64(j, "counted_ns", s->tally.mono_ns - s->since_ns);
-        joule_json_bool(j, "valid", s->tally.valid);
+        joule_json_i64(j, "counted_ns", s->total.mono_ns - s->since_ns);
+        joule_json_bool(j, "valid", s->total.valid);
         joule_json_bool(j, "stale", s->stale != 0);
-        if (s->tally.valid)
-            joule_json_u64(j, "node_total_uj", s->tally.node_uj);
+        if (s->total.valid)
+            joule_json_u64(j, "node_total_uj", s->total.node_uj);
         else
             joule_json_null(j, "node_total_uj");
         put_mw(j, "node_power_mw", s->node_mw);
         put_mw(j, "average_power_mw", s->average_mw);
         joule_json_u64(j, "samples", s->samples);
-        joule_json_i64(j, "gap_ns", s->tally.gap_ns);
+        joule_json_i64(j, "gap_ns", s->total.gap_ns);
         joule_json_u64(j, "wraps", n->wraps);
         joule_json_u64(j, "read_errors", n->errors);
-        if (s->tally.is_power && s->tally.integrator[0].refresh_ns > 0) {
+        if (s->total.is_power && s->total.integrator[0].refresh_ns > 0) {
             joule_json_i64(j, "bmc_refresh_ns",
-                           s->tally.integrator[0].refresh_ns);
-            joule_json_u64(j, "not_refreshed", s->tally.integrator[0].held);
+                           s->total.integrator[0].refresh_ns);
+            joule_json_u64(j, "not_refreshed", s->total.integrator[0].held);
         }
     }
     joule_json_close_object(j);

@@ -100,26 +100,26 @@ static void print_board(FILE *out, const struct joule_node *n)
                      (double)n->age_ns / 1e9, (double)s->period_ns / 1e9,
                      n->fresh ? "slurmd measures"
                               : "slurmd does not measure now");
-    if (s->tally.valid)
+    if (s->total.valid)
         joule_report_row(out, "total", "%" PRIu64 ".%03u J in %.0f s",
-                         s->tally.node_uj / 1000000,
-                         (unsigned)(s->tally.node_uj / 1000 % 1000),
-                         (double)(s->tally.mono_ns - s->since_ns) / 1e9);
+                         s->total.node_uj / 1000000,
+                         (unsigned)(s->total.node_uj / 1000 % 1000),
+                         (double)(s->total.mono_ns - s->since_ns) / 1e9);
     else
         joule_report_row(out, "total", "unknown");
     joule_report_row(out, "power", "%s, on average %s",
                      joule_report_watts(s->node_mw, power),
                      joule_report_watts(s->average_mw, average));
     joule_report_row(out, "samples", "%" PRIu64, s->samples);
-    if (s->tally.is_power && s->tally.integrator[0].refresh_ns > 0)
+    if (s->total.is_power && s->total.integrator[0].refresh_ns > 0)
         joule_report_row(out, "refreshed by BMC",
                          "after %.3f s or later: %" PRIu64
                          " samples had no new value",
-                         (double)s->tally.integrator[0].refresh_ns / 1e9,
-                         s->tally.integrator[0].held);
-    if (!s->tally.is_power)
+                         (double)s->total.integrator[0].refresh_ns / 1e9,
+                         s->total.integrator[0].held);
+    if (!s->total.is_power)
         joule_report_row(out, "wraps", "%" PRIu64, n->wraps);
-    joule_report_row(out, "gaps", "%.3f s", (double)s->tally.gap_ns / 1e9);
+    joule_report_row(out, "gaps", "%.3f s", (double)s->total.gap_ns / 1e9);
     joule_report_row(out, "failed readings", "%" PRIu64, n->errors);
 }
 
