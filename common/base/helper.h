@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * child.h - a helper process at the other end of a SOCK_SEQPACKET socket pair,
+ * helper.h - a helper process at the other end of a SOCK_SEQPACKET socket pair,
  * for a host process that is large, has threads and forks children of its own.
  *
  * Nothing here waits for the process to end, but joule_helper_destroy for a

@@ -241,7 +241,7 @@ static void give_credit(struct joule_processes *p)
 
 /* A child may have died after its parent was looked at: its time comes to the
  * parent at the next look, but no later. */
-static uint64_t settle(struct process *k, uint64_t waited)
+static uint64_t take_credit(struct process *k, uint64_t waited)
 {
     uint64_t all = k->credit + k->owed;
     uint64_t used = waited < all ? waited : all;
@@ -299,7 +299,7 @@ int joule_processes_read(struct joule_processes *p, uint64_t *ret_ns)
     }
     give_credit(p);
     for (i = 0; i < p->count; i++)
-        p->ticks += settle(&p->known[i], waited[i]);
+        p->ticks += take_credit(&p->known[i], waited[i]);
     moved = calloc(p->count, sizeof(*moved));
     if (!moved)
         goto out;

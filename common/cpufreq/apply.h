@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * settle.h - bring one policy to what its holders are due, or back.
+ * apply.h - bring one policy to what its holders are due, or back.
  *
  * Called with the journal's lock, and after the journal is on disk.
  */

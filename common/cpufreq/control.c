@@ -97,8 +97,8 @@ static unsigned drop_dead(struct joule_control *c,
     return dropped;
 }
 
-/* Settle policies of which nobody wants to know the result; entries that have
- * done their duty go.  Returns how many were settled; *ret_failed could not
+/* Apply policies of which nobody wants to know the result; entries that have
+ * done their duty go.  Returns how many were applied; *ret_failed could not
  * be. */
 static unsigned settle_all(const struct joule_control *c,
                            struct joule_cpufreq_journal *j,
@@ -111,7 +111,7 @@ static unsigned settle_all(const struct joule_control *c,
         .journal = j,
         .patience_ns = JOULE_CPUFREQ_APPLYING_PATIENCE_NS,
     };
-    unsigned settled = 0, id;
+    unsigned applied = 0, id;
 
     *ret_failed = 0;
     for (id = joule_cpus_next(ids, 0); id < JOULE_CPUS_MAX;
@@ -132,14 +132,14 @@ static unsigned settle_all(const struct joule_control *c,
                 joule_control_note(notes, &err);
             if (!joule_cpufreq_is_held(j, id))
                 joule_cpufreq_journal_remove_entry(j, id);
-            settled++;
+            applied++;
             break;
         case JOULE_CPUFREQ_APPLIED_HELD:
-            settled++;
+            applied++;
             break;
         }
     }
-    return settled;
+    return applied;
 }
 
 int joule_control_recover(struct joule_control *c,

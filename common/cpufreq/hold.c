@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * take.c - joule_control_hold: a step begins to hold policies.
+ * hold.c - joule_control_hold: a step begins to hold policies.
  */
 #include "common/cpufreq/control.h"
 
@@ -173,7 +173,7 @@ static void give_up(struct taking *t, unsigned id)
 }
 
 /* Set the holder's policies.  Returns how many it had to give up. */
-static unsigned settle_claim(struct taking *t)
+static unsigned apply_claim(struct taking *t)
 {
     unsigned given_up = 0;
 
@@ -227,7 +227,7 @@ static int take(struct taking *t)
         t->grant->number = 0;
         return -1;
     }
-    if (t->claim->is_watch || settle_claim(t) == 0)
+    if (t->claim->is_watch || apply_claim(t) == 0)
         return 0;
     drop_if_empty(t);
     if (joule_cpufreq_journal_file_save(store, &t->journal, t->err) < 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * store.h - the journal's place: run/slurm-joule/cpufreq below a root fd, and
- * the lock that its writers hold.  A process that holds policies keeps one byte
- * of the lock file locked besides: while it lives, nobody takes it for dead.
+ * journal_file.h - the journal's place: run/slurm-joule/cpufreq below a root
+ * fd, and the lock that its writers hold.  A process that holds policies keeps
+ * one byte of the lock file locked besides: while it lives, nobody takes it for
+ * dead.
  *
  * The CPUs are the host's: all slurmd and slurmstepd of a host share one
  * journal, whatever their NodeName.  A new journal replaces the old one in one

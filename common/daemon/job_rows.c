@@ -69,7 +69,7 @@ static size_t find_job(struct joule_job_rows *j, uint32_t job)
         .from_ns = INT64_MAX,
         .counter_ns = JOULE_CPU_UNKNOWN,
     };
-    j->claim[i] = (struct joule_job_use){
+    j->use[i] = (struct joule_job_use){
         .cpus = j->cpus + i * j->words,
         .part_ns = j->part_ns + i * j->part_count,
     };
@@ -108,7 +108,7 @@ bool joule_job_rows_use(struct joule_job_rows *j, uint32_t number,
     if (i < 0 || j->job[i].steps == 0)
         return false;
     job = &j->job[i];
-    c = &j->claim[i];
+    c = &j->use[i];
     if (before_ns == JOULE_CPU_UNKNOWN)
         before_ns = job->counter_ns;
     job->counter_ns = cpu_ns;
@@ -159,7 +159,7 @@ void joule_job_rows_add(struct joule_job_rows *j,
 {
     size_t i = find_job(j, step->row->job), s = j->step_count++;
     struct joule_job_rows_job *job = &j->job[i];
-    struct joule_job_use *c = &j->claim[i];
+    struct joule_job_use *c = &j->use[i];
     uint64_t *cpus = j->cpus + i * j->words;
     uint64_t *part_ns = j->part_ns + i * j->part_count;
 
@@ -192,14 +192,14 @@ void joule_job_rows_add(struct joule_job_rows *j,
         part_ns[p] = add_up(part_ns[p], step->part_ns[p]);
 }
 
-static uint64_t charge_job(struct joule_job_rows *j, size_t i,
-                           struct joule_attributor *splitter)
+static uint64_t attribute_job(struct joule_job_rows *j, size_t i,
+                              struct joule_attributor *attributor)
 {
     struct joule_step_use step[JOULE_LEDGER_SLOTS_MAX];
     uint64_t uj[JOULE_LEDGER_SLOTS_MAX];
     const struct joule_job_rows_job *job = &j->job[i];
-    struct joule_job_energy *share = &j->share[i];
-    uint64_t sum = share->idle_uj + share->active_uj;
+    struct joule_job_energy *energy = &j->energy[i];
+    uint64_t sum = energy->idle_uj + energy->active_uj;
     size_t n = 0;
 
     for (int s = job->first; s >= 0; s = j->step[s].next) {
@@ -215,10 +215,10 @@ static uint64_t charge_job(struct joule_job_rows *j, size_t i,
         };
     }
     if (job->has_unknown)
-        share->estimated_ns = add_up(share->estimated_ns, job->other_ns);
+        energy->estimated_ns = add_up(energy->estimated_ns, job->other_ns);
     else
-        share->other_ns = job->other_ns;
-    joule_attribute_steps(splitter, i, &j->claim[i], share, step, n, uj);
+        energy->other_ns = job->other_ns;
+    joule_attribute_steps(attributor, i, &j->use[i], energy, step, n, uj);
     n = 0;
     for (int s = job->first; s >= 0; s = j->step[s].next, n++) {
         struct joule_row *row = j->step[s].row;
@@ -232,23 +232,24 @@ static uint64_t charge_job(struct joule_job_rows *j, size_t i,
     return sum;
 }
 
-uint64_t joule_job_rows_charge(struct joule_job_rows *j,
-                               struct joule_attributor *splitter,
-                               enum joule_attribution how, int64_t interval_ns,
-                               struct joule_node_part *parts,
-                               struct joule_attribution_rest *rest)
+uint64_t joule_job_rows_attribute(struct joule_job_rows *j,
+                                  struct joule_attributor *attributor,
+                                  enum joule_attribution how,
+                                  int64_t interval_ns,
+                                  struct joule_node_part *parts,
+                                  struct joule_attribution_rest *rest)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < j->job_count; i++)
-        j->claim[i].present_ns = j->job[i].to_ns > j->job[i].from_ns
-                                     ? j->job[i].to_ns - j->job[i].from_ns
-                                     : 0;
-    joule_attribute(splitter, how, interval_ns, parts, j->claim, j->job_count,
-                    j->share, rest);
+        j->use[i].present_ns = j->job[i].to_ns > j->job[i].from_ns
+                                   ? j->job[i].to_ns - j->job[i].from_ns
+                                   : 0;
+    joule_attribute(attributor, how, interval_ns, parts, j->use, j->job_count,
+                    j->energy, rest);
     /* A job without steps has neither CPUs nor CPU time, and so no share. */
     for (size_t i = 0; i < j->job_count; i++)
         if (j->job[i].steps > 0)
-            sum += charge_job(j, i, splitter);
+            sum += attribute_job(j, i, attributor);
     return sum;
 }

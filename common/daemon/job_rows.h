@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jobs.h - the rows of an interval as jobs with steps, and what each of them
- * is charged.  For charge.c alone.
+ * job_rows.h - the rows of an interval as jobs with steps, and what each of
+ * them is charged.  For step_rows.c alone.
  */
 #ifndef JOULE_DAEMON_JOB_ROWS_H
 #define JOULE_DAEMON_JOB_ROWS_H
@@ -41,8 +41,8 @@ struct joule_job_rows {
     size_t step_count, job_count;
     struct joule_job_rows_step step[JOULE_LEDGER_SLOTS_MAX];
     struct joule_job_rows_job job[JOULE_LEDGER_SLOTS_MAX];
-    struct joule_job_use claim[JOULE_LEDGER_SLOTS_MAX];
-    struct joule_job_energy share[JOULE_LEDGER_SLOTS_MAX];
+    struct joule_job_use use[JOULE_LEDGER_SLOTS_MAX];
+    struct joule_job_energy energy[JOULE_LEDGER_SLOTS_MAX];
     uint64_t *cpus;           /* of each job, [words] */
     uint64_t *part_ns;        /* of each job, [part_count] */
     int bucket[JOBS_BUCKETS]; /* a job, or -1 */
@@ -79,10 +79,11 @@ void joule_job_rows_without_group(struct joule_job_rows *jobs, uint32_t job);
 
 /* Split the interval among jobs and steps.  Returns the sum of what was
  * charged to rows. */
-uint64_t joule_job_rows_charge(struct joule_job_rows *jobs,
-                               struct joule_attributor *splitter,
-                               enum joule_attribution how, int64_t interval_ns,
-                               struct joule_node_part *parts,
-                               struct joule_attribution_rest *ret_rest);
+uint64_t joule_job_rows_attribute(struct joule_job_rows *jobs,
+                                  struct joule_attributor *attributor,
+                                  enum joule_attribution how,
+                                  int64_t interval_ns,
+                                  struct joule_node_part *parts,
+                                  struct joule_attribution_rest *ret_rest);
 
 #endif

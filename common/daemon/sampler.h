@@ -39,7 +39,7 @@ struct joule_sampler_options {
     enum joule_attribution attribution; /* of the ledger */
     uint64_t idle_uw;       /* the node's, when nothing runs; 0: learned */
     int64_t user_period_ns; /* users see new numbers no more often */
-    bool no_extend;         /* power sources: see book.h */
+    bool no_extend;         /* power sources: see steps.h */
     /* optional: told from the sampler's thread, one sentence without
      * newline; must not call back into the sampler. */
     void (*event)(enum joule_event event, const char *text, void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * watch.h - what the log of slurmd is told about a power source: each state
- * once, and that it is over.
+ * sensor_log.h - what the log of slurmd is told about a power source: each
+ * state once, and that it is over.
  *
  * A BMC that comes and goes all day must not fill the log: after a number of
  * lines there is one in ten minutes at most.
@@ -42,7 +42,7 @@ void joule_sensor_log_start(struct joule_sensor_log *w,
 void joule_sensor_log_failure(struct joule_sensor_log *w, const char *sentence,
                               int64_t now_ns);
 
-/* The source was read, and [tally] has followed it. */
+/* The sensor was read, and [total] has the readings. */
 void joule_sensor_log_readings(struct joule_sensor_log *w,
                                const struct joule_power *power,
                                const struct joule_node_total *total,

@@ -30,7 +30,7 @@ struct joule_step_rows {
     uint64_t idle_uw;
     size_t words, part_count;
     bool parts_known; /* totals.part[].uj are of these parts */
-    struct joule_attributor *splitter;
+    struct joule_attributor *attributor;
     struct joule_job_rows *jobs;
     struct joule_ledger_totals totals;
     int64_t power_ns;  /* when power was found last */
@@ -103,9 +103,9 @@ joule_step_rows_create(const struct joule_step_rows_options *o,
     c->idle_uw = o->idle_uw;
     c->words = joule_ledger_words(o->ledger);
     c->part_count = o->part_count;
-    c->splitter =
+    c->attributor =
         joule_attributor_create(c->words, o->part_cpus, o->part_count);
-    if (!c->splitter)
+    if (!c->attributor)
         goto fail;
     c->jobs = joule_job_rows_create(c->words, c->part_count);
     c->job_cpus = calloc(JOULE_LEDGER_SLOTS_MAX * c->words, sizeof(uint64_t));
@@ -137,7 +137,7 @@ void joule_step_rows_destroy(struct joule_step_rows *c)
 {
     if (!c)
         return;
-    joule_attributor_destroy(c->splitter);
+    joule_attributor_destroy(c->attributor);
     joule_job_rows_destroy(c->jobs);
     free(c->job_cpus);
     free(c->step_cpus);
@@ -410,7 +410,7 @@ static void divide(struct joule_step_rows *c, uint64_t total,
     if (joule_apportion(total, weight, c->part_count, ret))
         return;
     for (size_t p = 0; p < c->part_count; p++)
-        weight[p] = joule_attributor_cpus(c->splitter, p);
+        weight[p] = joule_attributor_cpus(c->attributor, p);
     if (!joule_apportion(total, weight, c->part_count, ret))
         ret[0] = total;
 }
@@ -424,10 +424,10 @@ static void follow_sensors(struct joule_step_rows *c, uint64_t sensor_key)
         return;
     t->sensor_key = sensor_key;
     for (size_t p = 0; p < c->part_count; p++)
-        memset(&t->part[p].floor, 0, sizeof(t->part[p].floor));
+        memset(&t->part[p].idle_power, 0, sizeof(t->part[p].idle_power));
 }
 
-/* The node's energy, floor and CPU time in this interval, by part. */
+/* Energy, idle energy and CPU time of each part in this interval. */
 static uint64_t measure(struct joule_step_rows *c,
                         const struct joule_step_rows_sample *s, int64_t ns,
                         struct joule_node_part *parts)
@@ -452,13 +452,13 @@ static uint64_t measure(struct joule_step_rows *c,
         struct joule_ledger_part *part = &t->part[p];
 
         if (learns)
-            joule_idle_power_add(&part->floor, uj[p], ns);
+            joule_idle_power_add(&part->idle_power, uj[p], ns);
         else
-            joule_idle_power_gap(&part->floor);
+            joule_idle_power_gap(&part->idle_power);
         parts[p] = (struct joule_node_part){
             .delta_uj = uj[p],
-            .idle_uj =
-                c->idle_uw ? idle[p] : joule_idle_power_uj(&part->floor, ns),
+            .idle_uj = c->idle_uw ? idle[p]
+                                  : joule_idle_power_uj(&part->idle_power, ns),
             .debt_ns = part->debt_ns,
         };
         if (!s->part_busy_ns || !part->busy_known ||
@@ -570,8 +570,8 @@ joule_step_rows_update(struct joule_step_rows *c,
         return t;
     gather(c, s);
     delta_uj = measure(c, s, ns, parts);
-    t->jobs_uj += joule_job_rows_charge(c->jobs, c->splitter, c->attribution,
-                                        ns, parts, &rest);
+    t->jobs_uj += joule_job_rows_attribute(c->jobs, c->attributor,
+                                           c->attribution, ns, parts, &rest);
     t->unallocated_uj += rest.unallocated_uj;
     t->system_uj += rest.system_uj;
     t->multiple_uj += rest.multiple_uj;

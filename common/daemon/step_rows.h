@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * charge.h - charge one interval to the rows of the ledger: from what is
- * registered, the node's energy and CPU times to rows and totals.
+ * step_rows.h - bring the step rows of the ledger up to each sample: from
+ * registrations, the node's energy and CPU times to rows and totals.
  *
- * It is passive: somebody samples and calls.  What was charged up to when is
- * in the ledger, so that another process goes on where this one was killed.
- * Belongs to one thread at a time.  See doc/ledger.md.
+ *     rows = joule_step_rows_create(&options, &err);
+ *     totals = joule_step_rows_update(rows, &sample);
+ *
+ * The ledger holds the time up to which energy is attributed, so that another
+ * process continues where this one was killed.  Belongs to one thread at a
+ * time.  Rules: doc/architecture.md.
  */
 #ifndef JOULE_DAEMON_STEP_ROWS_H
 #define JOULE_DAEMON_STEP_ROWS_H
@@ -53,9 +56,9 @@ struct joule_step_rows_sample {
     uint64_t node_uj;      /* the node total */
     int64_t node_since_ns; /* when it began: tells one total from another */
     int64_t measured_ns;   /* since when it has all that the node used; what is
-                              before says nothing of the floor */
-    uint64_t sensor_key;   /* what it is made of: of other sensors other floors
-                              are learned; 0: not told */
+                              before says nothing of the idle power */
+    uint64_t sensor_key;   /* the sensors of the total: others have another idle
+                              power; 0: not told */
     const uint64_t *part_uj;                 /* that of each part, or NULL */
     const uint64_t *part_busy_ns;            /* CPU time of its CPUs, or NULL */
     const struct joule_step_cpu_time *usage; /* by slot */
@@ -63,7 +66,7 @@ struct joule_step_rows_sample {
     const struct joule_job_cpu_time *jobs;
     size_t job_count; /* up to JOULE_LEDGER_SLOTS_MAX */
     uint64_t foreign; /* jobs in which foreign groups were found, anew */
-    bool gap; /* energy may be missing: the floor does not learn from it */
+    bool gap; /* energy may be missing: idle power does not learn from it */
 };
 
 /* NULL with a sentence: EINVAL, ENOMEM, or EBADMSG (rows that cannot be
@@ -71,7 +74,8 @@ struct joule_step_rows_sample {
 struct joule_step_rows *
 joule_step_rows_create(const struct joule_step_rows_options *options,
                        struct joule_error *err);
-void joule_step_rows_destroy(struct joule_step_rows *attribute_interval); /* NULL: no-op */
+void joule_step_rows_destroy(
+    struct joule_step_rows *attribute_interval); /* NULL: no-op */
 
 /*
  * Charge what the node has used since the sample before, and publish.  The
@@ -87,6 +91,7 @@ joule_step_rows_update(struct joule_step_rows *attribute_interval,
 
 /* The rows as they were published last, by slot, as long as the next call. */
 const struct joule_row *
-joule_step_rows_list(const struct joule_step_rows *attribute_interval, size_t *ret_count);
+joule_step_rows_list(const struct joule_step_rows *attribute_interval,
+                     size_t *ret_count);
 
 #endif

@@ -61,7 +61,7 @@ struct joule_steps {
     char *node;
     size_t slots; /* none has a reader from here on */
     unsigned round;
-    int64_t gap_ns; /* of the tally, at the last sample */
+    int64_t gap_ns; /* of the total, at the last sample */
 };
 
 /* -- the parts ---------------------------------------------------------- */

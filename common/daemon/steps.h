@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * book.h - the sampler's side of the ledger: at each sample of the node total
- * it reads the CPU time of the steps that are registered, has the interval
- * charged (charge.h), and frees the slots of processes that are dead.
+ * steps.h - the steps of the node at each sample: read their CPU times,
+ * attribute the interval (step_rows.h), and free the rows of processes that are
+ * dead.
  *
- * The parts of the node are its packages, where the total is made of their
- * counters or these are counted beside it, else there is one part, the node.
- *
- * Belongs to one thread at a time (the sampler's).  See doc/ledger.md.
+ * The parts of the node are its packages if each package has a counter,
+ * otherwise the node is one part.  Belongs to one thread at a time (the
+ * sampler's).
  */
 #ifndef JOULE_DAEMON_STEPS_H
 #define JOULE_DAEMON_STEPS_H

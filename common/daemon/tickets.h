@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * clerk.h - keeps the ledger for the sampler: opens it, has each sample
- * charged, shows users what is theirs, and answers those who ask for a sample.
+ * tickets.h - the sampler's side of the ledger: open it, attribute each sample,
+ * write the users' files, and answer the tickets of steps that begin or end.
  *
- * Counters are read in no time, alone or with a BMC beside them: who asks wakes
- * the sampler's thread.  A BMC alone may take seconds to answer: there a thread
- * of the clerk's own charges, with the last power carried on, while the sampler
- * waits.
+ * A ticket wakes the sampler's thread if its sensor answers at once.  A BMC may
+ * take seconds to answer: then a thread here attributes between two of its
+ * measurements, with the last power carried forward.
  *
- * Samples that are asked for: JOULE_SAMPLER_ASKED_AT_ONCE of them, then one in
+ * JOULE_SAMPLER_ASKED_AT_ONCE tickets may be answered in a row, then one in
  * JOULE_SAMPLER_ASKED_NS.
  */
 #ifndef JOULE_DAEMON_TICKETS_H

@@ -215,7 +215,8 @@ static uint64_t present(int64_t present_ns, int64_t interval_ns)
         return 0;
     if (present_ns >= interval_ns)
         return ONE;
-    return (uint64_t)(((joule_u128)present_ns << ONE_BITS) / (uint64_t)interval_ns);
+    return (uint64_t)(((joule_u128)present_ns << ONE_BITS) /
+                      (uint64_t)interval_ns);
 }
 
 /* CPUs whose number alone is known are a little of every CPU. */
@@ -242,27 +243,27 @@ static uint64_t portion(const struct joule_attributor *s, size_t cpu,
     return asked > ONE ? fraction * ONE / asked : fraction;
 }
 
-static void hold(struct joule_attributor *s, size_t claim, size_t cpu,
+static void hold(struct joule_attributor *s, size_t job, size_t cpu,
                  uint64_t fraction)
 {
     uint32_t parts = s->parts_of[cpu];
     uint64_t w = portion(s, cpu, fraction);
 
-    s->whole[claim] += w;
+    s->whole[job] += w;
     for (; parts; parts &= parts - 1)
-        s->held[__builtin_ctz(parts)][claim] += w;
+        s->held[__builtin_ctz(parts)][job] += w;
 }
 
 /* How much of which part each claim has: s->held. */
-static void share_cpus(struct joule_attributor *s, int64_t interval_ns,
-                       const struct joule_job_use *claims, size_t count)
+static void divide_cpus(struct joule_attributor *s, int64_t interval_ns,
+                        const struct joule_job_use *jobs, size_t count)
 {
     size_t end = s->words * 64;
     uint64_t everywhere = 0;
 
     memset(s->asked, 0, end * sizeof(*s->asked));
     for (size_t i = 0; i < count; i++) {
-        const struct joule_job_use *c = &claims[i];
+        const struct joule_job_use *c = &jobs[i];
 
         s->fraction[i] = present(c->present_ns, interval_ns);
         s->whole[i] = 0;
@@ -277,7 +278,7 @@ static void share_cpus(struct joule_attributor *s, int64_t interval_ns,
     for (size_t cpu = 0; cpu < end; cpu++)
         s->asked[cpu] += everywhere;
     for (size_t i = 0; i < count; i++) {
-        const struct joule_job_use *c = &claims[i];
+        const struct joule_job_use *c = &jobs[i];
         uint64_t w = spread(s, c, s->fraction[i]);
 
         for (size_t cpu = next_cpu(s, c->cpus, s->node, 0); cpu < end;
@@ -301,53 +302,53 @@ static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
 
 /* The CPU time of a claim in a part. */
 static uint64_t used(const struct joule_attributor *s,
-                     const struct joule_job_use *c, size_t claim, size_t part)
+                     const struct joule_job_use *c, size_t job, size_t part)
 {
     if (c->part_ns)
         return cut(c->part_ns[part]);
-    if (s->whole[claim])
-        return scaled(cut(c->cpu_ns), s->held[part][claim], s->whole[claim]);
+    if (s->whole[job])
+        return scaled(cut(c->cpu_ns), s->held[part][job], s->whole[job]);
     return s->cpus ? scaled(cut(c->cpu_ns), s->part_cpus[part], s->cpus) : 0;
 }
 
 /* Time of the CPUs that a claim has in a part. */
-static uint64_t capacity(const struct joule_attributor *s, size_t claim,
+static uint64_t capacity(const struct joule_attributor *s, size_t job,
                          size_t part, int64_t interval_ns)
 {
-    joule_u128 ns = (joule_u128)s->held[part][claim] * (uint64_t)interval_ns >> ONE_BITS;
+    joule_u128 ns =
+        (joule_u128)s->held[part][job] * (uint64_t)interval_ns >> ONE_BITS;
 
     return ns < JOULE_CPU_NS_MAX ? (uint64_t)ns : JOULE_CPU_NS_MAX;
 }
 
 /* What a claim may have used in a part beyond what is known. */
 static uint64_t unknown(const struct joule_attributor *s,
-                        const struct joule_job_use *c, size_t claim,
-                        size_t part, int64_t interval_ns)
+                        const struct joule_job_use *c, size_t job, size_t part,
+                        int64_t interval_ns)
 {
-    uint64_t most = capacity(s, claim, part, interval_ns);
-    uint64_t ns =
-        s->whole[claim]
-            ? scaled(cut(c->unknown_ns), s->held[part][claim], s->whole[claim])
-            : 0;
+    uint64_t most = capacity(s, job, part, interval_ns);
+    uint64_t ns = s->whole[job] ? scaled(cut(c->unknown_ns), s->held[part][job],
+                                         s->whole[job])
+                                : 0;
 
-    most = most > s->weight[claim] ? most - s->weight[claim] : 0;
+    most = most > s->weight[job] ? most - s->weight[job] : 0;
     return ns < most ? ns : most;
 }
 
 /* s->weight: CPU time of all claims in a part, and last that of the system. */
 static void weigh_time(struct joule_attributor *s, size_t part,
                        struct joule_node_part *p, int64_t interval_ns,
-                       const struct joule_job_use *claims, size_t count,
-                       struct joule_job_energy *shares)
+                       const struct joule_job_use *jobs, size_t count,
+                       struct joule_job_energy *energies)
 {
     uint64_t sum = 0, left = 0, room = 0, busy = cut(p->busy_ns);
     uint64_t limit = DEBT_NS_A_CPU * s->part_cpus[part];
     uint64_t *guess = s->result;
 
     for (size_t i = 0; i < count; i++) {
-        s->weight[i] = used(s, &claims[i], i, part);
+        s->weight[i] = used(s, &jobs[i], i, part);
         sum += s->weight[i];
-        guess[i] = unknown(s, &claims[i], i, part, interval_ns);
+        guess[i] = unknown(s, &jobs[i], i, part, interval_ns);
         room += guess[i];
     }
     s->weight[count] = 0;
@@ -367,39 +368,40 @@ static void weigh_time(struct joule_attributor *s, size_t part,
         uint64_t ns = left < room ? scaled(left, guess[i], room) : guess[i];
 
         s->weight[i] = cut(s->weight[i] + ns);
-        shares[i].estimated_ns += ns;
+        energies[i].estimated_ns += ns;
         s->weight[count] += ns;
     }
     s->weight[count] = p->busy_known ? cut(left - s->weight[count]) : 0;
 }
 
-static void split_by_time(struct joule_attributor *s, size_t part,
-                          struct joule_node_part *p, int64_t interval_ns,
-                          const struct joule_job_use *claims, size_t count,
-                          uint64_t active_uj, struct joule_job_energy *shares,
-                          struct joule_attribution_rest *rest)
+static void divide_by_time(struct joule_attributor *s, size_t part,
+                           struct joule_node_part *p, int64_t interval_ns,
+                           const struct joule_job_use *jobs, size_t count,
+                           uint64_t active_uj,
+                           struct joule_job_energy *energies,
+                           struct joule_attribution_rest *rest)
 {
-    weigh_time(s, part, p, interval_ns, claims, count, shares);
+    weigh_time(s, part, p, interval_ns, jobs, count, energies);
     if (!joule_apportion(active_uj, s->weight, count + 1, s->result)) {
         rest->system_uj += active_uj;
         return;
     }
     for (size_t i = 0; i < count; i++)
-        shares[i].active_uj += s->result[i];
+        energies[i].active_uj += s->result[i];
     rest->system_uj += s->result[count];
 }
 
-static void charge_floor(struct joule_attributor *s, size_t part, size_t claim,
-                         uint64_t uj, struct joule_job_energy *share)
+static void add_idle(struct joule_attributor *s, size_t part, size_t job,
+                     uint64_t uj, struct joule_job_energy *energy)
 {
-    s->idle_uj[part][claim] += uj;
-    share->idle_uj += uj;
+    s->idle_uj[part][job] += uj;
+    energy->idle_uj += uj;
 }
 
-static void split_by_cpus(struct joule_attributor *s, size_t part,
-                          uint64_t idle_uj, size_t count,
-                          struct joule_job_energy *shares,
-                          struct joule_attribution_rest *rest)
+static void divide_by_cpus(struct joule_attributor *s, size_t part,
+                           uint64_t idle_uj, size_t count,
+                           struct joule_job_energy *energies,
+                           struct joule_attribution_rest *rest)
 {
     uint64_t all = s->part_cpus[part] * ONE, sum = 0;
 
@@ -418,15 +420,15 @@ static void split_by_cpus(struct joule_attributor *s, size_t part,
         return;
     }
     for (size_t i = 0; i < count; i++)
-        charge_floor(s, part, i, s->result[i], &shares[i]);
+        add_idle(s, part, i, s->result[i], &energies[i]);
     rest->unallocated_uj += s->result[count];
 }
 
 /* Each the whole, for as long as it was there. */
-static void split_whole(struct joule_attributor *s, size_t part,
-                        uint64_t delta_uj, size_t count,
-                        struct joule_job_energy *shares,
-                        struct joule_attribution_rest *rest)
+static void give_whole(struct joule_attributor *s, size_t part,
+                       uint64_t delta_uj, size_t count,
+                       struct joule_job_energy *energies,
+                       struct joule_attribution_rest *rest)
 {
     uint64_t sum = 0;
     joule_u128 given = 0;
@@ -439,14 +441,14 @@ static void split_whole(struct joule_attributor *s, size_t part,
         s->weight[count] = ONE - sum;
         joule_apportion(delta_uj, s->weight, count + 1, s->result);
         for (size_t i = 0; i < count; i++)
-            charge_floor(s, part, i, s->result[i], &shares[i]);
+            add_idle(s, part, i, s->result[i], &energies[i]);
         rest->unallocated_uj += s->result[count];
         return;
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t uj = scaled(delta_uj, s->fraction[i], ONE);
 
-        charge_floor(s, part, i, uj, &shares[i]);
+        add_idle(s, part, i, uj, &energies[i]);
         given += uj;
     }
     if (given < delta_uj)
@@ -457,27 +459,27 @@ static void split_whole(struct joule_attributor *s, size_t part,
 
 void joule_attribute(struct joule_attributor *s, enum joule_attribution how,
                      int64_t interval_ns, struct joule_node_part *parts,
-                     const struct joule_job_use *claims, size_t count,
-                     struct joule_job_energy *shares,
+                     const struct joule_job_use *jobs, size_t count,
+                     struct joule_job_energy *energies,
                      struct joule_attribution_rest *rest)
 {
     memset(rest, 0, sizeof(*rest));
     s->interval_ns = interval_ns;
-    share_cpus(s, interval_ns, claims, count);
-    memset(shares, 0, count * sizeof(*shares));
+    divide_cpus(s, interval_ns, jobs, count);
+    memset(energies, 0, count * sizeof(*energies));
     for (size_t p = 0; p < s->part_count; p++) {
-        uint64_t delta = parts[p].delta_uj, floor = parts[p].idle_uj;
+        uint64_t delta = parts[p].delta_uj, idle_uj = parts[p].idle_uj;
 
         if (how == JOULE_ATTRIBUTION_NODE) {
-            split_whole(s, p, delta, count, shares, rest);
+            give_whole(s, p, delta, count, energies, rest);
             continue;
         }
-        if (how == JOULE_ATTRIBUTION_ALLOC || floor > delta)
-            floor = delta;
-        split_by_cpus(s, p, floor, count, shares, rest);
+        if (how == JOULE_ATTRIBUTION_ALLOC || idle_uj > delta)
+            idle_uj = delta;
+        divide_by_cpus(s, p, idle_uj, count, energies, rest);
         if (how == JOULE_ATTRIBUTION_CPUTIME)
-            split_by_time(s, p, &parts[p], interval_ns, claims, count,
-                          delta - floor, shares, rest);
+            divide_by_time(s, p, &parts[p], interval_ns, jobs, count,
+                           delta - idle_uj, energies, rest);
     }
 }
 
@@ -615,7 +617,7 @@ uint64_t joule_attribute_idle(struct joule_attributor *s, size_t i,
 
 /* CPU time, that which was estimated for the job among those of whom it is
  * not known. */
-static void weigh_steps(const struct joule_job_energy *share,
+static void weigh_steps(const struct joule_job_energy *energy,
                         const struct joule_step_use *steps, size_t count,
                         uint64_t *weight)
 {
@@ -625,7 +627,7 @@ static void weigh_steps(const struct joule_job_energy *share,
         return;
     for (size_t i = 0; i < count; i++)
         weight[i] = steps[i].cpu_unknown ? 1 + steps[i].cpu_count : 0;
-    joule_apportion(share->estimated_ns, weight, count, guess);
+    joule_apportion(energy->estimated_ns, weight, count, guess);
     for (size_t i = 0; i < count; i++) {
         uint64_t ns = steps[i].cpu_ns < JOULE_CPU_NS_MAX ? steps[i].cpu_ns
                                                          : JOULE_CPU_NS_MAX;
@@ -672,23 +674,23 @@ static void give_rest(uint64_t rest_uj, const struct joule_step_use *steps,
 }
 
 void joule_attribute_steps(struct joule_attributor *s, size_t i,
-                           const struct joule_job_use *claim,
-                           const struct joule_job_energy *share,
+                           const struct joule_job_use *job,
+                           const struct joule_job_energy *energy,
                            const struct joule_step_use *steps, size_t count,
                            uint64_t *ret_uj)
 {
     uint64_t weight[JOULE_JOBS_MAX + 1], result[JOULE_JOBS_MAX + 1];
-    uint64_t rest_uj = joule_attribute_idle(s, i, claim, steps, count, ret_uj);
+    uint64_t rest_uj = joule_attribute_idle(s, i, job, steps, count, ret_uj);
 
-    weigh_steps(share, steps, count, weight);
-    weight[count] =
-        share->other_ns < JOULE_CPU_NS_MAX ? share->other_ns : JOULE_CPU_NS_MAX;
-    if (joule_apportion(share->active_uj, weight, count + 1, result)) {
+    weigh_steps(energy, steps, count, weight);
+    weight[count] = energy->other_ns < JOULE_CPU_NS_MAX ? energy->other_ns
+                                                        : JOULE_CPU_NS_MAX;
+    if (joule_apportion(energy->active_uj, weight, count + 1, result)) {
         for (size_t n = 0; n < count; n++)
             ret_uj[n] += result[n];
         rest_uj += result[count];
     } else {
-        rest_uj += share->active_uj;
+        rest_uj += energy->active_uj;
     }
     if (rest_uj)
         give_rest(rest_uj, steps, count, ret_uj);

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * split.h - the energy of one interval among jobs, and a job's among its
- * steps: integer arithmetic, in which nothing is lost and nothing made.
+ * attribution.h - divide the energy of one interval among jobs, and the energy
+ * of a job among its steps, in whole microjoules.
  *
- * See doc/ledger.md for the rules and their reasons.  Defined for all input;
- * 128 bits where needed, no floating point.  Rounded by largest remainder: of
- * those with the same remainder the first one gets the microjoule.
+ *     a = joule_attributor_create(words, part_cpus, part_count);
+ *     joule_attribute(a, how, interval_ns, parts, jobs, count, energies,
+ * &rest); joule_attribute_steps(a, i, &jobs[i], &energies[i], steps, n,
+ * step_uj); joule_attributor_destroy(a);
+ *
+ * The sum of the results is always the sum of the input.  All input is defined;
+ * 128-bit integers where needed, no floating point.  Rounding is by largest
+ * remainder: of equal remainders the first one gets the microjoule.  Rules and
+ * reasons: doc/architecture.md.
  */
 #ifndef JOULE_ENERGY_ATTRIBUTION_H
 #define JOULE_ENERGY_ATTRIBUTION_H
@@ -38,7 +44,7 @@ bool joule_apportion(uint64_t total, const uint64_t *weight, size_t count,
 /* A part of the node's energy. */
 struct joule_node_part {
     uint64_t delta_uj; /* of the interval */
-    uint64_t idle_uj;  /* idle floor over the interval; cut to delta_uj */
+    uint64_t idle_uj;  /* idle energy of the interval; cut to delta_uj */
     uint64_t busy_ns;  /* CPU time used on its CPUs, valid if busy_known */
     bool busy_known;
     /* Kept by the caller from interval to interval, 0 at first: CPU time that
@@ -46,58 +52,59 @@ struct joule_node_part {
     uint64_t debt_ns;
 };
 
-/* What a job has on the node, in one interval. */
+/* What a job has of the node, in one interval. */
 struct joule_job_use {
-    const uint64_t *cpus;    /* bitmap of the splitter's words; NULL: none */
+    const uint64_t *cpus;    /* bitmap of the attributor's words; NULL: none */
     uint32_t cpu_count;      /* used where the bitmap has no CPU of the node */
-    int64_t present_ns;      /* part of the interval that it was there */
+    int64_t present_ns;      /* how long of the interval it was there */
     uint64_t cpu_ns;         /* CPU time it is known to have used */
     const uint64_t *part_ns; /* the same in each part; NULL: by its CPUs */
     uint64_t unknown_ns;     /* that it may have used beyond it, at most */
 };
 
-/* What a job is charged, all parts together. */
+/* The energy of a job, all parts together. */
 struct joule_job_energy {
-    uint64_t idle_uj;      /* by CPUs it has (attribution by CPU time: of the
-                               floor, else all of it) */
+    uint64_t idle_uj;      /* by its CPUs: idle energy, with
+                              JOULE_ATTRIBUTION_ALLOC and _NODE all energy */
     uint64_t active_uj;    /* by CPU time */
-    uint64_t estimated_ns; /* taken for its CPU time beyond cpu_ns */
-    uint64_t other_ns; /* of its cpu_ns, what none of its steps accounts for: 0
-                          from joule_attribute, for who calls
-                          joule_attribute_steps */
+    uint64_t estimated_ns; /* CPU time estimated beyond cpu_ns */
+    uint64_t other_ns;     /* CPU time within cpu_ns that belongs to none of its
+                              steps: joule_attribute sets 0, the caller may set it
+                              for joule_attribute_steps */
 };
 
+/* The energy that belongs to no job. */
 struct joule_attribution_rest {
-    uint64_t unallocated_uj;
-    uint64_t system_uj;
-    uint64_t multiple_uj; /* JOULE_ATTRIBUTION_NODE: charged more than once */
+    uint64_t unallocated_uj; /* idle energy of CPUs that no job has */
+    uint64_t system_uj;      /* CPU time that no job used */
+    uint64_t multiple_uj; /* JOULE_ATTRIBUTION_NODE: attributed twice or more */
 };
 
 struct joule_attributor;
 
 /*
- * The CPUs of a node, [words] of 64 each, in [part_count] parts (1 to
- * JOULE_PARTS_MAX): bitmaps one after the other, copied.  A CPU that is in
- * no part is none of the node.  NULL with errno EINVAL or ENOMEM.
+ * [part_cpus] are [part_count] bitmaps (1 to JOULE_PARTS_MAX) of [words] 64-bit
+ * words, one after the other: the CPUs of each part, copied.  A CPU in no part
+ * is not a CPU of the node.  NULL with errno EINVAL or ENOMEM.
  */
 struct joule_attributor *joule_attributor_create(size_t words,
                                                  const uint64_t *part_cpus,
                                                  size_t part_count);
 void joule_attributor_destroy(struct joule_attributor *s); /* NULL is a no-op */
 
-/* The CPUs of a part. */
+/* How many CPUs a part has. */
 uint32_t joule_attributor_cpus(const struct joule_attributor *s, size_t part);
 
 /*
- * Split an interval of [interval_ns] (> 0; a claim's presence is cut to it):
- * afterwards the sum of shares + unallocated + system is the sum of delta_uj +
- * multiple.  That sum must stay below 2^64.  count: at most
- * JOULE_JOBS_MAX.
+ * Divide an interval of [interval_ns] > 0 among up to JOULE_JOBS_MAX jobs; a
+ * job's present_ns is cut to the interval.  Afterwards sum of idle_uj +
+ * active_uj of all jobs + unallocated_uj + system_uj = sum of delta_uj of all
+ * parts + multiple_uj, which must stay below 2^64.
  */
 void joule_attribute(struct joule_attributor *s, enum joule_attribution how,
                      int64_t interval_ns, struct joule_node_part *parts,
-                     const struct joule_job_use *claims, size_t count,
-                     struct joule_job_energy *ret_shares,
+                     const struct joule_job_use *jobs, size_t count,
+                     struct joule_job_energy *ret_energies,
                      struct joule_attribution_rest *ret_rest);
 
 enum joule_step_kind {
@@ -106,38 +113,39 @@ enum joule_step_kind {
     JOULE_STEP_OTHER, /* batch, interactive */
 };
 
-/* A step of a job, in the interval that was split last. */
+/* What a step has of its job, in the interval of the last joule_attribute. */
 struct joule_step_use {
     enum joule_step_kind kind;
-    const uint64_t *cpus; /* those it holds, a bitmap of the splitter's words;
-                             NULL, or none of its job's: not known */
-    uint32_t cpu_count;   /* used where they are not known */
+    const uint64_t *cpus; /* bitmap of the attributor's words; NULL, or without
+                             a CPU of the job: not known */
+    uint32_t cpu_count;   /* used where the CPUs are not known */
     int64_t present_ns;
     uint64_t cpu_ns;
     bool cpu_unknown;
 };
 
 /*
- * The idle energy of a job among its steps: what claim [i] of the last
- * joule_attribute was charged by the CPUs it has, in each part.  A CPU's goes
- * to the numbered steps that hold it, for as long as they were there; what
- * these leave, to the other steps that hold it, but an extern step.  Steps that
- * hold the same CPU share it.  Sets ret_uj[count] and returns what no step
- * holds.
+ * Divide the idle energy of job [i] of the last joule_attribute among its
+ * steps.  The idle energy of a CPU goes to the numbered steps that hold the
+ * CPU, for as long as they run; the remainder goes to batch and interactive
+ * steps that hold it.  Steps that hold the same CPU get equal parts.  Sets
+ * ret_uj[count] and returns the energy of CPUs that no step holds.
  */
 uint64_t joule_attribute_idle(struct joule_attributor *s, size_t i,
-                              const struct joule_job_use *claim,
+                              const struct joule_job_use *job,
                               const struct joule_step_use *steps, size_t count,
                               uint64_t *ret_uj);
 
-/* The same of all that claim [i] was charged: the idle energy by CPUs, what
- * is above it by CPU time.  What no step holds or accounts for goes to the
- * extern step, else to numbered steps, else to the others.  count from 1 to
- * JOULE_JOBS_MAX.  The sum of ret_uj is idle_uj + active_uj, which must stay
- * below 2^64. */
+/*
+ * Divide all energy of job [i] among its steps: idle energy as
+ * joule_attribute_idle, active energy by CPU time.  What belongs to no step
+ * goes to the extern step, without one to the numbered steps, without these to
+ * the others.  [count] is 1 to JOULE_JOBS_MAX.  The sum of ret_uj is idle_uj +
+ * active_uj, which must stay below 2^64.
+ */
 void joule_attribute_steps(struct joule_attributor *s, size_t i,
-                           const struct joule_job_use *claim,
-                           const struct joule_job_energy *share,
+                           const struct joule_job_use *job,
+                           const struct joule_job_energy *energy,
                            const struct joule_step_use *steps, size_t count,
                            uint64_t *ret_uj);
 

@@ -54,7 +54,7 @@ bool joule_fused_check(const struct joule_fused_state *s,
         !(s->debt_j >= 0 && s->debt_j <= MOST_J))
         return false;
     return is_power(s->bmc_w) && is_power(s->watts) &&
-           joule_lag_model_check(&s->fuse);
+           joule_lag_model_check(&s->lag_model);
 }
 
 const char *joule_fused_basis_words(enum joule_fused_basis basis)
@@ -107,14 +107,14 @@ static struct shape follow_counters(struct joule_fused_state *s,
         return shape;
     if (!was_valid || !t->valid || joule_node_total_stale(t, domains) ||
         t->gap_ns != before_gap_ns) {
-        joule_lag_model_gap(&s->fuse);
+        joule_lag_model_gap(&s->lag_model);
         return shape;
     }
     shape.watts =
         (double)(t->node_uj - before_uj) * 1e3 / (double)(now_ns - before_ns);
     shape.known = is_power(shape.watts);
     if (!shape.known || now_ns - before_ns > HISTORY_NS)
-        joule_lag_model_gap(&s->fuse);
+        joule_lag_model_gap(&s->lag_model);
     return shape;
 }
 
@@ -125,7 +125,7 @@ static struct unseen count_unseen(struct joule_fused_state *s,
                                   struct joule_fused_interval *ret)
 {
     struct unseen unseen = {shape->from_ns - s->mono_ns, 0};
-    double watts = joule_lag_model_watts(&s->fuse, shape->watts);
+    double watts = joule_lag_model_watts(&s->lag_model, shape->watts);
 
     if (unseen.ns <= 0)
         return (struct unseen){0, 0};
@@ -133,7 +133,7 @@ static struct unseen count_unseen(struct joule_fused_state *s,
         watts = shape->watts;
     if (unseen.ns <= JOULE_POWER_BRIDGE_NS)
         unseen.joules = (s->watts + watts) / 2 * (double)unseen.ns / 1e9;
-    joule_lag_model_gap(&s->fuse);
+    joule_lag_model_gap(&s->lag_model);
     s->basis_ns[JOULE_FUSED_NONE] += unseen.ns;
     s->mono_ns += unseen.ns;
     ret->ns -= unseen.ns;
@@ -160,9 +160,9 @@ static double shaped_j(struct joule_fused_state *s, double rapl_w, int64_t ns,
 
     if (ns <= 0)
         return 0;
-    joule_lag_model_rapl(&s->fuse, rapl_w, ns);
-    watts = joule_lag_model_watts(&s->fuse, rapl_w);
-    if (joule_lag_model_learned(&s->fuse))
+    joule_lag_model_rapl(&s->lag_model, rapl_w, ns);
+    watts = joule_lag_model_watts(&s->lag_model, rapl_w);
+    if (joule_lag_model_learned(&s->lag_model))
         *ret_basis = bmc_answers ? JOULE_FUSED_BOTH : JOULE_FUSED_RAPL;
     else if (bmc_answers)
         *ret_basis = JOULE_FUSED_BMC;
@@ -182,7 +182,7 @@ static void follow_sensor(struct joule_fused_state *s,
     if (bmc->sensor_key == 0 || bmc->sensor_key == s->bmc_key)
         return;
     if (s->bmc_key) {
-        memset(&s->fuse, 0, sizeof(s->fuse));
+        memset(&s->lag_model, 0, sizeof(s->lag_model));
         s->bmc_mono_ns = 0;
         s->stand_in_ns = 0;
         s->stand_in_j = s->debt_j = 0;
@@ -194,7 +194,7 @@ static void take_bmc(struct joule_fused_state *s, const struct joule_power *bmc)
 {
     s->bmc_w = bmc->watts;
     s->bmc_mono_ns = bmc->mono_ns;
-    joule_lag_model_bmc(&s->fuse, bmc->watts);
+    joule_lag_model_bmc(&s->lag_model, bmc->watts);
 }
 
 /* Both, or the counters alone. */
@@ -252,18 +252,18 @@ static void count_plain(struct joule_fused_state *s,
 
 /* The counters have answered again: what they say of the time in which the BMC
  * stood in for them. */
-static void settle_stand_in(struct joule_fused_state *s,
-                            const struct shape *shape,
-                            struct joule_fused_interval *ret)
+static void correct_stand_in(struct joule_fused_state *s,
+                             const struct shape *shape,
+                             struct joule_fused_interval *ret)
 {
     int64_t before_ns = s->mono_ns - shape->from_ns;
     double more_j;
 
     if (before_ns > 0)
-        joule_lag_model_rapl(&s->fuse, shape->watts, before_ns);
+        joule_lag_model_rapl(&s->lag_model, shape->watts, before_ns);
     if (s->stand_in_ns > 0 && before_ns >= s->stand_in_ns &&
-        joule_lag_model_learned(&s->fuse)) {
-        more_j = joule_lag_model_watts(&s->fuse, shape->watts) *
+        joule_lag_model_learned(&s->lag_model)) {
+        more_j = joule_lag_model_watts(&s->lag_model, shape->watts) *
                      (double)s->stand_in_ns / 1e9 -
                  s->stand_in_j;
         if (more_j > 0)
@@ -322,7 +322,7 @@ void joule_fused_advance(struct joule_fused_state *s,
                          struct joule_fused_interval *ret)
 {
     struct shape shape = {.known = false};
-    struct joule_fused_interval settled = {.node_j = 0};
+    struct joule_fused_interval correction = {.node_j = 0};
     struct unseen unseen = {0, 0};
     bool answer = all_answer(&s->rapl, domains, readings);
 
@@ -358,7 +358,7 @@ void joule_fused_advance(struct joule_fused_state *s,
     ret->bmc_j = s->bmc_w * (double)ret->ns / 1e9;
     if (shape.known) {
         unseen = count_unseen(s, &shape, ret);
-        settle_stand_in(s, &shape, &settled);
+        correct_stand_in(s, &shape, &correction);
         count_shaped(s, shape.watts, now_ns, bmc, gap_ns, ret);
     } else {
         count_plain(s, bmc, gap_ns, ret);
@@ -367,7 +367,7 @@ void joule_fused_advance(struct joule_fused_state *s,
     s->watts = ret->node_j * 1e9 / (double)ret->ns;
     if (!is_power(s->watts))
         s->watts = s->bmc_w;
-    ret->node_j += settled.node_j;
+    ret->node_j += correction.node_j;
     pay_back(s, ret);
     s->basis_ns[s->basis] += ret->ns;
     s->mono_ns = now_ns;

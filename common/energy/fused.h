@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fused.h - the energy of a whole node from two sources, as it grows: its BMC
- * says how much it is, its counters say when.
+ * fused.h - the energy of a whole node from its BMC and its counters: the BMC
+ * tells the amount, the counters tell the time.
  *
- * The power is that of fuse.h as long as both sources answer and it has
- * learned how they hang together.  Before that it is the BMC's.  While the BMC
- * does not answer, the counters carry on with what has been learned; while a
- * counter does not, it is the BMC's, and when it answers again it says what it
- * was: that is added, or taken off what comes.  How long it was which is in the
- * state.
+ *     joule_fused_start(&state, domains, count);
+ *     joule_fused_advance(&state, domains, readings, now_ns, bmc, gap_ns,
+ * &interval);
  *
- * Pure arithmetic on a plain struct, which is published on the board and
- * continued by the next slurmd: the energy of the time between the two is
- * known by the counters.
+ * While both answer, and the lag model (lag_model.h) has learned how they
+ * belong together, the power is that of the model.  Before that, the power is
+ * the BMC's. While the BMC does not answer, the counters continue with what the
+ * model has learned.  While a counter does not answer, the power is the BMC's.
+ * When the counter returns, the difference between its real growth and the
+ * estimate is added to, or taken from, the following intervals.  basis_ns tells
+ * how much time stands on which.
+ *
+ * Pure arithmetic on a plain struct.  slurmd publishes the struct in /run; the
+ * next slurmd continues it, and the counters tell the energy of the time
+ * between the two.
  */
 #ifndef JOULE_ENERGY_FUSED_H
 #define JOULE_ENERGY_FUSED_H
@@ -31,7 +36,7 @@ enum joule_fused_basis {
 
 /* All 0 at first; a whole number of 64-bit words. */
 struct joule_fused_state {
-    struct joule_lag_model fuse;
+    struct joule_lag_model lag_model;
     int64_t mono_ns;     /* up to which all is counted; 0: not begun */
     int64_t asked_ns;    /* first call: nothing is counted until then */
     int64_t bmc_mono_ns; /* of the BMC's last measurement; 0: none */
@@ -58,28 +63,26 @@ struct joule_fused_interval {
     double *domain_j; /* the caller's, one for each counter, or NULL */
 };
 
-/* A counter that does not answer is waited for so long; then the BMC's power
- * stands in. */
+/* After so long without a counter, the BMC's power replaces it. */
 #define JOULE_FUSED_WAIT_NS INT64_C(3000000000)
 
-/* At the very first the BMC is waited for so long. */
+/* The longest wait for the first measurement of the BMC. */
 #define JOULE_FUSED_PATIENCE_NS INT64_C(10000000000)
 
-/* Begin with counters that have not been read; [count] may be 0: there are
- * none. */
+/* Begin with [count] counters, 0 or more, that have not been read. */
 void joule_fused_start(struct joule_fused_state *s,
                        const struct joule_domain *domains, size_t count);
 
-/* Whether a state of unknown origin is one of these counters and can be
- * continued at [now_ns]. */
+/* Whether a state of unknown origin is of these counters and can be continued
+ * at [now_ns]. */
 bool joule_fused_check(const struct joule_fused_state *s,
                        const struct joule_domain *domains, size_t count,
                        int64_t now_ns);
 
 /*
- * The counters were read at [now_ns].  [bmc]: what the BMC has measured since
- * the last call, or NULL.  A BMC that has measured nothing for longer than
- * [gap_ns] does not answer.
+ * Count up to [now_ns], when the counters were read.  [bmc] is the BMC's
+ * measurement since the last call, or NULL.  After [gap_ns] without a
+ * measurement the BMC counts as not answering.
  */
 void joule_fused_advance(struct joule_fused_state *s,
                          const struct joule_domain *domains,

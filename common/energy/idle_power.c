@@ -30,7 +30,8 @@ static void set_idle_power(struct joule_idle_power *f, uint64_t uw)
     forget_proof(f);
 }
 
-/* A minute far below the floor; [new_ns] of it were not in the one before. */
+/* A minute far below the idle power; [new_ns] of it were not in the one before.
+ */
 static void prove(struct joule_idle_power *f, uint64_t uw, int64_t new_ns)
 {
     if (uw > f->proof_uw)
@@ -156,8 +157,8 @@ void joule_idle_power_add(struct joule_idle_power *f, uint64_t uj, int64_t ns)
         sum_uj += f->bucket_uj[i];
         sum_ns += f->bucket_ns[i] > 0 ? (uint64_t)f->bucket_ns[i] : 0;
     }
-    if (sum_ns >= (joule_u128)JOULE_IDLE_POWER_MINUTE_NS && sum_ns <= INT64_MAX &&
-        sum_uj <= UINT64_MAX)
+    if (sum_ns >= (joule_u128)JOULE_IDLE_POWER_MINUTE_NS &&
+        sum_ns <= INT64_MAX && sum_uj <= UINT64_MAX)
         minute(f, (uint64_t)sum_uj, (int64_t)sum_ns, f->bucket_ns[0]);
     memmove(&f->bucket_uj[1], &f->bucket_uj[0],
             sizeof(f->bucket_uj) - sizeof(f->bucket_uj[0]));

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * floor.h - what a part of the node uses when nothing runs, learned: the
- * lowest mean power of a minute.
+ * idle_power.h - the idle power of a part of the node, learned as the lowest
+ * mean power of a minute.
  *
- * Pure arithmetic on a plain struct of 64-bit words, all 0 at first; it may be
- * kept in shared memory and continued by another process of the same boot.
- * Whatever is in it, nothing worse comes of it than a wrong floor.
+ *     struct joule_idle_power p = {0};
  *
- *  - A minute is six buckets of ten seconds, the last ones: it moves on by a
- *    bucket.  An interval of a minute or more is a minute of its own.
- *  - A minute that is lower, but not by more than a fifth, is the new floor.
- *  - Lower by more: it takes JOULE_IDLE_POWER_PROOF such minutes, none
- * overlapping, one after the other, and the highest of them is the new floor.
- *  - Otherwise the floor rises by JOULE_IDLE_POWER_RISE_PPM each
- *    JOULE_IDLE_POWER_RISE_NS, never above the lowest minute since the last
- * rise: 1 % in 24 hours.
- *  - A lower minute in which one bucket is less than four fifths of another
- *    is passed over: a load began or ended in it.
- *  - A minute without energy, or above JOULE_IDLE_POWER_MOST_UW, is none.
- *  - Before the first minute, the lowest mean of a second or more (several
- *    short intervals, or a long one) stands in for the floor; before there is
- *    one, everything is below it.  A node that has just booted has been idle
- *    for a moment, and its first job is not charged what all CPUs need.  Its
- *    first bucket should be one of short intervals: of a long one only the
- *    mean is known.
+ *     joule_idle_power_add(&p, uj, ns);
+ *     idle_uj = joule_idle_power_uj(&p, ns);
+ *
+ * Pure arithmetic on a plain struct of 64-bit words, all 0 at first.  The
+ * struct may be kept in shared memory and continued by another process of the
+ * same boot.  Any contents are defined: the worst result is a wrong idle power.
+ *
+ *  - A minute is the last six buckets of ten seconds; it moves on by one
+ * bucket.  An interval of a minute or more is a minute of its own.
+ *  - A minute that is up to a fifth lower than the idle power is the new idle
+ * power.
+ *  - A minute that is lower than that is a proof.  After JOULE_IDLE_POWER_PROOF
+ *    proofs in a row, which do not overlap, the highest of them is the new idle
+ *    power.
+ *  - Otherwise the idle power rises by JOULE_IDLE_POWER_RISE_PPM each
+ *    JOULE_IDLE_POWER_RISE_NS (1 % in 24 hours), but never above the lowest
+ * minute since the last rise.
+ *  - A lower minute in which one bucket is less than four fifths of another is
+ *    ignored: a load began or ended in it.
+ *  - A minute without energy, or above JOULE_IDLE_POWER_MOST_UW, is ignored.
+ *  - Before the first minute is complete, the lowest mean of a second or more
+ *    replaces it.  Before the first second, all energy is idle energy.  A node
+ * that has just booted was idle for a moment, so its first job is not charged
+ * the idle power of all CPUs.
  */
 #ifndef JOULE_ENERGY_IDLE_POWER_H
 #define JOULE_ENERGY_IDLE_POWER_H
@@ -46,7 +51,7 @@ struct joule_idle_power {
     uint64_t minutes;       /* that have been looked at */
     uint64_t bucket_uj[JOULE_IDLE_POWER_BUCKETS]; /* [0] is being filled */
     int64_t bucket_ns[JOULE_IDLE_POWER_BUCKETS];
-    uint64_t proofs;   /* minutes in turn that were far below the floor */
+    uint64_t proofs;   /* in a row */
     uint64_t proof_uw; /* the highest of them */
     int64_t proof_ns;  /* until the next that does not overlap */
     int64_t rise_ns;   /* time since the last rise */
@@ -56,14 +61,14 @@ struct joule_idle_power {
     uint64_t early_uw; /* the lowest one; 0: none */
 };
 
-/* An interval of [ns] in which [uj] were used.  Nothing happens if ns <= 0. */
+/* Add an interval of [ns] in which [uj] were used; ns <= 0 is ignored. */
 void joule_idle_power_add(struct joule_idle_power *f, uint64_t uj, int64_t ns);
 
-/* There is time of which nothing is known: the minute begins anew. */
+/* The energy of some time is unknown: the minute begins anew. */
 void joule_idle_power_gap(struct joule_idle_power *f);
 
-/* The floor over an interval, or what stands in for it, at most UINT64_MAX,
- * which it also is if nothing is known. */
+/* The idle energy of an interval of [ns]; UINT64_MAX while no idle power is
+ * known. */
 uint64_t joule_idle_power_uj(const struct joule_idle_power *f, int64_t ns);
 
 #endif

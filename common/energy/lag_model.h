@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuse.h - the power of a whole node from two sources: a BMC, which measures
- * all of it but late, averaged and in steps, and RAPL, which measures a part of
- * it at once.
+ * lag_model.h - the power of a whole node from two sensors: a BMC, which
+ * measures all of the node, but late, averaged and in steps; and RAPL, which
+ * measures a part of the node at once.
  *
- * The BMC's reading is taken for a picture of the node's power that some lag
- * has blurred.  RAPL's power is put through each of JOULE_LAG_MODEL_LAGS lags,
- * and for each a line is fitted:
+ *     joule_lag_model_rapl(&m, watts, ns);        each interval of RAPL
+ *     joule_lag_model_bmc(&m, watts);             each measurement of the BMC
+ *     node_w = joule_lag_model_watts(&m, rapl_w);
+ *
+ * The BMC's reading is the node's power behind a lag.  RAPL's power is put
+ * through each of JOULE_LAG_MODEL_LAGS lags, and for each lag a line is fitted:
  *
  *      bmc = gain x lagged RAPL + rest
  *
- * The lag that has foretold the BMC best tells what the node uses now:
+ * The lag with the smallest error of prediction tells the node's power now:
  *
  *      gain x RAPL + rest
  *
- * The gain is the slope over an hour, between what physics allows.  The rest is
- * what the BMC has beyond it (fans, disks, accelerators, losses), averaged over
- * as long as makes the BMC foretellable: over minutes where it is steady, not
- * at all where there is no lag.  As its average is the BMC's, so is that of the
- * node's power.  (Both sources in one: Georgiou et al., "Energy Accounting and
- * Control with SLURM Resource and Job Management System", ICDCN 2014, name it
- * as what would be needed for short jobs.)
+ * The gain is the slope over an hour, within physical limits.  The rest is the
+ * power outside of RAPL (fans, disks, accelerators, losses), averaged for as
+ * long as the BMC is predictable: over minutes where it is steady, not at all
+ * where it has no lag.  So the mean of the result is the mean of the BMC.
+ * (Georgiou et al., "Energy Accounting and Control with SLURM Resource and Job
+ * Management System", ICDCN 2014, name the combination of both as what short
+ * jobs need.)
  *
  * Pure arithmetic on a plain struct of 64-bit words, all 0 at first; it may be
- * kept in shared memory and continued by another process of the same boot,
- * after joule_lag_model_check().  No thread may use it while another does.
+ * kept in shared memory and continued by another process of the same boot after
+ * joule_lag_model_check().  One thread at a time.
  */
 #ifndef JOULE_ENERGY_LAG_MODEL_H
 #define JOULE_ENERGY_LAG_MODEL_H
@@ -47,7 +50,7 @@ struct joule_lag_model_lag {
     /* About the means, times known_s. */
     double var_rapl_w2s, cov_w2s, var_bmc_w2s;
     double rest_w[JOULE_LAG_MODEL_RESTS]; /* bmc - gain x lagged */
-    double miss_w2; /* mean square by which it foretold wrongly */
+    double miss_w2; /* mean square of the error of prediction */
 };
 
 /* RAPL's energy up to a time: the node's near past. */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tally.h - all counters, or all powers, of a node and their sum: the node
- * total.
+ * node_total.h - the energy of a node: all its domains, and the sum of those
+ * that its total is made of.
  *
- * A plain struct, copied whole from process to process.  [domains] below is
- * always the source's own array, in the order in which the tally was started.
+ *     joule_node_total_start(&t, domains, count, 0);
+ *     joule_node_total_update(&t, domains, readings, now_ns);
+ *     if (t.valid)
+ *         use(t.node_uj);
+ *
+ * A plain struct, copied whole from process to process.  [domains] is always
+ * the sensor's own array, in the order of joule_node_total_start.
  */
 #ifndef JOULE_ENERGY_NODE_TOTAL_H
 #define JOULE_ENERGY_NODE_TOTAL_H
@@ -35,25 +40,25 @@ struct joule_node_total {
 /* A number that two sets of domains share only if they are the same. */
 uint64_t joule_domains_key(const struct joule_domain *domains, size_t count);
 
-/* One for the sensors that the total is made of, as their readings told; 0:
- * they did not. */
+/* A number for the sensors behind the total, as told by their readings; 0: the
+ * readings do not tell. */
 uint64_t joule_node_total_sensor_key(const struct joule_node_total *t,
                                      const struct joule_domain *domains);
 
-/* Begin at [base_uj] with counters, or for a power source (the first domain
- * tells) integrators, that have not been read. */
+/* Begin at [base_uj] with domains that have not been read: integrators if the
+ * first domain is a power, else counters. */
 void joule_node_total_start(struct joule_node_total *t,
                             const struct joule_domain *domains, size_t count,
                             uint64_t base_uj);
 
 /*
- * Follow all counters.  The total is valid once every package (or PSYS)
- * counter in it has moved: registers of guests that read 0, or any other
- * constant, never make a valid total, and a total without one of its packages
- * is none.  It is not valid while a counter is silent
- * (joule_node_total_silent). When that answers again, what it has counted
- * meanwhile is added, if it cannot have wrapped; else there is a gap.  The time
- * until a counter answers first is a gap, too.
+ * Add the readings of all counters.  The total is valid once every package (or
+ * PSYS) counter in it has moved: the constant registers of a guest never make a
+ * valid total, and without one of its packages a total is unknown.  The total
+ * is not valid while a counter is silent (joule_node_total_silent).  When the
+ * counter answers again, its growth meanwhile is added if it cannot have
+ * wrapped; otherwise that time is a gap.  The time before a counter's first
+ * reading is a gap, too.
  */
 void joule_node_total_update(struct joule_node_total *t,
                              const struct joule_domain *domains,
@@ -61,44 +66,42 @@ void joule_node_total_update(struct joule_node_total *t,
                              int64_t now_ns);
 
 /*
- * The same for a power source: follow the power of all domains.  What is no
- * measurement counts as an error and changes nothing else.  The total is valid
- * once the node (the domain in the total) has been measured.  [edge_ns] and
- * [gap_ns]: see joule_integrator_update.
+ * Add measurements of power.  A reading that is no measurement counts as an
+ * error and changes nothing else.  The total is valid once the node (the domain
+ * in the total) has been measured.  [edge_ns] and [gap_ns]: see
+ * joule_integrator_update.
  */
 void joule_node_total_integrate(struct joule_node_total *t,
                                 const struct joule_domain *domains,
                                 const struct joule_power *power,
                                 int64_t edge_ns, int64_t gap_ns);
 
-/*
- * The same for a source of energy: the readings say what was used, or that a
- * power holds.  A total is one of the node from its first reading on.
- */
+/* Add readings that tell energy, or a power that holds until the next reading.
+ * The total is valid from the first reading on. */
 void joule_node_total_add(struct joule_node_total *t,
                           const struct joule_domain *domains,
                           const struct joule_power *power);
 
-/* The time without a measurement after which a power that is asked for every
- * [period_ns] is no longer known, and an interval is a gap: three periods, but
- * 3 s at least, in which a BMC may well be busy. */
+/* The time after which a power that is read every [period_ns] is unknown
+ * without a new measurement, and an interval is a gap: three periods, but at
+ * least 3 s, for which a BMC may well be busy. */
 int64_t joule_power_gap_ns(int64_t period_ns);
 
-/* Power sources: the last measurement of the node is older than [gap_ns] at
- * [now_ns], or there has been none. */
+/* Powers: whether the last measurement of the node is older than [gap_ns] at
+ * [now_ns], or missing. */
 bool joule_node_total_overdue(const struct joule_node_total *t, int64_t now_ns,
                               int64_t gap_ns);
 
 /*
- * The first counter of the total that did not answer at the last update, and
- * had not for JOULE_COUNTER_FROZEN_NS or longer, or never; -1: there is none.
- * DRAM that has never moved is no part of a total.
+ * Return the first counter of the total that is silent: it did not answer at
+ * the last update, nor for JOULE_COUNTER_FROZEN_NS before, or never.  -1: none
+ * is.  A DRAM counter that has never moved is no part of a total.
  */
 int joule_node_total_silent(const struct joule_node_total *t,
                             const struct joule_domain *domains);
 
-/* true: a counter that the total stands on has stopped moving or answering
- * for JOULE_COUNTER_FROZEN_NS or longer at the last update. */
+/* Whether a package or PSYS counter of the total has not moved, or not
+ * answered, for JOULE_COUNTER_FROZEN_NS or longer at the last update. */
 bool joule_node_total_stale(const struct joule_node_total *t,
                             const struct joule_domain *domains);
 

@@ -27,7 +27,7 @@
 
 /* What is published: plain data, a whole number of 64-bit words. */
 struct joule_snapshot {
-    int64_t wall_ns;     /* label of tally.mono_ns */
+    int64_t wall_ns;     /* label of total.mono_ns */
     int64_t since_ns;    /* monotonic: when the total began in this boot;
                             power: when the node was first measured */
     int64_t period_ns;   /* of the sampler */
@@ -41,7 +41,7 @@ struct joule_snapshot {
      * they were; [JOULE_POWER_OK] counts the measurements. */
     uint64_t power_faults[JOULE_POWER_STATUS_COUNT];
     struct joule_node_total
-        total; /* last: only tally.count domains are copied */
+        total; /* last: only total.count domains are copied */
 };
 
 #define JOULE_MW_UNKNOWN UINT64_MAX

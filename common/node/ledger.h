@@ -80,8 +80,8 @@ struct joule_ledger_part {
     uint64_t uj;         /* what the source had said up to here */
     uint64_t busy_ns;    /* CPU time of its CPUs, up to which is charged */
     uint64_t busy_known; /* 1: it is */
-    uint64_t debt_ns;    /* split.h */
-    struct joule_idle_power floor;
+    uint64_t debt_ns;    /* attribution.h */
+    struct joule_idle_power idle_power;
 };
 
 /* As joule_row; jobs + unallocated + system = charged + multiple, and

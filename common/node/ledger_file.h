@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ledger_file.h - the file of the ledger: its layout, and how it is made,
- * found and mapped.  For ledger.c and request.c alone.
+ * found and mapped.  For ledger.c and ledger_tickets.c alone.
  */
 #ifndef JOULE_NODE_LEDGER_FILE_H
 #define JOULE_NODE_LEDGER_FILE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodedir.h - the directory of a node, /run/slurm-joule/<NodeName>, and the
+ * node_dir.h - the directory of a node, /run/slurm-joule/<NodeName>, and the
  * files in it that several processes map: the board and the ledger.
  *
- * Users pass through it to what is theirs (userview.h), and may not list it;
+ * Users pass through it to what is theirs (user_view.h), and may not list it;
  * all other files in it are 0600.
  */
 #ifndef JOULE_NODE_NODE_DIR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * userfile.h - the file of one user: its layout, how it is written so that he
- * alone can read it, and how it is read.  For userview.c alone.
+ * user_file.h - the file of one user: its layout, how it is written so that he
+ * alone can read it, and how it is read.  For user_view.c alone.
  *
  * It is <uid>/rows, in a directory that only its user may enter: others see
  * neither its size nor when it changes.

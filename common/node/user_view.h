@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * userview.h - what a user may see of the ledger: his own rows, in a file that
+ * user_view.h - what a user may see of the ledger: his own rows, in a file that
  * only he (and root) can read, /run/slurm-joule/<NodeName>/users/<uid>/rows.
  *
  * The ledger is root's alone.  The sampler writes one file for each user who

@@ -9,7 +9,7 @@
 #include "common/sensors/energy_config.h"
 #include "common/sensors/sensor.h"
 
-/* The source of reader.h for NodeName [node], asked each period_ns;
+/* The source of ipmi_helper.h for NodeName [node], asked each period_ns;
  * files below root_fd.  NULL with errno and a sentence: of
  * joule_ipmi_config_make and joule_ipmi_helper_create, or that JouleIPMIReader
  * is a file that others than root could have put there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * config.h - what an admin may set in acct_gather.conf for measuring.
+ * energy_config.h - what an admin may set in acct_gather.conf for measuring.
  *
  * One table for all energy plugins, `joule probe` and the man page: whoever
  * changes from one plugin to another need not touch the file.  It has the keys

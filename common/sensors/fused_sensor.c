@@ -187,20 +187,20 @@ static void say_counters(struct fused_sensor *f)
 
 static void say_learned(struct fused_sensor *f)
 {
-    const struct joule_lag_model *fuse = &f->state.fuse;
+    const struct joule_lag_model *model = &f->state.lag_model;
 
-    if (!joule_lag_model_learned(fuse))
+    if (!joule_lag_model_learned(model))
         f->said_learned = false;
-    if (f->said_learned || !joule_lag_model_learned(fuse))
+    if (f->said_learned || !joule_lag_model_learned(model))
         return;
     f->said_learned = true;
     joule_error_set(&f->remark, 0,
                     "the energy of the node is now that of BMC and RAPL: the "
                     "BMC's lag is %s, the node uses %.2f x RAPL %+.0f W",
-                    strcmp(joule_lag_model_words(fuse), "none")
-                        ? joule_lag_model_words(fuse)
+                    strcmp(joule_lag_model_words(model), "none")
+                        ? joule_lag_model_words(model)
                         : "less than a second",
-                    fuse->gain, fuse->rest_w);
+                    model->gain, model->rest_w);
 }
 
 static void find_watts(struct fused_sensor *f, int64_t now_ns)
@@ -231,14 +231,16 @@ static void fill_labels(struct fused_sensor *f, int64_t now_ns,
         if (out->status == JOULE_POWER_OK &&
             now_ns - out->mono_ns > f->opt.gap_ns)
             out->status = JOULE_POWER_FAILED;
-        /* Up to now the one before: that is what has been said (follow.h). */
+        /* Up to now the one before: that is what has been said
+         * (board_follower.h). */
         out->mono_ns = now_ns;
         out->is_held = true;
         out++;
     }
 }
 
-static void fill(struct fused_sensor *f, const struct joule_fused_interval *interval,
+static void fill(struct fused_sensor *f,
+                 const struct joule_fused_interval *interval,
                  struct joule_power *out)
 {
     int64_t now_ns = f->state.mono_ns;
@@ -360,7 +362,7 @@ static bool fusion_resume(struct joule_sensor *source,
                            joule_clock_mono_ns(f->opt.clock)))
         return false;
     f->state = *state;
-    f->said_learned = joule_lag_model_learned(&state->fuse);
+    f->said_learned = joule_lag_model_learned(&state->lag_model);
     f->since_ns = state->mono_ns;
     memset(f->since_j, 0, sizeof(f->since_j));
     f->watts[JOULE_FUSED_SENSOR_NODE] = state->watts;
@@ -434,8 +436,8 @@ static int check_names(const struct fused_sensor *f, struct joule_error *err)
 }
 
 static struct fused_sensor *make(const struct joule_sensor *counters,
-                           const struct joule_sensor *bmc,
-                           struct joule_error *err)
+                                 const struct joule_sensor *bmc,
+                                 struct joule_error *err)
 {
     size_t count = counters ? counters->domain_count : 0;
     struct fused_sensor *f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fusion.h - a source of energy made of two: the counters (RAPL), read whenever
- * it is asked, and a BMC, which a thread of its own asks once a second, so that
- * nobody who asks this source ever waits for the BMC.
+ * fused_sensor.h - a source of energy made of two: the counters (RAPL), read
+ * whenever it is asked, and a BMC, which a thread of its own asks once a
+ * second, so that nobody who asks this source ever waits for the BMC.
  *
  * Its domains are "Node" (in the total), "BMC", which is the BMC's reading of
  * the node as it was, one for each other label of the BMC, whose power holds
@@ -36,7 +36,7 @@ struct joule_fused_sensor_options {
 };
 
 /*
- * read_power gives energy as source.h says: EAGAIN as long as nothing is known.
+ * read_power gives energy as sensor.h says: EAGAIN as long as nothing is known.
  * With 0 or EAGAIN there may be a sentence: why the BMC could not be read.  The
  * thread is started by the first read_power, and ends with the first one after
  * interrupt().

@@ -41,7 +41,7 @@ static enum joule_power_status plausible(double watts)
     return watts > 0.0 ? JOULE_POWER_OK : JOULE_POWER_ZERO;
 }
 
-static void settle(struct joule_wire_value *out, double watts)
+static void set_watts(struct joule_wire_value *out, double watts)
 {
     out->status = plausible(watts);
     if (out->status == JOULE_POWER_OK)
@@ -63,7 +63,7 @@ void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, bool believe,
     else if (joule_sdr_saturated(sdr, rs[1]))
         out->status = JOULE_POWER_SATURATED;
     else if (joule_sdr_value(sdr, rs[1], &watts) == 0)
-        settle(out, watts);
+        set_watts(out, watts);
 }
 
 static unsigned word(const uint8_t *p)
@@ -84,7 +84,7 @@ void joule_ipmi_dcmi_answer(bool average, bool believe, const uint8_t *rs,
     else if (watts == 0xFFFF)
         out->status = JOULE_POWER_SATURATED;
     else
-        settle(out, watts);
+        set_watts(out, watts);
 }
 
 /* Bits 7:6 are the unit, 5:0 how many of them. */

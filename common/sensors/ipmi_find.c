@@ -300,7 +300,7 @@ static int prepare(struct search *s, uint32_t i, bool *ret_active)
 }
 
 /* What the walk has found for a sensor that needed it. */
-static int settle(struct search *s, uint32_t i)
+static int choose_record(struct search *s, uint32_t i)
 {
     const struct joule_ipmi_sensor *sensor = &s->config->sensor[i];
     const struct hunt *h = &s->hunts[i];
@@ -383,7 +383,7 @@ int joule_ipmi_find(struct joule_ipmi_repo *repo,
         rc =
             joule_ipmi_repo_walk(repo, deadline_ns, visit, s, &s->skipped, err);
     for (uint32_t i = 0; i < config->sensor_count && rc == 0; i++)
-        rc = settle(s, i);
+        rc = choose_record(s, i);
     if (rc == 0)
         joule_ipmi_say_skipped(&s->skipped, ret_remark);
     if (rc == 0 && !active)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * reader.h - a power source whose readings come from a process of its own,
+ * ipmi_helper.h - a power source whose readings come from a process of its own,
  * joule-ipmi-reader: started, asked with a deadline, killed when it is late,
  * and started again with back-off.
  *

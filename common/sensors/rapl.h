@@ -59,7 +59,7 @@ struct joule_rapl_info {
  *   E2BIG    more than JOULE_DOMAINS_MAX domains
  *   EOPNOTSUPP  the machine lacks all domains of total_kinds
  *   ENOMEM, EMFILE and the like
- * Whether a register ever moves is not decided here: see tally.h.
+ * Whether a register ever moves is not decided here: see node_total.h.
  */
 struct joule_sensor *joule_rapl_create(int root_fd,
                                        const struct joule_rapl_options *opt,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source.h - where energy readings come from: plain structs that cross to
+ * sensor.h - where energy readings come from: plain structs that cross to
  * the meters, and the table of functions that every source fills.
  *
  * A counter source (RAPL) gives the raw value of energy counters; it is read

@@ -251,7 +251,7 @@ static int64_t follow_gap(struct joule_board_follower *f, int64_t now_ns)
     if (t->valid)
         f->measured_ns = t->mono_ns;
     ns = f->missed_ns + f->gap_ns + t->gap_ns - f->gap_from_ns;
-    /* One that goes on now is not in the tally yet. */
+    /* A gap that goes on now is not in the total yet. */
     if (joule_node_total_overdue(t, now_ns,
                                  joule_power_gap_ns(f->snapshot.period_ns)))
         ns += now_ns - f->measured_ns;

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * follow.h - the account of a power source: what has been used since it
- * began, from the board alone.
+ * board_follower.h - the node's energy since a step began where the sensor is a
+ * power, from the board alone: only the sampler asks the BMC.
  *
- * Only the sampler asks the BMC.  Between its samples the node total is
- * carried on with the last power; the next sample corrects that.  At its edges
- * the account says on the board when they are, so that the sampler splits its
- * interval where the account was split.
+ * Between two samples the node total is carried forward with the last power;
+ * the next sample corrects it.  The step's begin and end are written to the
+ * board, so that the sampler divides its interval there.
  *
- * A source of energy reads its counters here too and counts on from the last
- * sample as the sampler would, for JOULE_POWER_BRIDGE_NS without a new one.
- * What the next one says otherwise, because the BMC was read in between, can be
- * worked off over a period of the sampler: a row of 10 ms does not show the
- * difference of a second.
+ * With a sensor of energy the counters are read here, too, and counted on from
+ * the last sample for up to JOULE_POWER_BRIDGE_NS.  The correction of the next
+ * sample can be spread over a period of the sampler, so that a row of 10 ms
+ * does not show the difference of a second.
  *
- * Used through account.h; the contract of each function is the one of its
- * namesake there.
+ * Used through node_energy.h, which has the contract of each function.
  */
 #ifndef JOULE_STEP_BOARD_FOLLOWER_H
 #define JOULE_STEP_BOARD_FOLLOWER_H

@@ -21,7 +21,7 @@ struct joule_energy_columns {
     const struct joule_sensor *source;
     enum joule_energy_columns_of of;
     bool primed;
-    uint64_t share_uj; /* that was known last */
+    uint64_t step_uj; /* that was known last */
     int64_t before_ns;
     uint64_t before_uj;
     uint64_t domain_before_uj[JOULE_DOMAINS_MAX];
@@ -130,7 +130,8 @@ static uint64_t watts(double mw)
 
 static void fill_row(struct joule_energy_columns *c,
                      const struct joule_node_energy_reading *reading,
-                     const struct joule_step_energy_reading *step_reading, int64_t ns)
+                     const struct joule_step_energy_reading *step_reading,
+                     int64_t ns)
 {
     const struct joule_sensor *source = c->source;
     union cell *cell = c->row;
@@ -148,14 +149,14 @@ static void fill_row(struct joule_energy_columns *c,
         (cell++)->d = domain_mw(c, reading, i, ns);
     if (c->of == JOULE_ENERGY_COLUMNS_NODE)
         return;
-    if (step_reading && step_reading->used_uj > c->share_uj)
-        c->share_uj = step_reading->used_uj;
-    (cell++)->u = c->share_uj;
+    if (step_reading && step_reading->used_uj > c->step_uj)
+        c->step_uj = step_reading->used_uj;
+    (cell++)->u = c->step_uj;
     cell->d = step_reading ? (double)step_reading->mw : NAN;
 }
 
-void joule_energy_columns_set_share(const struct joule_energy_columns *c,
-                                    void *row, uint64_t uj, double mw)
+void joule_energy_columns_set_step(const struct joule_energy_columns *c,
+                                   void *row, uint64_t uj, double mw)
 {
     union cell *cell = row;
 
@@ -183,9 +184,10 @@ void joule_energy_columns_begin(struct joule_energy_columns *c, int64_t ns)
     memset(c->domain_before_uj, 0, sizeof(c->domain_before_uj));
 }
 
-void *joule_energy_columns_row(struct joule_energy_columns *c,
-                               const struct joule_node_energy_reading *reading,
-                               const struct joule_step_energy_reading *step_reading)
+void *
+joule_energy_columns_row(struct joule_energy_columns *c,
+                         const struct joule_node_energy_reading *reading,
+                         const struct joule_step_energy_reading *step_reading)
 {
     int64_t began_ns = reading->mono_ns - reading->elapsed_ns;
     void *row = NULL;

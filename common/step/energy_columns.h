@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * columns.h - the energy series of a profile: its columns, and the row of the
- * time between two readings of an account.
+ * energy_columns.h - the energy series of a profile: its columns, and the row
+ * of the time between two readings of the node.
  *
  * Counters: "Power" (W, unsigned, as Slurm's own plugins), "node_uJ"
- * (unsigned: the node's energy since the account began), then the mean power
+ * (unsigned: the node's energy since the step began), then the mean power
  * of each domain since the reading before, "package_0_mW", "dram_0_mW", ...
  * (double).
  *
@@ -64,16 +64,17 @@ void joule_energy_columns_begin(struct joule_energy_columns *columns,
  * whose source is that of [columns], in the order of their times; where it
  * began again, the row does, too.  [share]: if it has the columns; NULL: not
  * known now. */
-void *joule_energy_columns_row(struct joule_energy_columns *columns,
-                               const struct joule_node_energy_reading *reading,
-                               const struct joule_step_energy_reading *step_reading);
+void *
+joule_energy_columns_row(struct joule_energy_columns *columns,
+                         const struct joule_node_energy_reading *reading,
+                         const struct joule_step_energy_reading *step_reading);
 
 /* The same for a row that tells nothing of the node: its columns are NaN, or 0
  * where they have no such value, and the share is not known yet. */
 void *joule_energy_columns_step_row(struct joule_energy_columns *columns);
 
 /* The step's share in [row], of which nothing was known; [mw] may be NaN. */
-void joule_energy_columns_set_share(const struct joule_energy_columns *columns,
-                                    void *row, uint64_t uj, double mw);
+void joule_energy_columns_set_step(const struct joule_energy_columns *columns,
+                                   void *row, uint64_t uj, double mw);
 
 #endif

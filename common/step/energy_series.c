@@ -58,7 +58,7 @@ struct joule_energy_series {
     struct joule_energy_series_options opt;
     pthread_t thread;
     joule_stop stop;
-    atomic_bool settled;
+    atomic_bool may_hurry;
     /* the thread's */
     struct joule_energy_columns *columns;
     int table; /* -1: none yet */
@@ -72,7 +72,7 @@ struct joule_energy_series {
     bool begun;        /* there was one that did */
     size_t depth, taken;
     int64_t taken_ns[DEPTH_MAX];
-    struct joule_row_queue *queue;  /* NULL: there is no stake */
+    struct joule_row_queue *queue;  /* NULL: without step_energy */
     int64_t waiting;                /* the rows that it holds at most */
     int64_t asked_ns;               /* when a sample was asked for */
     struct joule_reading *readings; /* depth x domains */
@@ -121,7 +121,7 @@ static int choose_depth(struct joule_energy_series *s)
 }
 
 /*
- * Nothing was used when the account began, so the first row begins there where
+ * Nothing was used when node_energy began, so the first row begins there where
  * the first reading told nothing: counters move once a millisecond, and those
  * that have not moved yet may be dead.
  */
@@ -195,8 +195,8 @@ static void write_row(struct joule_energy_series *s,
     bool is_short = row->mono_ns == s->short_ns;
 
     s->written_uj = is_short ? whole_joules(s, row->uj) : row->uj;
-    joule_energy_columns_set_share(s->columns, row->cells, s->written_uj,
-                                   is_short ? NAN : row->mw);
+    joule_energy_columns_set_step(s->columns, row->cells, s->written_uj,
+                                  is_short ? NAN : row->mw);
     joule_writer_append(s->opt.writer, s->table, row->cells, row->epoch_s,
                         row->mono_ns);
 }
@@ -221,7 +221,7 @@ static void settle_to(struct joule_energy_series *s, int64_t mono_ns,
 }
 
 /* Write the rows that the ledger has a sample for. */
-static void settle(struct joule_energy_series *s)
+static void write_due_rows(struct joule_energy_series *s)
 {
     struct joule_step_energy_reading reading;
 
@@ -231,7 +231,7 @@ static void settle(struct joule_energy_series *s)
 
 /* The step has ended, and what is read now is what Slurm was told: carried on,
  * if slurmd is away.  The last row ends a moment later. */
-static void settle_all(struct joule_energy_series *s)
+static void write_all_rows(struct joule_energy_series *s)
 {
     struct joule_step_energy_reading reading;
 
@@ -245,14 +245,14 @@ static void settle_all(struct joule_energy_series *s)
 
 /* Of a full share the oldest row is given up. */
 static void queue_row(struct joule_energy_series *s, int64_t mono_ns,
-                           uint64_t node_uj, int64_t epoch_s, const void *cells)
+                      uint64_t node_uj, int64_t epoch_s, const void *cells)
 {
     struct joule_row_queue_row oldest;
 
     if (joule_row_queue_is_full(s->queue) && mono_ns - s->asked_ns >= ASK_NS) {
         s->asked_ns = mono_ns;
         joule_step_energy_ask(s->opt.step_energy, GLANCE_NS);
-        settle(s);
+        write_due_rows(s);
     }
     if (joule_row_queue_is_full(s->queue) &&
         joule_row_queue_next(s->queue, true, &oldest))
@@ -313,7 +313,7 @@ static bool hides_node(struct joule_energy_series *s)
 static void add_step_row(struct joule_energy_series *s, int64_t ns)
 {
     queue_row(s, ns, s->node_uj, (wall_offset_ns(s) + ns) / JOULE_NS_PER_S,
-                   joule_energy_columns_step_row(s->columns));
+              joule_energy_columns_step_row(s->columns));
 }
 
 /* Of the periods that are over by now, which is returned; of more than can
@@ -330,7 +330,7 @@ static int64_t add_step_rows(struct joule_energy_series *s)
     }
     while (s->ended < over)
         add_step_row(s, s->origin_ns + ++s->ended * s->period_ns);
-    settle(s);
+    write_due_rows(s);
     return now_ns;
 }
 
@@ -351,7 +351,7 @@ static void end_step(struct joule_energy_series *s)
         s->short_ns = now_ns;
         add_step_row(s, now_ns);
     }
-    settle_all(s);
+    write_all_rows(s);
 }
 
 /* ---- rows ---- */
@@ -380,7 +380,7 @@ static void add_row(struct joule_energy_series *s,
 
 static void hurry(struct joule_energy_series *s)
 {
-    if (s->tries == 0 || !atomic_load(&s->settled))
+    if (s->tries == 0 || !atomic_load(&s->may_hurry))
         return;
     s->tries = joule_pace_hurry() == 0 ? 0 : s->tries - 1;
 }
@@ -395,14 +395,15 @@ static void follow(struct joule_energy_series *s)
     if (hides_node(s))
         return;
     for (i = 0; i < s->taken; i++)
-        if (joule_node_energy_follow(s->opt.node_energy, s->readings + i * count,
-                                     s->taken_ns[i], &reading) == 0)
+        if (joule_node_energy_follow(s->opt.node_energy,
+                                     s->readings + i * count, s->taken_ns[i],
+                                     &reading) == 0)
             add_row(s, &reading, wall_ns);
         else
             s->silent++;
     s->taken = 0;
     if (s->queue)
-        settle(s);
+        write_due_rows(s);
     hurry(s);
 }
 
@@ -430,7 +431,7 @@ static void take(struct joule_energy_series *s)
         s->silent++;
     }
     if (s->queue)
-        settle(s);
+        write_due_rows(s);
     hurry(s);
 }
 
@@ -498,7 +499,7 @@ static void end(struct joule_energy_series *s)
         return;
     }
     if (s->queue)
-        settle_all(s);
+        write_all_rows(s);
     behind = periods(s) - s->ended;
     miss(s, took && s->silent == 0 ? behind - 1 : behind);
 }
@@ -511,8 +512,8 @@ static int make_columns(struct joule_energy_series *s)
         int64_t ns = joule_clock_mono_ns(s->opt.clock),
                 end_ns = ns + JOULE_NS_PER_S;
 
-        while (!joule_step_energy_is_registered(s->opt.step_energy) && ns < end_ns &&
-               sleep_until(s, ns += REGISTERED_NS))
+        while (!joule_step_energy_is_registered(s->opt.step_energy) &&
+               ns < end_ns && sleep_until(s, ns += REGISTERED_NS))
             ;
         if (!joule_step_energy_is_alone(s->opt.step_energy))
             s->opt.columns = JOULE_ENERGY_COLUMNS_STEP;
@@ -585,9 +586,9 @@ joule_energy_series_create(const struct joule_energy_series_options *opt)
     return NULL;
 }
 
-void joule_energy_series_settled(struct joule_energy_series *s)
+void joule_energy_series_launched(struct joule_energy_series *s)
 {
-    atomic_store(&s->settled, true);
+    atomic_store(&s->may_hurry, true);
 }
 
 void joule_energy_series_destroy(struct joule_energy_series *s)

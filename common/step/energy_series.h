@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * energy.h - the energy series of a step, sampled by a thread of its own.
+ * energy_series.h - the energy series of a step, sampled by a thread of its
+ * own.
  *
  * The thread reads at the multiples of the period since the step began, and
  * once more when the step ends, so that the rows cover all of the step's time.
@@ -23,10 +24,10 @@
  * microjoules, steps of any length would show the power of times that are as
  * short.  Within a sample of the ledger the share grows evenly.
  *
- * The step's share is in the rows as share.h says.  For that they wait for the
- * next sample of the ledger, for 20 seconds at most; the last of them is asked
- * for at the end, and carried on as Slurm is told (stake.h) where slurmd is
- * away.
+ * The step's share is in the rows as row_queue.h says.  For that they wait for
+ * the next sample of the ledger, for 20 seconds at most; the last of them is
+ * asked for at the end, and carried on as Slurm is told (step_energy.h) where
+ * slurmd is away.
  *
  * What is done at a period is one system call to sleep and those that read the
  * counters.  Rows are made of readings some at a time, when they are a sixth
@@ -47,11 +48,12 @@ struct joule_energy_series;
 struct joule_energy_series_options {
     const struct joule_clock *clock;
     const struct joule_sensor *source; /* whose domains name the columns */
-    struct joule_node_energy *node_energy; /* begun; the thread's until destroy */
-    struct joule_step_energy *step_energy;   /* the same: the step's share; NULL: the
-                                    series   has no such columns */
-    /* NODE without a stake, and only then.  ALONE: if the job turns out to have
-     * the node alone when the step is registered, else STEP. */
+    struct joule_node_energy
+        *node_energy; /* begun; the thread's until destroy */
+    struct joule_step_energy *step_energy; /* the same: the step's share; NULL:
+                                  the series   has no such columns */
+    /* NODE without step_energy, and only then.  ALONE: if the job turns out to
+     * have the node alone when the step is registered, else STEP. */
     enum joule_energy_columns_of columns;
     uint32_t job; /* the step's: all others hide the node */
     struct joule_writer *writer;
@@ -68,7 +70,7 @@ joule_energy_series_create(const struct joule_energy_series_options *opt);
 
 /* The process is in the cgroups that it stays in: the thread may take
  * real-time priority (joule_pace_hurry).  Any thread. */
-void joule_energy_series_settled(struct joule_energy_series *series);
+void joule_energy_series_launched(struct joule_energy_series *series);
 
 /* Take the last row and end the thread.  NULL is a no-op. */
 void joule_energy_series_destroy(struct joule_energy_series *series);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * account.h - what a consumer (a step's slurmstepd) has used since it began.
+ * node_energy.h - what a consumer (a step's slurmstepd) has used since it
+ * began.
  *
  * Counters it reads itself, so that the edges of a step are exact to the
  * counter's own quantum and counting goes on while slurmd is away; the board
  * fills in the wraps that happened between two of its own readings.
  * A power it takes from the board alone (only slurmd asks the BMC), carried on
  * with the last power to the moment of the question, or of a source of energy
- * by the counters that this process reads (follow.h). Belongs to one thread at
- * a time.
+ * by the counters that this process reads (board_follower.h). Belongs to one
+ * thread at a time.
  */
 #ifndef JOULE_STEP_NODE_ENERGY_H
 #define JOULE_STEP_NODE_ENERGY_H
@@ -39,7 +40,7 @@ struct joule_node_energy_reading {
 };
 
 /*
- * [source] and [board] are borrowed and must outlive the account; [board] may
+ * [source] and [board] are borrowed and must outlive the handle; [board] may
  * be NULL (none could be opened).  NULL with errno ENOMEM on failure.
  */
 struct joule_node_energy *
@@ -53,7 +54,8 @@ void joule_node_energy_destroy(struct joule_node_energy *node_energy);
 
 /* Power sources: whether energy is carried on from the board's last sample to
  * the moment of the question (it is, unless this says no).  Counters: no-op. */
-void joule_node_energy_extend(struct joule_node_energy *node_energy, bool extend);
+void joule_node_energy_extend(struct joule_node_energy *node_energy,
+                              bool extend);
 
 /* Sources of energy: what the board's next sample says otherwise than was
  * counted up to it is worked off over a period of the sampler, as the rows of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * punctual.h - how a thread that samples keeps time: it sleeps to the moment,
+ * pace.h - how a thread that samples keeps time: it sleeps to the moment,
  * with one system call and no lock, and runs at once when that has come.
  *
  * Measured on a virtual machine of two CPUs, 1,000 periods of 10 ms while four

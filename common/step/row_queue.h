@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * share.h - a step's share of the node, for rows that are read more often than
- * the ledger is.
+ * row_queue.h - a step's share of the node, for rows that are read more often
+ * than the ledger is.
  *
  * The ledger says what the step had used at its samples, which are a second
  * apart or more.  Between two of them the share is what the node used in that

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stake.h - a step's own row of the ledger, from its registration to its end:
- * what slurmstepd does with the ledger.
+ * step_energy.h - a step's own row of the ledger, from its registration to its
+ * end: what slurmstepd does with the ledger.
  *
  * While slurmd is away the row stands still: what is read then is carried on
  * with the power that the row had.  A step's figure does not fall when the
@@ -77,7 +77,8 @@ int joule_step_energy_read_now(struct joule_step_energy *step_energy,
 
 /* Take a ticket alone, and wait for its sample for [wait_ns] at most.  -1: none
  * came, or the step is not registered. */
-int joule_step_energy_ask(struct joule_step_energy *step_energy, int64_t wait_ns);
+int joule_step_energy_ask(struct joule_step_energy *step_energy,
+                          int64_t wait_ns);
 
 /* Wait for [wait_ns] at most until no other step of this job is registered on
  * the node, but for those that have ended.  -1 with ETIMEDOUT: one still is. */

@@ -385,7 +385,7 @@ int acct_gather_profile_p_task_start(uint32_t taskid)
     /* slurmstepd has moved to the step's cgroups by now. */
     pthread_mutex_lock(&self.lock);
     if (self.energy) {
-        joule_energy_series_settled(self.energy);
+        joule_energy_series_launched(self.energy);
         /* Slurm's thread would be woken for rows that are made here. */
         joule_timers_stop_energy(self.timers);
     }

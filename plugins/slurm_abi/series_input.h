@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * meter.h - the node's energy for a step that is profiled.
+ * series_input.h - the node's energy for a step that is profiled.
  *
  * The profile plugin must not ask the energy plugin of its process: Slurm
  * calls from energy into profile, with the locks of both, and never the other

@@ -91,10 +91,10 @@ bool joule_slurm_series_wanted(struct joule_slurm_series *series)
     return series->dataset >= 0 && series->dataset != JOULE_PROFILE_FILLED;
 }
 
-void joule_slurm_series_add(struct joule_slurm_series *series,
-                            const struct joule_node_energy_reading *reading,
-                            const struct joule_step_energy_reading *step_reading,
-                            time_t sample_time)
+void joule_slurm_series_add(
+    struct joule_slurm_series *series,
+    const struct joule_node_energy_reading *reading,
+    const struct joule_step_energy_reading *step_reading, time_t sample_time)
 {
     void *row;
 
@@ -129,9 +129,9 @@ static double show(struct joule_slurm_series *series,
            (double)(step_reading->mono_ns - since_ns);
 }
 
-void joule_slurm_series_add_step(struct joule_slurm_series *series,
-                                 const struct joule_step_energy_reading *step_reading,
-                                 time_t sample_time)
+void joule_slurm_series_add_step(
+    struct joule_slurm_series *series,
+    const struct joule_step_energy_reading *step_reading, time_t sample_time)
 {
     void *row;
     double mw;
@@ -140,7 +140,7 @@ void joule_slurm_series_add_step(struct joule_slurm_series *series,
         return;
     row = joule_energy_columns_step_row(series->columns);
     mw = show(series, step_reading);
-    joule_energy_columns_set_share(series->columns, row, series->shown_uj, mw);
+    joule_energy_columns_set_step(series->columns, row, series->shown_uj, mw);
     if (is_running())
         acct_gather_profile_g_add_sample_data(series->dataset, row,
                                               sample_time);

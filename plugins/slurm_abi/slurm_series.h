@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * series.h - the energy series of a profiled step, by Slurm's own timer: the
- * columns of common/step/energy_columns.h, given to the configured profile
+ * slurm_series.h - the energy series of a profiled step, by Slurm's own timer:
+ * the columns of common/step/energy_columns.h, given to the configured profile
  * plugin.
  */
 #ifndef JOULE_SLURM_ABI_SLURM_SERIES_H
@@ -26,11 +26,12 @@ void joule_slurm_series_destroy(struct joule_slurm_series *series);
  * where joule_hdf5 takes its own. */
 bool joule_slurm_series_wanted(struct joule_slurm_series *series);
 
-/* Give the sample to the configured profile plugin; [share] as in columns.h. */
-void joule_slurm_series_add(struct joule_slurm_series *series,
-                            const struct joule_node_energy_reading *reading,
-                            const struct joule_step_energy_reading *step_reading,
-                            time_t sample_time);
+/* Give the sample to the configured profile plugin; [share] as in
+ * energy_columns.h. */
+void joule_slurm_series_add(
+    struct joule_slurm_series *series,
+    const struct joule_node_energy_reading *reading,
+    const struct joule_step_energy_reading *step_reading, time_t sample_time);
 
 /*
  * The same of a job that shares the node: nothing but its share.  Samples of
@@ -38,8 +39,8 @@ void joule_slurm_series_add(struct joule_slurm_series *series,
  * second (or a little less) newer than the one that was shown last, or than the
  * step's beginning, is not shown, and the row's power is not known.
  */
-void joule_slurm_series_add_step(struct joule_slurm_series *series,
-                                 const struct joule_step_energy_reading *step_reading,
-                                 time_t sample_time);
+void joule_slurm_series_add_step(
+    struct joule_slurm_series *series,
+    const struct joule_step_energy_reading *step_reading, time_t sample_time);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * step.h - what a plugin is told of its step: Slurm's private record of it,
- * read at the offsets of this release, and believed only if it agrees with
+ * slurm_step.h - what a plugin is told of its step: Slurm's private record of
+ * it, read at the offsets of this release, and believed only if it agrees with
  * what slurmstepd says elsewhere.
  *
  * Checked are the job and the step (against the title of the process) and the

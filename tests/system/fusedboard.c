@@ -58,12 +58,12 @@ static int publish(const char *node, double part, double lag_s,
         return 1;
     }
     state = *source->ops->state(source);
-    watch(&state.fuse, part, lag_s);
+    watch(&state.lag_model, part, lag_s);
     joule_node_total_start(&snapshot.total, source->domains,
                            source->domain_count, 0);
     joule_board_publish_fused(board, &snapshot, &state);
-    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.fuse),
-           state.fuse.gain, state.fuse.rest_w);
+    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.lag_model),
+           state.lag_model.gain, state.lag_model.rest_w);
     joule_board_destroy(board);
     joule_sensor_destroy(source);
     return 0;

@@ -88,7 +88,7 @@ static void print_part(size_t i, const struct joule_ledger_part *p)
            " busy_known=%" PRIu64 " debt_ns=%" PRIu64 " idle_power_uw=%" PRIu64
            " minutes=%" PRIu64 "\n",
            i, p->uj, p->busy_ns, p->busy_known, p->debt_ns,
-           p->floor.idle_power_uw, p->floor.minutes);
+           p->idle_power.idle_power_uw, p->idle_power.minutes);
 }
 
 static void print_row(size_t slot, const struct joule_row *r)

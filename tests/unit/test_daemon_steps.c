@@ -775,7 +775,7 @@ static uint64_t book_samples(int seconds, double watts, uint64_t sensor_key)
 
 static uint64_t book_floor_w(void)
 {
-    return totals_of("n3").part[0].floor.idle_power_uw / J;
+    return totals_of("n3").part[0].idle_power.idle_power_uw / J;
 }
 
 /* A job that has the node and sleeps, while the idle power is learned. */

@@ -82,9 +82,9 @@ static void learn(void)
 
         pass(S, w, node_w(w));
     }
-    ck_assert(joule_lag_model_learned(&node.state.fuse));
+    ck_assert(joule_lag_model_learned(&node.state.lag_model));
     ck_assert_uint_eq(node.state.basis, JOULE_FUSED_BOTH);
-    ck_assert_double_eq_tol(node.state.fuse.gain, 1.2, 0.02);
+    ck_assert_double_eq_tol(node.state.lag_model.gain, 1.2, 0.02);
     node.total_j = node.domain_j = 0;
     memset(node.state.basis_ns, 0, sizeof(node.state.basis_ns));
 }
@@ -320,11 +320,11 @@ START_TEST(another_sensor)
     learn();
     node.bmc_key = 0; /* does not tell */
     ck_assert(pass(S, 200, node_w(200)));
-    ck_assert(joule_lag_model_learned(&node.state.fuse));
+    ck_assert(joule_lag_model_learned(&node.state.lag_model));
     node.bmc_key = 5;
     node.total_j = 0;
     ck_assert(pass(S, 200, 210));
-    ck_assert(!joule_lag_model_learned(&node.state.fuse));
+    ck_assert(!joule_lag_model_learned(&node.state.lag_model));
     ck_assert_uint_eq(node.state.basis, JOULE_FUSED_BMC);
     for (int i = 0; i < 10; i++)
         ck_assert(pass(S, 200, 210));
@@ -391,7 +391,7 @@ START_TEST(nonsense)
     ck_assert_double_eq_tol(node.total_j, 5 * node_w(150), 8);
     /* Time that stands still: nothing is forgotten. */
     ck_assert(!pass(0, 0, -1));
-    ck_assert_uint_gt(node.state.fuse.marks, 10);
+    ck_assert_uint_gt(node.state.lag_model.marks, 10);
 }
 END_TEST
 

@@ -243,7 +243,7 @@ END_TEST
 START_TEST(test_json_is_exact)
 {
     totals.charged_uj = totals.system_uj = UINT64_C(18446744073709551615);
-    totals.part[0].floor.idle_power_uw = 45678000;
+    totals.part[0].idle_power.idle_power_uw = 45678000;
     publish_ledger("n1");
     must_collect("n1", NULL);
     report(joule_ledger_print_json);
@@ -288,7 +288,7 @@ START_TEST(test_what_is_not_well)
     totals.multiple_uj = 6000000;
     totals.how = 0;
     totals.part_count = 2;
-    totals.part[0].floor.idle_power_uw = 20000000;
+    totals.part[0].idle_power.idle_power_uw = 20000000;
     publish_board("n1");
     publish_ledger("n1");
     must_collect("n1", NULL);

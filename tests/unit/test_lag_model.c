@@ -63,7 +63,7 @@ static void show(struct fused_node *n,
 {
     printf("%-26s %2.0f W, accelerator %3.0f W: lag %s\n", n->bmc.name,
            n->step_w, n->load.accelerator_w,
-           joule_lag_model_words(&n->state.fuse));
+           joule_lag_model_words(&n->state.lag_model));
     for (int i = 0; i < FUSED_LENGTHS; i++) {
         struct fused_errors *e = &n->errors[i];
         struct fused_summary rapl = fused_summary(e->rapl, e->count);
@@ -211,20 +211,20 @@ START_TEST(test_firmware)
     double since_s, bmc_j, fused_j;
 
     fused_node_run(n, 2 * HOUR);
-    before = joule_lag_model_words(&n->state.fuse);
+    before = joule_lag_model_words(&n->state.lag_model);
     n->bmc.seconds = 5;
     since_s = n->load.s;
-    while (joule_lag_model_words(&n->state.fuse) == before &&
+    while (joule_lag_model_words(&n->state.lag_model) == before &&
            n->load.s < since_s + 4 * HOUR)
         fused_node_run(n, 10);
     printf("from 23 s to 5 s: '%s' after %.0f s\n",
-           joule_lag_model_words(&n->state.fuse), n->load.s - since_s);
+           joule_lag_model_words(&n->state.lag_model), n->load.s - since_s);
     ck_assert_double_le(n->load.s - since_s, 1.5 * HOUR);
-    while (strcmp(joule_lag_model_words(&n->state.fuse), "first order, 5 s") !=
-               0 &&
+    while (strcmp(joule_lag_model_words(&n->state.lag_model),
+                  "first order, 5 s") != 0 &&
            n->load.s < since_s + 4 * HOUR)
         fused_node_run(n, 10);
-    printf("'%s' after %.0f s\n", joule_lag_model_words(&n->state.fuse),
+    printf("'%s' after %.0f s\n", joule_lag_model_words(&n->state.lag_model),
            n->load.s - since_s);
     ck_assert_double_le(n->load.s - since_s, 3 * HOUR);
 
@@ -314,9 +314,9 @@ START_TEST(test_garbage)
     int refused = 0;
 
     fused_node_run(n, HOUR);
-    ck_assert(joule_lag_model_check(&n->state.fuse));
+    ck_assert(joule_lag_model_check(&n->state.lag_model));
     for (int i = 0; i < 2000; i++) {
-        struct joule_lag_model f = n->state.fuse;
+        struct joule_lag_model f = n->state.lag_model;
         uint64_t *words = (uint64_t *)&f;
 
         for (uint64_t k = 1 + dice(&seed, 3); k > 0; k--)

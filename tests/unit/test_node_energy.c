@@ -138,8 +138,8 @@ START_TEST(followed_later)
     add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 50 * TICKS_PER_J);
     node_energy = joule_node_energy_create(&fake.clock, &fake.source, NULL);
     errno = 0;
-    ck_assert_int_eq(joule_node_energy_follow(node_energy, readings[0], 0, &got),
-                     -1);
+    ck_assert_int_eq(
+        joule_node_energy_follow(node_energy, readings[0], 0, &got), -1);
     ck_assert_int_eq(errno, EINVAL);
     joule_node_energy_destroy(node_energy);
     sampler_start();
@@ -1213,12 +1213,12 @@ START_TEST(columns_of_a_shared_node)
     ck_assert_str_eq(list[1].name, "step_uJ");
     ck_assert_str_eq(list[2].name, "step_mW");
     row = joule_energy_columns_step_row(columns);
-    joule_energy_columns_set_share(columns, row, 123456789, 2600);
+    joule_energy_columns_set_step(columns, row, 123456789, 2600);
     ck_assert_uint_eq(row[0].u, 3);
     ck_assert_uint_eq(row[1].u, 123456789);
     ck_assert_double_eq(row[2].d, 2600);
     row = joule_energy_columns_step_row(columns);
-    joule_energy_columns_set_share(columns, row, 123456789, NAN);
+    joule_energy_columns_set_step(columns, row, 123456789, NAN);
     ck_assert_uint_eq(row[0].u, 0);
     ck_assert(isnan(row[2].d));
     joule_energy_columns_destroy(columns);
@@ -1246,7 +1246,7 @@ START_TEST(columns_hide_the_node)
     joule_energy_columns_list(columns, &count);
     ck_assert_uint_eq(count, 7);
     row = joule_energy_columns_step_row(columns);
-    joule_energy_columns_set_share(columns, row, 5, 7);
+    joule_energy_columns_set_step(columns, row, 5, 7);
     for (size_t i = 0; i < 3; i++)
         ck_assert_uint_eq(row[i].u, 0);
     ck_assert(isnan(row[3].d) && isnan(row[4].d));

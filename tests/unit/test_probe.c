@@ -1011,8 +1011,8 @@ static void publish_fused(const char *node, bool learned)
     for (int i = 0; i < (learned ? 1200 : 40); i++) {
         double w = i / 20 % 2 ? 100 : 200;
 
-        joule_lag_model_rapl(&state->fuse, w, JOULE_NS_PER_S);
-        joule_lag_model_bmc(&state->fuse, 1.2 * w + 80);
+        joule_lag_model_rapl(&state->lag_model, w, JOULE_NS_PER_S);
+        joule_lag_model_bmc(&state->lag_model, 1.2 * w + 80);
     }
     state->mono_ns = s->total.mono_ns;
     state->basis = learned ? JOULE_FUSED_BOTH : JOULE_FUSED_BMC;
@@ -1070,7 +1070,7 @@ static void publish_ledger(const char *node, uint64_t multiple_uj)
         .multiple_uj = multiple_uj,
         .how = JOULE_ATTRIBUTION_NODE + 1,
         .part_count = 1,
-        .part = {{.floor = {.idle_power_uw = 40000000}}},
+        .part = {{.idle_power = {.idle_power_uw = 40000000}}},
     };
 
     ck_assert_msg(ledger != NULL, "%s", err.text);

@@ -384,7 +384,7 @@ static uint64_t floor_w(void)
 {
     return joule_step_rows_update(charge, &sample)
                ->part[0]
-               .floor.idle_power_uw /
+               .idle_power.idle_power_uw /
            J;
 }
 
@@ -774,14 +774,14 @@ START_TEST(test_learned_floor)
     begin();
     for (int i = 0; i < 100; i++)
         t = second(50 * J, S / 100);
-    ck_assert_uint_eq(t->part[0].floor.idle_power_uw, 50 * J);
+    ck_assert_uint_eq(t->part[0].idle_power.idle_power_uw, 50 * J);
     end();
     begin();
     t = second(80 * J, S);
-    ck_assert_uint_eq(t->part[0].floor.idle_power_uw, 50 * J);
+    ck_assert_uint_eq(t->part[0].idle_power.idle_power_uw, 50 * J);
     sample.gap = true;
     second(80 * J, S);
-    ck_assert_uint_eq(t->part[0].floor.bucket_ns[0], 0);
+    ck_assert_uint_eq(t->part[0].idle_power.bucket_ns[0], 0);
 }
 END_TEST
 

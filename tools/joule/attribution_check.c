@@ -157,9 +157,9 @@ static void judge_config(const struct joule_attribution_check *s,
             joule_ledger_how(s->how),
             joule_ledger_how((enum joule_attribution)config->attribution));
     for (size_t p = 0; p < t->part_count; p++) {
-        if (t->part[p].floor.idle_power_uw == 0)
+        if (t->part[p].idle_power.idle_power_uw == 0)
             return;
-        idle_power_uw += t->part[p].floor.idle_power_uw;
+        idle_power_uw += t->part[p].idle_power.idle_power_uw;
     }
     if (config->idle_w * 1000000 > idle_power_uw + idle_power_uw / 10)
         joule_finding_add(findings, JOULE_WARNING, "idle-watts", NULL, NULL,

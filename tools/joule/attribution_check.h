@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sharecheck.h - is energy divided among jobs as the admin may expect: what
- * the configuration says of it, and what the ledger does.
+ * attribution_check.h - is energy divided among jobs as the admin may expect:
+ * what the configuration says of it, and what the ledger does.
  */
 #ifndef JOULE_JOULE_ATTRIBUTION_CHECK_H
 #define JOULE_JOULE_ATTRIBUTION_CHECK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ledger.h - `joule ledger`: whose energy it is.  Root sees all rows of a node
- * and what they add up to, anybody else his own.
+ * ledger_command.h - `joule ledger`: whose energy it is.  Root sees all rows of
+ * a node and what they add up to, anybody else his own.
  *
  * One look is collected into a plain struct and then printed.
  */

@@ -76,7 +76,7 @@ static void put_parts(struct joule_json *j, const struct joule_ledger_totals *t)
 {
     joule_json_array(j, "parts");
     for (size_t p = 0; p < t->part_count; p++) {
-        const struct joule_idle_power *f = &t->part[p].floor;
+        const struct joule_idle_power *f = &t->part[p].idle_power;
 
         joule_json_object(j, NULL);
         joule_json_u64(j, "part", p);

@@ -41,8 +41,8 @@ static const char *power_text(uint64_t mw, char buf[CELL])
 }
 
 /* Of what the node was charged with since the ledger began. */
-static const char *share_text(const struct joule_ledger_view *v, uint64_t uj,
-                              char buf[CELL])
+static const char *part_text(const struct joule_ledger_view *v, uint64_t uj,
+                             char buf[CELL])
 {
     if (v->own || v->totals.charged_uj == 0)
         return "";
@@ -125,7 +125,7 @@ static void put_figures(FILE *out, const struct joule_ledger_view *v,
 }
 
 /* Of a job or a step; ended_ns 0 though it has ended: nobody said when. */
-static void put_charge(FILE *out, const struct joule_ledger_view *v,
+static void put_energy(FILE *out, const struct joule_ledger_view *v,
                        uint32_t cpu_count, int64_t began_ns, int64_t ended_ns,
                        uint64_t uj, uint64_t mw, bool ended)
 {
@@ -135,7 +135,7 @@ static void put_charge(FILE *out, const struct joule_ledger_view *v,
     if (!ended || ended_ns)
         span_text(began_ns, ended ? ended_ns : v->mono_ns, span);
     put_figures(out, v, cpus, span, energy_text(uj, energy),
-                ended ? "-" : power_text(mw, power), share_text(v, uj, share));
+                ended ? "-" : power_text(mw, power), part_text(v, uj, share));
     fputs(ended ? " ended\n" : "\n", out);
 }
 
@@ -147,20 +147,20 @@ static void print_job(FILE *out, const struct joule_ledger_view *v,
 
     snprintf(step, sizeof(step), "%u", (unsigned)line->row.job);
     put_names(out, step, "job", user_text(line->uid));
-    put_charge(out, v, job->cpu_count, job->began_ns, job->ended_ns, job->uj,
+    put_energy(out, v, job->cpu_count, job->began_ns, job->ended_ns, job->uj,
                job->mw, !job->runs);
     for (size_t i = 0; i < job->count; i++) {
         const struct joule_user_row *row = &line[i].row;
 
         put_names(out, "", joule_ledger_step(row, step), "");
-        put_charge(out, v, row->cpu_count, row->began_ns, row->ended_ns,
+        put_energy(out, v, row->cpu_count, row->began_ns, row->ended_ns,
                    row->uj, row->mw, row->state == JOULE_ROW_ENDED);
     }
     if (job->uj_gone == 0)
         return;
     put_names(out, "", "(earlier)", "");
     put_figures(out, v, "", "", energy_text(job->uj_gone, energy), "",
-                share_text(v, job->uj_gone, share));
+                part_text(v, job->uj_gone, share));
     putc('\n', out);
 }
 
@@ -170,7 +170,7 @@ static void print_sum(FILE *out, const struct joule_ledger_view *v,
     char energy[CELL], share[CELL];
 
     fprintf(out, "%-*s %10s %9s %7s\n", SUM_WIDTH, name,
-            energy_text(uj, energy), power, share_text(v, uj, share));
+            energy_text(uj, energy), power, part_text(v, uj, share));
 }
 
 /* What unallocated energy is, by the rule. */
@@ -215,13 +215,13 @@ void joule_ledger_print_floor(FILE *out, const struct joule_ledger_totals *t)
     size_t known = 0;
 
     for (size_t p = 0; p < t->part_count; p++)
-        known += t->part[p].floor.idle_power_uw > 0;
+        known += t->part[p].idle_power.idle_power_uw > 0;
     if (known == 0) {
         fputs("not known until the node has been idle for a minute", out);
         return;
     }
     for (size_t p = 0; p < t->part_count; p++) {
-        const struct joule_idle_power *f = &t->part[p].floor;
+        const struct joule_idle_power *f = &t->part[p].idle_power;
 
         if (p > 0)
             fputs(", ", out);

@@ -55,7 +55,7 @@ static int read_board(struct joule_node *n, int root_fd)
     errnum = errno;
     n->is_fused = rc == 0 && joule_board_read_fused(board, &n->fused) == 0 &&
                   n->fused.basis < JOULE_FUSED_BASES &&
-                  joule_lag_model_check(&n->fused.fuse);
+                  joule_lag_model_check(&n->fused.lag_model);
     joule_board_destroy(board);
     if (rc == 0)
         return 0;

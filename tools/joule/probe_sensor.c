@@ -115,7 +115,7 @@ static void identify(struct joule_probe_sensor *s, int root_fd)
  * the first and the last reading. */
 static int64_t follow(struct joule_sensor *source,
                       const struct joule_clock *clock, int64_t measure_ns,
-                      struct joule_node_total *tally)
+                      struct joule_node_total *total)
 {
     struct joule_reading readings[JOULE_DOMAINS_MAX];
     const struct joule_domain *domains = source->domains;
@@ -124,32 +124,32 @@ static int64_t follow(struct joule_sensor *source,
 
     if (step_ns > JOULE_NS_PER_S)
         step_ns = JOULE_NS_PER_S;
-    joule_node_total_start(tally, domains, source->domain_count, 0);
+    joule_node_total_start(total, domains, source->domain_count, 0);
     joule_sensor_read(source, readings);
     begin_ns = now_ns = joule_clock_mono_ns(clock);
-    joule_node_total_update(tally, domains, readings, now_ns);
+    joule_node_total_update(total, domains, readings, now_ns);
     while (now_ns - begin_ns < measure_ns) {
         int64_t left_ns = measure_ns - (now_ns - begin_ns);
 
         joule_sleep_ns(left_ns < step_ns ? left_ns : step_ns);
         joule_sensor_read(source, readings);
         now_ns = joule_clock_mono_ns(clock);
-        joule_node_total_update(tally, domains, readings, now_ns);
+        joule_node_total_update(total, domains, readings, now_ns);
     }
     return now_ns - begin_ns;
 }
 
 static void measure(struct joule_probe_sensor *s, struct joule_sensor *source,
                     const struct joule_clock *clock, int64_t measure_ns,
-                    struct joule_node_total *tally)
+                    struct joule_node_total *total)
 {
-    s->measured_ns = follow(source, clock, measure_ns, tally);
-    s->moves = tally->valid;
+    s->measured_ns = follow(source, clock, measure_ns, total);
+    s->moves = total->valid;
     if (s->moves && s->measured_ns > 0)
-        s->node_mw = joule_power_mw(tally->node_uj, s->measured_ns);
+        s->node_mw = joule_power_mw(total->node_uj, s->measured_ns);
     s->count = source->domain_count;
     for (size_t i = 0; i < s->count; i++) {
-        const struct joule_counter *c = &tally->counter[i];
+        const struct joule_counter *c = &total->counter[i];
         struct joule_probe_sensor_domain *d = &s->domains[i];
 
         d->domain = source->domains[i];
@@ -201,12 +201,12 @@ void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
                                 unsigned total_kinds, int64_t measure_ns,
                                 struct joule_findings *findings)
 {
-    struct joule_node_total *tally;
+    struct joule_node_total *total;
     struct joule_sensor *source;
 
     memset(s, 0, sizeof(*s));
-    tally = calloc(1, sizeof(*tally));
-    if (!tally) {
+    total = calloc(1, sizeof(*total));
+    if (!total) {
         joule_error_set(&s->error, ENOMEM, "out of memory");
         judge(s, findings);
         return;
@@ -215,12 +215,12 @@ void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
     if (source) {
         s->opened = true;
         s->info = *joule_rapl_info(source);
-        measure(s, source, clock, measure_ns, tally);
+        measure(s, source, clock, measure_ns, total);
         joule_sensor_destroy(source);
     } else {
         identify(s, root_fd);
     }
-    free(tally);
+    free(total);
     judge(s, findings);
 }
 

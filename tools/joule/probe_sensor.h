@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sensor.h - what the energy counters of this machine are and what they say
- * over a stretch of time.
+ * probe_sensor.h - what the energy counters of this machine are and what they
+ * say over a stretch of time.
  */
 #ifndef JOULE_JOULE_PROBE_SENSOR_H
 #define JOULE_JOULE_PROBE_SENSOR_H

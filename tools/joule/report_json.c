@@ -161,7 +161,7 @@ static void put_fused(struct joule_json *j, const struct joule_node *n)
         [JOULE_FUSED_BOTH] = "bmc_and_rapl_ns",
     };
     const struct joule_fused_state *s = &n->fused;
-    const struct joule_lag_model *f = &s->fuse;
+    const struct joule_lag_model *f = &s->lag_model;
 
     if (!n->present || !n->is_fused) {
         joule_json_null(j, "fused");

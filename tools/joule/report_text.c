@@ -142,7 +142,7 @@ static void print_bases(FILE *out, const struct joule_fused_state *s)
 static void print_fused(FILE *out, const struct joule_node *n)
 {
     const struct joule_fused_state *s = &n->fused;
-    const struct joule_lag_model *f = &s->fuse;
+    const struct joule_lag_model *f = &s->lag_model;
 
     if (!n->present || !n->is_fused)
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options.h - what stands behind the plugin in plugstack.conf.
+ * cpufreq_options.h - what stands behind the plugin in plugstack.conf.
  */
 #ifndef JOULE_SPANK_JOULE_CPUFREQ_CPUFREQ_OPTIONS_H
 #define JOULE_SPANK_JOULE_CPUFREQ_CPUFREQ_OPTIONS_H

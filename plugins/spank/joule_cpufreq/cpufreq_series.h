@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * series.h - the frequency of a profiled step, over time: a table "CPUFreq"
- * that the configured profile plugin, whichever it is, is given through Slurm.
+ * cpufreq_series.h - the frequency of a profiled step, over time: a table
+ * "CPUFreq" that the configured profile plugin, whichever it is, is given
+ * through Slurm.
  *
  *   MinKHz, MaxKHz  unsigned: the limits that the step's request came to; of
  *                   one frequency both are that one

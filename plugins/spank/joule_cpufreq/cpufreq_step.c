@@ -29,18 +29,18 @@ static void tell(const struct joule_spank_step *s, const char *text)
  * says so. */
 static void complain(struct joule_spank_step *s, const char *text)
 {
-    if (!s->doom) {
+    if (!s->failure) {
         tell(s, text);
         return;
     }
     slurm_info("joule_cpufreq: step %u.%s fails: %s", s->claim.job, s->name,
                text);
-    snprintf(s->doom->text, sizeof(s->doom->text), "%s", text);
+    snprintf(s->failure->text, sizeof(s->failure->text), "%s", text);
 }
 
 static bool is_doomed(const struct joule_spank_step *s)
 {
-    return s->doom && *s->doom->text;
+    return s->failure && *s->failure->text;
 }
 
 /* Without memory that the tasks share, a strict step runs all the same. */
@@ -50,10 +50,10 @@ static void prepare_doom(struct joule_spank_step *s)
 
     if (!s->options.strict || s->is_default)
         return;
-    page = mmap(NULL, sizeof(*s->doom), PROT_READ | PROT_WRITE,
+    page = mmap(NULL, sizeof(*s->failure), PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page != MAP_FAILED)
-        s->doom = page;
+        s->failure = page;
     else
         slurm_error("joule_cpufreq: no memory: not strict for this step");
 }
@@ -272,7 +272,7 @@ void joule_spank_step_gate(const struct joule_spank_step *s, spank_t spank)
         return;
     spank_get_item(spank, S_TASK_ID, &task_id);
     if (task_id == 0)
-        dprintf(STDERR_FILENO, "joule_cpufreq: error: %s\n", s->doom->text);
+        dprintf(STDERR_FILENO, "joule_cpufreq: error: %s\n", s->failure->text);
     _exit(EXIT_FAILURE);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * step.h - one step in slurmstepd, from its request to what it gives back.
+ * cpufreq_step.h - one step in slurmstepd, from its request to what it gives
+ * back.
  */
 #ifndef JOULE_SPANK_JOULE_CPUFREQ_CPUFREQ_STEP_H
 #define JOULE_SPANK_JOULE_CPUFREQ_CPUFREQ_STEP_H
@@ -23,8 +24,8 @@ struct joule_spank_step {
     char name[JOULE_CPUFREQ_STEP_MAX]; /* of claim.step */
     char asked[JOULE_REQUEST_TEXT_MAX];
     unsigned tasks, forked, ended;
-    struct joule_error *doom; /* strict alone: shared with the tasks; a sentence
-                                 if they must not run */
+    struct joule_error *failure; /* strict alone: shared with the tasks; a
+                                 sentence if they must not run */
     struct joule_control_grant watch, grant;
     struct joule_average *average;
     struct joule_spank_series series; /* the average's thread adds to it */
