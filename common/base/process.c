@@ -13,6 +13,10 @@
 #define STATE_FIELD 3
 #define START_FIELD 22
 
+/* 2^22 is the most that Linux numbers processes to; 2^40 ticks are 348 years.
+ */
+#define PID_BITS 24
+
 int joule_process_start(int root_fd, pid_t pid, uint64_t *ret_ticks)
 {
     char path[48], text[1024], *at, *word, *rest;
@@ -39,6 +43,28 @@ int joule_process_start(int root_fd, pid_t pid, uint64_t *ret_ticks)
 bad:
     errno = EBADMSG;
     return -1;
+}
+
+uint64_t joule_process_number(pid_t pid, uint64_t start_ticks)
+{
+    return start_ticks << PID_BITS | (uint64_t)pid;
+}
+
+pid_t joule_process_pid(uint64_t number)
+{
+    return (pid_t)(number & ((UINT64_C(1) << PID_BITS) - 1));
+}
+
+bool joule_process_is_dead(int root_fd, uint64_t number)
+{
+    pid_t pid = joule_process_pid(number);
+    uint64_t start;
+
+    if (pid == 0)
+        return true;
+    if (joule_process_start(root_fd, pid, &start) < 0)
+        return errno == ESRCH;
+    return joule_process_number(pid, start) != number;
 }
 
 uint64_t joule_process_namespace(int root_fd)

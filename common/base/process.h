@@ -8,6 +8,7 @@
 #ifndef JOULE_BASE_PROCESS_H
 #define JOULE_BASE_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,14 @@
  * what the kernel writes, or what reading gave.
  */
 int joule_process_start(int root_fd, pid_t pid, uint64_t *ret_ticks);
+
+/* One number for both, never 0 for a process; and its pid. */
+uint64_t joule_process_number(pid_t pid, uint64_t start_ticks);
+pid_t joule_process_pid(uint64_t number);
+
+/* Whether the process of this number has ended.  false where that is not known.
+ */
+bool joule_process_is_dead(int root_fd, uint64_t number);
 
 /* A number for the process namespace that this process lives in: process
  * numbers of another one say nothing here.  0: the kernel does not tell. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/process.h"
 #include "common/daemon/step_rows.h"
 #include "common/base/hash.h"
 #include "common/cgroup/busy.h"
@@ -316,7 +317,7 @@ static void follow_owner(struct joule_steps *b, unsigned slot)
     if (owner == 0 ||
         joule_ledger_registered(b->ledger, slot, &r, NULL, NULL) < 0)
         return;
-    step.pid = joule_ledger_owner_pid(r.owner);
+    step.pid = joule_process_pid(r.owner);
     step.job = r.job;
     step.step = r.step;
     step.uid = r.uid;
@@ -435,7 +436,7 @@ static bool has_process(const struct joule_steps *b, unsigned slot)
     char path[32];
 
     snprintf(path, sizeof(path), "proc/%lld",
-             (long long)joule_ledger_owner_pid(b->owner[slot]));
+             (long long)joule_process_pid(b->owner[slot]));
     return faccessat(b->opt.root_fd, path, F_OK, 0) == 0 || errno != ENOENT;
 }
 

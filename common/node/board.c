@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +12,14 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/process.h"
 #include "common/base/words.h"
 #include "common/node/node_dir.h"
 
 #define BOARD_MAGIC   UINT64_C(0x31306472616f624a) /* "Jboard01" */
-#define BOARD_VERSION 6
+#define BOARD_VERSION 7
+
+#define ANOTHER_WRITER "another slurmd writes this node's board"
 
 #define SNAPSHOT_WORDS (sizeof(struct joule_snapshot) / sizeof(uint64_t))
 #define FIXED_WORDS                                                            \
@@ -59,6 +61,7 @@ struct page {
     uint32_t version;
     uint32_t size;
     char boot_id[JOULE_BOOT_ID_MAX];
+    _Atomic uint64_t writer;     /* process.h; 0: there is none */
     _Atomic uint64_t generation; /* 0: nothing is published */
     _Atomic uint64_t slot[2][SNAPSHOT_WORDS];
     /* With the slot of the same number; the first word says whether there is
@@ -77,7 +80,7 @@ struct edges {
 struct joule_board {
     struct page *page;
     struct edges *edges; /* NULL: a reader may not write */
-    int fd;              /* the writer's lock hangs on it; -1 for readers */
+    uint64_t number;     /* the writer's, as in the page; 0: a reader */
     pid_t pid;           /* of the process that has them mapped */
 };
 
@@ -108,7 +111,7 @@ static bool page_is_ours(const struct page *page,
 static bool file_is_ours(int fd, const char boot_id[JOULE_BOOT_ID_MAX])
 {
     struct page head;
-    size_t length = offsetof(struct page, generation);
+    size_t length = offsetof(struct page, writer);
     struct stat st;
 
     return fstat(fd, &st) == 0 && st.st_size == (off_t)file_size() &&
@@ -128,7 +131,6 @@ static struct joule_board *board_map(int fd, int prot, bool has_edges,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    board->fd = -1;
     board->pid = getpid();
     at = mmap(NULL, sizeof(struct page), prot, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
@@ -168,54 +170,6 @@ static int size_file(int fd, struct joule_error *err)
                            strerror(rc));
 }
 
-/*
- * A child of fork has the lock as well, and one that hangs before its exec
- * (slurmd opens the file of an sbcast in such a child, perhaps on a dead NFS)
- * would keep the next slurmd out.  So children let go of it.
- */
-static _Atomic(struct joule_board *) locked[4];
-
-static void leave_lock(void)
-{
-    for (size_t i = 0; i < sizeof(locked) / sizeof(locked[0]); i++) {
-        struct joule_board *board = atomic_exchange(&locked[i], NULL);
-
-        if (!board)
-            continue;
-        close(board->fd);
-        board->fd = -1;
-    }
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, leave_lock);
-}
-
-/* A process with more boards than there is room for keeps the others' locks in
- * its children. */
-static void remember_lock(struct joule_board *board)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, watch_forks);
-    for (size_t i = 0; i < sizeof(locked) / sizeof(locked[0]); i++) {
-        struct joule_board *none = NULL;
-
-        if (atomic_compare_exchange_strong(&locked[i], &none, board))
-            return;
-    }
-}
-
-static void forget_lock(struct joule_board *board)
-{
-    for (size_t i = 0; i < sizeof(locked) / sizeof(locked[0]); i++) {
-        struct joule_board *mine = board;
-
-        atomic_compare_exchange_strong(&locked[i], &mine, NULL);
-    }
-}
-
 /* true: "board" still names the file that was locked; whoever had the lock
  * before may have put a new one in its place. */
 static bool is_current(int dir_fd, int fd)
@@ -225,6 +179,17 @@ static bool is_current(int dir_fd, int fd)
     return fstat(fd, &mine) == 0 &&
            fstatat(dir_fd, "board", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+/* A child that has inherited the file does not keep the lock. */
+static void unlock(int fd)
+{
+    int saved = errno;
+
+    if (fd >= 0)
+        flock(fd, LOCK_UN);
+    joule_close(fd);
+    errno = saved;
 }
 
 /*
@@ -245,9 +210,8 @@ static int lock_file(int dir_fd, const char *node,
             return -1;
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
             joule_error_set(err, errno,
-                            errno == EWOULDBLOCK
-                                ? "another slurmd writes this node's board"
-                                : "cannot lock the board");
+                            errno == EWOULDBLOCK ? ANOTHER_WRITER
+                                                 : "cannot lock the board");
             goto fail;
         }
         if (is_current(dir_fd, fd)) {
@@ -265,13 +229,32 @@ static int lock_file(int dir_fd, const char *node,
                 goto fail;
             }
         }
-        close(fd);
+        unlock(fd);
     }
-    return joule_error_set(err, EWOULDBLOCK,
-                           "another slurmd writes this node's board");
+    return joule_error_set(err, EWOULDBLOCK, ANOTHER_WRITER);
 fail:
-    joule_close(fd);
+    unlock(fd);
     return -1;
+}
+
+/*
+ * With the file's lock.  The lock is for this moment only: a child of fork has
+ * it, too, and one that hangs before its exec (slurmd opens the file of an
+ * sbcast in such a child, perhaps on a dead NFS) would keep the next slurmd
+ * out.
+ */
+static int take_over(struct joule_board *board, int root_fd,
+                     struct joule_error *err)
+{
+    uint64_t start = 0, before = atomic_load(&board->page->writer);
+
+    if (!joule_process_is_dead(root_fd, before))
+        return joule_error_set(err, EWOULDBLOCK, ANOTHER_WRITER);
+    /* Without proc there is no writer but this one. */
+    joule_process_start(root_fd, getpid(), &start);
+    board->number = joule_process_number(getpid(), start);
+    atomic_store(&board->page->writer, board->number);
+    return 0;
 }
 
 struct joule_board *joule_board_create(int root_fd, const char *node,
@@ -299,11 +282,12 @@ struct joule_board *joule_board_create(int root_fd, const char *node,
         page->size = sizeof(*page);
         page->magic = BOARD_MAGIC;
     }
-    board->fd = fd;
-    remember_lock(board);
-    fd = -1;
+    if (take_over(board, root_fd, err) < 0) {
+        joule_board_destroy(board);
+        board = NULL;
+    }
 out:
-    joule_close(fd);
+    unlock(fd);
     joule_close(dir_fd);
     return board;
 }
@@ -340,14 +324,13 @@ void joule_board_destroy(struct joule_board *board)
 
     if (!board)
         return;
-    forget_lock(board);
     /* In a child, something else may be there. */
+    if (board->number && board->pid == getpid())
+        atomic_store(&board->page->writer, 0);
     if (board->page && board->pid == getpid())
         munmap(board->page, sizeof(struct page));
     if (board->edges && board->pid == getpid())
         munmap(board->edges, sizeof(struct edges));
-    if (board->fd >= 0)
-        close(board->fd);
     free(board);
     errno = saved;
 }
@@ -364,12 +347,13 @@ void joule_board_publish_fused(struct joule_board *board,
      * that made the slot free: it was released before. */
     atomic_thread_fence(memory_order_release);
     joule_words_store(page->slot[next & 1], snapshot,
-                FIXED_WORDS + snapshot->total.count * DOMAIN_WORDS);
+                      FIXED_WORDS + snapshot->total.count * DOMAIN_WORDS);
     atomic_store_explicit(&page->has_fused[next & 1], state != NULL,
                           memory_order_relaxed);
     if (state)
         joule_words_store(page->fused[next & 1], state,
-                    FUSED_FIXED_WORDS + state->rapl.count * COUNTER_WORDS);
+                          FUSED_FIXED_WORDS +
+                              state->rapl.count * COUNTER_WORDS);
     atomic_store_explicit(&page->generation, next, memory_order_release);
 }
 

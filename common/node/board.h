@@ -3,12 +3,12 @@
  * board.h - the node's published totals: one file in
  * /run/slurm-joule/<NodeName>/board, mapped by every process that reads it.
  *
- * One writer (the sampler in slurmd; a file lock keeps a second one out), any
- * number of readers, no system call on either side once it is mapped.  The
- * file outlives its writer: a restarted slurmd goes on with the same total.
- * There are two slots and a generation: the writer fills the slot that is not
- * published and then publishes it, so that a writer killed at any instruction
- * leaves the last whole snapshot behind.
+ * One writer (the sampler in slurmd; its process stands in the file and keeps a
+ * second one out), any number of readers, no system call on either side once it
+ * is mapped.  The file outlives its writer: a restarted slurmd goes on with the
+ * same total. There are two slots and a generation: the writer fills the slot
+ * that is not published and then publishes it, so that a writer killed at any
+ * instruction leaves the last whole snapshot behind.
  *
  * One page of the file is the readers': there a step that begins or ends says
  * when it did, so that the energy of a power that is sampled now and then is
@@ -54,7 +54,7 @@ struct joule_board;
  * boot or version is started anew, one of this boot is continued.
  * Returns NULL with errno and a sentence:
  *   EINVAL      [node] is empty, too long, or holds '/' or starts with '.'
- *   EWOULDBLOCK another process holds the writer's lock
+ *   EWOULDBLOCK the process that writes it lives
  *   EPERM       something on the path is a symbolic link, has another owner
  *               or may be written by others
  *   other       of the file system

@@ -8,10 +8,6 @@
 #include "common/base/words.h"
 #include "common/node/ledger_file.h"
 
-/* 2^22 is the most that Linux numbers processes to; 2^40 ticks are 348 years.
- */
-#define PID_BITS 24
-
 #define FIXED_WORDS                                                            \
     (offsetof(struct joule_ledger_totals, part) / sizeof(uint64_t))
 
@@ -29,33 +25,10 @@ _Static_assert(sizeof(union claim_words) ==
                    sizeof(((struct ledger_claim *)0)->word),
                "the words of a claim are its fields");
 
-uint64_t joule_ledger_owner(pid_t pid, uint64_t start_ticks)
-{
-    return start_ticks << PID_BITS | (uint64_t)pid;
-}
-
-pid_t joule_ledger_owner_pid(uint64_t owner)
-{
-    return (pid_t)(owner & ((UINT64_C(1) << PID_BITS) - 1));
-}
-
-static bool is_dead(int root_fd, uint64_t owner)
-{
-    pid_t pid = joule_ledger_owner_pid(owner);
-    uint64_t start;
-
-    if (pid == 0)
-        return true;
-    if (joule_process_start(root_fd, pid, &start) < 0)
-        return errno == ESRCH;
-    return joule_ledger_owner(pid, start) != owner;
-}
-
 /* What nobody should believe of a step. */
 static bool makes_sense(const struct joule_registration *r)
 {
-    return joule_ledger_owner_pid(r->owner) != 0 &&
-           r->kind <= JOULE_STEP_OTHER &&
+    return joule_process_pid(r->owner) != 0 && r->kind <= JOULE_STEP_OTHER &&
            r->cpu_count <= JOULE_LEDGER_WORDS_MAX * 64 &&
            r->job_cpu_count <= JOULE_LEDGER_WORDS_MAX * 64 &&
            r->began_ns >= 0 && r->ended_ns >= 0 &&
@@ -175,7 +148,8 @@ static int find_slot(struct joule_ledger *l, int root_fd, uint64_t owner)
     for (size_t s = 0; s < slots; s++) {
         uint64_t old = ledger_slot(l, s)->claim.owner;
 
-        if (is_dead(root_fd, old) && take(ledger_slot(l, s), old, owner))
+        if (joule_process_is_dead(root_fd, old) &&
+            take(ledger_slot(l, s), old, owner))
             return (int)s;
     }
     return -1;
@@ -271,7 +245,7 @@ bool joule_ledger_sweep(struct joule_ledger *l, int root_fd, unsigned slot)
 {
     uint64_t owner = ledger_slot(l, slot)->claim.owner;
 
-    return owner && is_dead(root_fd, owner) &&
+    return owner && joule_process_is_dead(root_fd, owner) &&
            take(ledger_slot(l, slot), owner, 0);
 }
 
@@ -394,7 +368,7 @@ void joule_ledger_publish(struct joule_ledger *l,
 
     atomic_thread_fence(memory_order_release);
     joule_words_store(l->head->totals[next & 1], totals,
-                FIXED_WORDS + parts * PART_WORDS);
+                      FIXED_WORDS + parts * PART_WORDS);
     atomic_store_explicit(&l->head->generation, next, memory_order_release);
 }
 
@@ -428,7 +402,7 @@ int joule_ledger_read(struct joule_ledger *l,
         joule_words_load(totals, from, FIXED_WORDS);
         if (totals->part_count <= JOULE_PARTS_MAX)
             joule_words_load(totals->part, from + FIXED_WORDS,
-                       totals->part_count * PART_WORDS);
+                             totals->part_count * PART_WORDS);
         for (size_t s = 0; s < slots && s < most; s++)
             load_row(l, s, generation, &rows[s]);
         atomic_thread_fence(memory_order_acquire);

@@ -34,7 +34,7 @@
  * joule_ledger_words: the CPUs that its job has on this node, and those of them
  * that the step has; empty if they are not known. */
 struct joule_registration {
-    uint64_t owner; /* the process: joule_ledger_owner; never 0 */
+    uint64_t owner; /* the process: process.h; never 0 */
     uint32_t job, step, uid;
     uint32_t kind;                    /* enum joule_step_kind */
     uint32_t cpu_count;               /* of the step */
@@ -146,10 +146,6 @@ size_t joule_ledger_slots(struct joule_ledger *ledger);
 size_t joule_ledger_taken(struct joule_ledger *ledger);
 
 /* -- registrations ------------------------------------------------------ */
-
-/* A number for the process that started at [start_ticks] (process.h). */
-uint64_t joule_ledger_owner(pid_t pid, uint64_t start_ticks);
-pid_t joule_ledger_owner_pid(uint64_t owner);
 
 /*
  * Say that there is a step: take a free slot (one whose row waits for its last

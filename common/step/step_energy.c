@@ -87,7 +87,7 @@ static int register_step(struct joule_step_energy *s, struct joule_error *err)
                         strerror(errno));
         goto fail;
     }
-    s->registration.owner = joule_ledger_owner(getpid(), start);
+    s->registration.owner = joule_process_number(getpid(), start);
     if (s->watches ? find_slot(s, err) == 0
                    : joule_ledger_register(s->ledger, s->root_fd,
                                            &s->registration, s->job_cpus,

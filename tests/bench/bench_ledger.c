@@ -153,7 +153,7 @@ static bool has_process(uint64_t owner)
 {
     char path[32];
 
-    snprintf(path, sizeof(path), "proc/%d", (int)joule_ledger_owner_pid(owner));
+    snprintf(path, sizeof(path), "proc/%d", (int)joule_process_pid(owner));
     return faccessat(n.root_fd, path, F_OK, 0) == 0;
 }
 
@@ -191,7 +191,7 @@ static void make_node(size_t steps)
     n.busy = n.real ? joule_busy_create(n.root_fd, n.cpus, &err) : NULL;
     joule_process_start(n.root_fd, getpid(), &start);
     for (size_t i = 0; i < steps; i++)
-        register_step(i, joule_ledger_owner(getpid(), start));
+        register_step(i, joule_process_number(getpid(), start));
 }
 
 /* All that the sampler does for the ledger in one interval. */
@@ -294,7 +294,7 @@ static void after_10000(struct bench_result *r)
 
     make_node(0);
     joule_process_start(n.root_fd, getpid(), &start);
-    owner = joule_ledger_owner(getpid(), start);
+    owner = joule_process_number(getpid(), start);
     for (size_t done = 0; done < 10000; done += 50) {
         for (size_t i = 0; i < 50; i++)
             register_step(i, owner);

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/process.h"
 #include "common/node/ledger.h"
 
 #define FRESH_NS (5 * JOULE_NS_PER_S)
@@ -101,7 +102,7 @@ static void print_row(size_t slot, const struct joule_row *r)
            " cpus=%u job_cpus=%u began_ns=%" PRId64 " ended_ns=%" PRId64
            " uj=%" PRIu64 " job_uj=%" PRIu64 " mw=%u job_mw=%u cpu_ns=%s"
            " backwards=%u unknown=%u\n",
-           slot, (int)joule_ledger_owner_pid(r->owner), r->job, r->step, r->uid,
+           slot, (int)joule_process_pid(r->owner), r->job, r->step, r->uid,
            r->kind <= JOULE_STEP_OTHER ? kinds[r->kind] : "wrong",
            r->state <= JOULE_ROW_ENDED ? states[r->state] : "wrong",
            r->cpu_count, r->job_cpu_count, r->began_ns, r->ended_ns, r->uj,
@@ -127,7 +128,7 @@ static void print_claim(size_t slot, const struct joule_registration *r,
 {
     printf("claim slot=%zu pid=%d job=%u step=%u uid=%u kind=%s cpus=%u"
            " job_cpus=%u began_ns=%" PRId64 " ended_ns=%" PRId64,
-           slot, (int)joule_ledger_owner_pid(r->owner), r->job, r->step, r->uid,
+           slot, (int)joule_process_pid(r->owner), r->job, r->step, r->uid,
            kinds[r->kind], r->cpu_count, r->job_cpu_count, r->began_ns,
            r->ended_ns);
     print_cpus("list", job_cpus, words);

@@ -138,7 +138,7 @@ static int run_step(unsigned number, bool crashes)
 
     if (!l || joule_process_start(root_fd, getpid(), &start) < 0)
         return 1;
-    r.owner = joule_ledger_owner(getpid(), start);
+    r.owner = joule_process_number(getpid(), start);
     if (joule_ledger_register(l, root_fd, &r, cpus, cpus, &slot, NULL) < 0) {
         results->refused++;
         return 0;

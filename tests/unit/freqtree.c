@@ -132,17 +132,8 @@ const char *freqtree_read(struct tree *t, unsigned id, const char *name)
 
 void freqtree_process(struct tree *t, unsigned pid, uint64_t start)
 {
-    char path[64], text[256];
-
-    snprintf(path, sizeof(path), "proc/%u/stat", pid);
-    snprintf(text, sizeof(text),
-             "%u (a) b) S 1 1 1 0 -1 4194560 1 1 0 0 0 0 0 0 20 0 1 0 %llu 1\n",
-             pid, (unsigned long long)start);
     is_fixture = true;
-    if (start)
-        tree_write(t, path, text);
-    else
-        tree_remove(t, path);
+    tree_process(t, pid, start);
     is_fixture = false;
 }
 

@@ -433,7 +433,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("steps");
+    Suite *suite = suite_create("attribution of steps");
     TCase *tc = tcase_create("steps");
     SRunner *runner = srunner_create(suite);
     int failed;

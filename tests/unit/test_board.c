@@ -291,12 +291,29 @@ END_TEST
 
 START_TEST(second_writer)
 {
-    struct joule_board *board = must_create();
+    struct joule_board *board;
+
+    tree_process(&tree, (unsigned)getpid(), 5);
+    board = must_create();
 
     must_refuse(joule_board_create, "n1", EWOULDBLOCK, "another slurmd");
     joule_board_destroy(must_open());
     joule_board_destroy(board);
     joule_board_destroy(must_create());
+}
+END_TEST
+
+/* Another process has the number of the one that wrote the board. */
+START_TEST(number_of_the_last_writer)
+{
+    struct joule_board *board;
+
+    tree_process(&tree, (unsigned)getpid(), 5);
+    board = must_create();
+    must_refuse(joule_board_create, "n1", EWOULDBLOCK, "another slurmd");
+    tree_process(&tree, (unsigned)getpid(), 6);
+    joule_board_destroy(must_create());
+    joule_board_destroy(board);
 }
 END_TEST
 
@@ -322,11 +339,13 @@ static void child_without_lock(struct joule_board *board, int ready)
  * hangs. */
 START_TEST(child_of_the_last_writer)
 {
-    struct joule_board *board = must_create();
+    struct joule_board *board;
     int ready[2];
     char c;
     pid_t pid;
 
+    tree_process(&tree, (unsigned)getpid(), 5);
+    board = must_create();
     ck_assert_int_eq(pipe(ready), 0);
     pid = fork();
     if (pid == 0)
@@ -444,7 +463,7 @@ START_TEST(no_memory)
     fail_calloc = 1;
     ck_assert_ptr_null(joule_board_create(tree.fd, "n1", &err));
     ck_assert_int_eq(errno, ENOMEM);
-    /* The lock went with it. */
+    /* It is not written by anybody then. */
     make_board(1);
     fail_calloc = 1;
     ck_assert_ptr_null(joule_board_open(tree.fd, "n1", &err));
@@ -553,7 +572,7 @@ START_TEST(senseless_count)
 {
     struct joule_snapshot s;
     struct joule_board *board = must_create();
-    off_t slot = 16 + 40 + 8 + sizeof(struct joule_snapshot);
+    off_t slot = 16 + 40 + 8 + 8 + sizeof(struct joule_snapshot);
     uint32_t huge = JOULE_DOMAINS_MAX + 1;
     int fd;
 
@@ -959,6 +978,7 @@ int main(void)
     tcase_add_test(bad, foreign_board);
     tcase_add_test(bad, board_is_fifo);
     tcase_add_test(bad, second_writer);
+    tcase_add_test(bad, number_of_the_last_writer);
     tcase_add_test(bad, child_of_the_last_writer);
     tcase_add_test(bad, child_has_no_mapping);
     tcase_add_test(bad, another_node_is_another_board);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/process.h"
 #include "common/step/step_energy.h"
 #include "common/daemon/steps.h"
 #include "common/daemon/sampler.h"
@@ -781,7 +782,7 @@ static uint64_t book_floor_w(void)
 /* A job that has the node and sleeps, while the idle power is learned. */
 static void book_begins(void)
 {
-    struct joule_registration r = {.owner = joule_ledger_owner(9, 9),
+    struct joule_registration r = {.owner = joule_process_number(9, 9),
                                    .job = 7,
                                    .cpu_count = 4,
                                    .job_cpu_count = 4};
@@ -871,7 +872,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("book");
+    Suite *suite = suite_create("daemon steps");
     TCase *tc = tcase_create("book");
     SRunner *runner = srunner_create(suite);
     int failed;

@@ -419,7 +419,7 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("config");
+    Suite *s = suite_create("energy config");
     TCase *t = tcase_create("options");
 
     tcase_add_checked_fixture(t, setup, teardown);

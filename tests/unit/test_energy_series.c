@@ -670,7 +670,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("energy");
+    Suite *suite = suite_create("energy series");
     TCase *tc = tcase_create("energy");
     SRunner *runner;
     int failed;

@@ -567,7 +567,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("fusion");
+    Suite *s = suite_create("fused sensor");
     TCase *tc = tcase_create("fusion");
     SRunner *r;
     int failed;

@@ -196,7 +196,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("floor");
+    Suite *suite = suite_create("idle power");
     TCase *tc = tcase_create("floor");
     SRunner *runner = srunner_create(suite);
     int failed;

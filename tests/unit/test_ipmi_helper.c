@@ -856,7 +856,7 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *s = suite_create("reader");
+    Suite *s = suite_create("ipmi helper");
     TCase *t = tcase_create("bad");
 
     tcase_add_checked_fixture(t, setup, teardown);

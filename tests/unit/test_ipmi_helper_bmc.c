@@ -413,7 +413,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("reader_bmc");
+    Suite *s = suite_create("ipmi helper and a BMC");
     TCase *t = tcase_create("reader_bmc");
     SRunner *runner;
     int failed;

@@ -348,7 +348,7 @@ END_TEST
 
 static Suite *fuse_suite(void)
 {
-    Suite *s = suite_create("fuse");
+    Suite *s = suite_create("lag model");
     TCase *tc = tcase_create("jobs");
 
     tcase_add_checked_fixture(tc, setup, NULL);

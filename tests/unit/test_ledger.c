@@ -153,7 +153,7 @@ START_TEST(test_registration)
     set_process(7, 'S');
     ck_assert_int_eq(joule_ledger_registered(writer, 0, &r, &got, NULL), -1);
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert_int_eq(add(l, 3, joule_ledger_owner(7, 77), &slot), 0);
+    ck_assert_int_eq(add(l, 3, joule_process_number(7, 77), &slot), 0);
     ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, &got_own),
                      0);
     ck_assert_uint_eq(got_own, own_cpus);
@@ -164,7 +164,7 @@ START_TEST(test_registration)
     ck_assert_int_eq(r.ended_ns, 0);
     ck_assert_str_eq(r.path, "/slurm/job_1/step_0");
     ck_assert_uint_eq(got, cpus);
-    ck_assert_int_eq(joule_ledger_owner_pid(r.owner), 7);
+    ck_assert_int_eq(joule_process_pid(r.owner), 7);
     ck_assert(!joule_ledger_sweep(writer, tree.fd, slot));
     ck_assert_uint_eq(joule_ledger_reported_cpu(writer, slot, r.owner),
                       JOULE_CPU_UNKNOWN);
@@ -253,7 +253,7 @@ static int add_extern(struct joule_ledger *l, uint32_t job, pid_t pid,
                       uint64_t start, unsigned *slot)
 {
     return add_kind(l, job, 1000, JOULE_STEP_EXTERN,
-                    joule_ledger_owner(pid, start), slot);
+                    joule_process_number(pid, start), slot);
 }
 
 START_TEST(test_slots_grow_are_full_and_are_free_again)
@@ -285,7 +285,7 @@ START_TEST(test_slots_grow_are_full_and_are_free_again)
     ck_assert_uint_eq(slot, 99);
     set_process(99, 'S');
     ck_assert(!joule_ledger_sweep(writer, tree.fd, 98));
-    ledger_slot(writer, 98)->claim.owner = joule_ledger_owner(99, 76);
+    ledger_slot(writer, 98)->claim.owner = joule_process_number(99, 76);
     ck_assert(joule_ledger_sweep(writer, tree.fd, 98));
     joule_ledger_destroy(l);
 }
@@ -300,7 +300,7 @@ static unsigned flood(uint32_t job, uint32_t uid)
     do
         set_process(++pid, 'S');
     while (add_kind(writer, job, uid, JOULE_STEP_NUMBERED,
-                    joule_ledger_owner((pid_t)pid, 77), &slot) == 0 &&
+                    joule_process_number((pid_t)pid, 77), &slot) == 0 &&
            ++n);
     ck_assert_int_eq(errno, EDQUOT);
     return n;
@@ -329,7 +329,7 @@ START_TEST(test_one_job_does_not_fill_the_ledger)
     tree_remove(&tree, "proc/5/stat");
     set_process(9999, 'S');
     ck_assert_int_eq(add_kind(writer, 303, 1003, JOULE_STEP_NUMBERED,
-                              joule_ledger_owner(9999, 77), &slot),
+                              joule_process_number(9999, 77), &slot),
                      0);
     ck_assert_uint_eq(joule_ledger_surplus(writer), 0);
     joule_ledger_add_surplus(writer);
@@ -477,12 +477,12 @@ START_TEST(test_many_register_at_once)
 
             for (int round = 0; round < 100; round++) {
                 for (unsigned i = 0; i < 40; i++) {
-                    owner = joule_ledger_owner((pid_t)(10 + p), 77 + i);
+                    owner = joule_process_number((pid_t)(10 + p), 77 + i);
                     if (add(l, 100 * p + i, owner, &slot[i]) < 0)
                         _exit(1);
                 }
                 for (unsigned i = 0; i < 40; i++) {
-                    owner = joule_ledger_owner((pid_t)(10 + p), 77 + i);
+                    owner = joule_process_number((pid_t)(10 + p), 77 + i);
                     if (joule_ledger_registered(l, slot[i], &r, &got, NULL) <
                             0 ||
                         r.owner != owner || r.job != 100 * p + i)

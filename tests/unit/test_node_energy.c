@@ -1310,7 +1310,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("account");
+    Suite *suite = suite_create("node energy");
     TCase *bad = tcase_create("unknown");
     TCase *good = tcase_create("known");
     TCase *many = tcase_create("random");

@@ -653,7 +653,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tally");
+    Suite *suite = suite_create("node total");
     TCase *bad = tcase_create("bad counters");
     TCase *good = tcase_create("counters");
     TCase *power = tcase_create("power");

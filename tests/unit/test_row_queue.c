@@ -250,7 +250,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("share");
+    Suite *suite = suite_create("row queue");
     TCase *tests = tcase_create("share");
     SRunner *runner;
     int failed;

@@ -42,6 +42,7 @@ static void setup(void)
 {
     tree_create(&tree);
     tree_write(&tree, "proc/sys/kernel/random/boot_id", "boot-1\n");
+    tree_process(&tree, (unsigned)getpid(), 5);
     fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(fake, MAP_FAILED);

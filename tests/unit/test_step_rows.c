@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/process.h"
 #include "common/daemon/step_rows.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/tree.h"
@@ -90,7 +91,7 @@ static unsigned add_step(uint32_t job, enum joule_step_kind kind, uint64_t cpus,
 {
     static unsigned pid;
     struct joule_registration r = {
-        .owner = joule_ledger_owner((pid_t)++pid, 5),
+        .owner = joule_process_number((pid_t)++pid, 5),
         .job = job,
         .kind = (uint32_t)kind,
         .cpu_count = count,
@@ -842,7 +843,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("charge");
+    Suite *suite = suite_create("step rows");
     TCase *tc = tcase_create("charge");
     SRunner *runner = srunner_create(suite);
     int failed;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/process.h"
 #include "common/daemon/step_rows.h"
 #include "common/node/ledger_file.h"
 #include "tests/unit/dice.h"
@@ -134,7 +135,7 @@ static void begin_step(void)
     if (s->owner)
         return;
     memset(s, 0, sizeof(*s));
-    s->owner = joule_ledger_owner((pid_t)++w.next_pid, 77);
+    s->owner = joule_process_number((pid_t)++w.next_pid, 77);
     s->wild = roll(10) == 0;
     r.owner = s->owner;
     if (roll(50) == 0)
@@ -156,7 +157,7 @@ static void end_process(struct step *s, bool release)
     char path[48];
 
     snprintf(path, sizeof(path), "proc/%d/stat",
-             (int)joule_ledger_owner_pid(s->owner));
+             (int)joule_process_pid(s->owner));
     tree_remove(&w.tree, path);
     if (release)
         joule_ledger_release(w.reader, s->slot, s->owner);

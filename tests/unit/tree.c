@@ -143,6 +143,20 @@ bool tree_is_mapped(const struct tree *t)
     return found;
 }
 
+void tree_process(struct tree *t, unsigned pid, uint64_t start)
+{
+    char path[64], text[256];
+
+    snprintf(path, sizeof(path), "proc/%u/stat", pid);
+    snprintf(text, sizeof(text),
+             "%u (a) b) S 1 1 1 0 -1 4194560 1 1 0 0 0 0 0 0 20 0 1 0 %llu 1\n",
+             pid, (unsigned long long)start);
+    if (start)
+        tree_write(t, path, text);
+    else
+        tree_remove(t, path);
+}
+
 unsigned tree_open_fds(void)
 {
     DIR *dir = opendir("/proc/self/fd");

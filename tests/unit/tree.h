@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct tree {
@@ -39,6 +40,9 @@ void tree_remove(struct tree *t, const char *path);
 
 /* One CPU of sys/devices/system/cpu: ids below 0 leave the file away. */
 void tree_cpu(struct tree *t, unsigned cpu, int package, int die, int core);
+
+/* A process that started at [start] in its proc; 0: there is none. */
+void tree_process(struct tree *t, unsigned pid, uint64_t start);
 
 /* Whether a file of it is mapped in this process. */
 bool tree_is_mapped(const struct tree *t);
