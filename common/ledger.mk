@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whose joules: doc/ledger.md.
+# Whose joules: doc/architecture.md.
 libjoule_a_SOURCES += \
 	common/energy/idle_power.c common/energy/idle_power.h \
 	common/energy/attribution.c common/energy/attribution.h \

@@ -10,9 +10,8 @@ dist_doc_DATA = \
 	README.md \
 	NEWS.md \
 	doc/admin-guide.md \
-	doc/dataflow.md \
+	doc/architecture.md \
 	doc/hdf5-format.md \
-	doc/ledger.md \
 	doc/measurements.md \
 	doc/migration.md \
 	doc/slurm-abi.md

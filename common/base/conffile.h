@@ -5,15 +5,15 @@
  * Slurm's own parser does not tell on which line a value stood.  This one reads
  * the text of slurm.conf or acct_gather.conf by the same rules:
  *  - A '#' starts a comment unless it is escaped, in quotes too.  A backslash
- * at the end continues the line; elsewhere it is dropped and the next character
+ *    at the end continues the line; elsewhere it is dropped and the next character
  *    taken as it is.
  *  - A line holds one pair Key=Value.  More pairs may follow on the line of
  *    NodeName, PartitionName, NodeSet, DownNodes and FrontendName only.
  *  - Blanks may stand around the '=', which may be "+=", "-=", "*=" or "/=".  A
  *    value may be in double quotes; it is empty there only.
  *  - "Include NAME", at the very beginning of a line, is reported as a pair
- * with the key "Include".  The file is not read. All other text is stray: a
- * daemon of Slurm does not start with it.
+ *    with the key "Include".  The file is not read. All other text is stray: a
+ *    daemon of Slurm does not start with it.
  */
 #ifndef JOULE_BASE_CONFFILE_H
 #define JOULE_BASE_CONFFILE_H

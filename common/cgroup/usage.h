@@ -6,8 +6,8 @@
  * job.  They are found by what slurmstepd registered (node, user, job, step)
  * and by the groups that slurmstepd itself is in: never by a task's group,
  * which the user may choose (in cgroup v1 Slurm gives the directories of a step
- * to its user).  Layouts: doc/ledger.md; as measured with Slurm 22.05, 24.11
- * and 26.05.
+ * to its user).  Layouts: doc/architecture.md; as measured with Slurm 22.05,
+ * 24.11 and 26.05.
  *
  * Where a step has no group, or none yet, its processes are added up
  * (processes.h).  A job without a group has no CPU time of its own.

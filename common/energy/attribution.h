@@ -4,9 +4,9 @@
  * of a job among its steps, in whole microjoules.
  *
  *     a = joule_attributor_create(words, part_cpus, part_count);
- *     joule_attribute(a, how, interval_ns, parts, jobs, count, energies,
- * &rest); joule_attribute_steps(a, i, &jobs[i], &energies[i], steps, n,
- * step_uj); joule_attributor_destroy(a);
+ *     joule_attribute(a, how, interval_ns, parts, jobs, count, energies, &rest);
+ *     joule_attribute_steps(a, i, &jobs[i], &energies[i], steps, n, step_uj);
+ *     joule_attributor_destroy(a);
  *
  * The sum of the results is always the sum of the input.  All input is defined;
  * 128-bit integers where needed, no floating point.  Rounding is by largest

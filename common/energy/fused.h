@@ -4,8 +4,7 @@
  * tells the amount, the counters tell the time.
  *
  *     joule_fused_start(&state, domains, count);
- *     joule_fused_advance(&state, domains, readings, now_ns, bmc, gap_ns,
- * &interval);
+ *     joule_fused_advance(&state, domains, readings, now_ns, bmc, gap_ns, &part);
  *
  * While both answer, and the lag model (lag_model.h) has learned how they
  * belong together, the power is that of the model.  Before that, the power is

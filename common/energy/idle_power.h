@@ -13,22 +13,22 @@
  * same boot.  Any contents are defined: the worst result is a wrong idle power.
  *
  *  - A minute is the last six buckets of ten seconds; it moves on by one
- * bucket.  An interval of a minute or more is a minute of its own.
+ *    bucket.  An interval of a minute or more is a minute of its own.
  *  - A minute that is up to a fifth lower than the idle power is the new idle
- * power.
+ *    power.
  *  - A minute that is lower than that is a proof.  After JOULE_IDLE_POWER_PROOF
  *    proofs in a row, which do not overlap, the highest of them is the new idle
  *    power.
  *  - Otherwise the idle power rises by JOULE_IDLE_POWER_RISE_PPM each
  *    JOULE_IDLE_POWER_RISE_NS (1 % in 24 hours), but never above the lowest
- * minute since the last rise.
+ *    minute since the last rise.
  *  - A lower minute in which one bucket is less than four fifths of another is
  *    ignored: a load began or ended in it.
  *  - A minute without energy, or above JOULE_IDLE_POWER_MOST_UW, is ignored.
  *  - Before the first minute is complete, the lowest mean of a second or more
  *    replaces it.  Before the first second, all energy is idle energy.  A node
- * that has just booted was idle for a moment, so its first job is not charged
- * the idle power of all CPUs.
+ *    that has just booted was idle for a moment, so its first job is not charged
+ *    the idle power of all CPUs.
  */
 #ifndef JOULE_ENERGY_IDLE_POWER_H
 #define JOULE_ENERGY_IDLE_POWER_H

@@ -6,8 +6,8 @@
  *
  * One writer of rows and totals: who holds the writer's lock of the board
  * (board.h).  Any number of processes register, ask and read.  Nobody waits
- * for a lock.  See doc/ledger.md for the file and why a process that is killed
- * at any instruction does no harm.
+ * for a lock.  See doc/architecture.md for what holds when a process is killed at
+ * any instruction.
  *
  * A handle belongs to one thread at a time.
  */

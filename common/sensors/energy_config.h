@@ -31,7 +31,7 @@ struct joule_energy_config {
     bool sample_period_given;  /* JouleSamplePeriod was set */
     unsigned rapl_total_kinds; /* JouleRAPLDomains: JOULE_DOMAIN_BIT()s */
 
-    /* Whose energy it is: doc/ledger.md. */
+    /* Whose energy it is: doc/architecture.md. */
     unsigned attribution;   /* JouleAttribution: enum joule_attribution */
     uint64_t idle_w;        /* JouleIdleWatts, of the node; 0: learned */
     int64_t user_period_ns; /* JouleUserPeriod: users see new numbers of their

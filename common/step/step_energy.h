@@ -10,7 +10,7 @@
  * Slurm's polls). Where no sampler has made a ledger yet, each reading tries
  * again.
  *
- * Belongs to one thread at a time.  See doc/ledger.md.
+ * Belongs to one thread at a time.  See doc/architecture.md.
  */
 #ifndef JOULE_STEP_STEP_ENERGY_H
 #define JOULE_STEP_STEP_ENERGY_H

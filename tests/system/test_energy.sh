@@ -9,7 +9,7 @@
 #
 # One task a node: when several end together, slurmstepd of 22.05 looks for
 # the next one 0.1 s later, and the step lasts that much longer than its tasks
-# (doc/dataflow.md).
+# (doc/slurm-abi.md).
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 
 # energy_is_right NAME CLUSTER SRUN-OPTION... -- TASK...

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Which part may include which: a joule flows one way (doc/dataflow.md), only
+# Which part may include which: a joule flows one way (doc/architecture.md), only
 # plugins see Slurm, and only plugins/slurm_abi rounds to joules.
 set -eu
 cd "${srcdir:-.}"

@@ -32,7 +32,7 @@ static void print_help(FILE *out)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fputs(
         "\n'joule COMMAND --help' lists the options of a command; the manual\n"
-        "is joule(1), and slurm-joule(7) tells how to set up a cluster.\n",
+        "is joule(1); slurm-joule(7) says what the numbers mean.\n",
         out);
 }
 
