@@ -42,5 +42,4 @@ libjoule_a_SOURCES = \
 	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \
 	common/sensors/ipmi_helper.c common/sensors/ipmi_helper.h \
 	common/daemon/sampler.c common/daemon/sampler.h \
-	common/daemon/sensor_log.c common/daemon/sensor_log.h \
-	common/store/config.c common/store/config.h
+	common/daemon/sensor_log.c common/daemon/sensor_log.h

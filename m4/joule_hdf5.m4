@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# JOULE_CHECK_HDF5: find zlib, with which profiles are written, and the serial
-# HDF5 library, with which they are read.  Sets have_zlib, have_hdf5,
-# HDF5_CFLAGS, HDF5_LIBS and the conditionals HAVE_ZLIB and HAVE_HDF5.
+# JOULE_CHECK_HDF5: find the serial HDF5 library, with which profiles become HDF5
+# files and are read.  Sets have_hdf5, HDF5_CFLAGS, HDF5_LIBS and the conditional
+# HAVE_HDF5.
 AC_DEFUN([JOULE_CHECK_HDF5], [
 AC_ARG_WITH([hdf5],
   [AS_HELP_STRING([--with-hdf5=yes|no|auto],
-    [build sh5util (default: auto, where HDF5 1.10.5 or later is installed)])],
+    [build sh5util and joule-profile-convert (default: auto, where HDF5 1.10.5
+     or later is installed)])],
   [], [with_hdf5=auto])
 AS_CASE([$with_hdf5], [yes|no|auto], [],
   [AC_MSG_ERROR([--with-hdf5 is yes, no or auto])])
-AC_CHECK_HEADER([zlib.h], [have_zlib=yes], [have_zlib=no])
 have_hdf5=no
 AS_IF([test "x$with_hdf5" != xno], [
   PKG_CHECK_MODULES([HDF5], [hdf5-serial >= 1.10.5], [have_hdf5=yes], [
-    PKG_CHECK_MODULES([HDF5], [hdf5 >= 1.10.5], [have_hdf5=yes], [:])])
-  AS_IF([test $have_zlib = no], [have_hdf5=no])])
+    PKG_CHECK_MODULES([HDF5], [hdf5 >= 1.10.5], [have_hdf5=yes], [:])])])
 dnl Later releases have other functions behind the same names.
 HDF5_CFLAGS="$HDF5_CFLAGS -DH5_USE_110_API"
 AS_IF([test "x$with_hdf5$have_hdf5" = xyesno],
-  [AC_MSG_ERROR([--with-hdf5 needs HDF5 and zlib (Debian: libhdf5-dev zlib1g-dev)])])
-AM_CONDITIONAL([HAVE_ZLIB], [test "x$have_zlib" = xyes])
+  [AC_MSG_ERROR([--with-hdf5 needs HDF5 (Debian: libhdf5-dev)])])
 AM_CONDITIONAL([HAVE_HDF5], [test "x$have_hdf5" = xyes])
 ])

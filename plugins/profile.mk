@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The profile plugin; LDFLAGS_PLUGIN is in local.mk.
 if HAVE_SLURM
-if HAVE_ZLIB
 plugins_PROGRAMS += plugins/acct_gather_profile_joule_hdf5.so
-endif
 endif
 plugins_acct_gather_profile_joule_hdf5_so_SOURCES = \
 	plugins/slurm_abi/conf.c plugins/slurm_abi/conf.h \

@@ -7,7 +7,7 @@
 # What a default run of tests/run needs that a bare Debian 12 lacks.
 PACKAGES="
     autoconf automake gcc libc6-dev make pkg-config procps
-    check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev zlib1g-dev
+    check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev
     hdf5-tools python3-h5py
     fuse3 iproute2 mariadb-server munge
     slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin

@@ -4,7 +4,7 @@ bin_PROGRAMS += tools/joule/joule
 
 # All but main and what is told where the plugins are.
 noinst_LIBRARIES += tools/joule/libcommand.a
-LIBCOMMAND = tools/joule/libcommand.a $(LIBJOULE)
+LIBCOMMAND = tools/joule/libcommand.a $(LIBJOULE_PROFILE)
 tools_joule_libcommand_a_SOURCES = \
 	tools/joule/bmc.c tools/joule/bmc.h \
 	tools/joule/bmc_judge.c \

@@ -2,14 +2,16 @@
 # Slurm has a program of this name, in /usr/bin: whichever comes first in PATH.
 if HAVE_HDF5
 bin_PROGRAMS += tools/sh5util/sh5util
-joulelibexec_PROGRAMS += tools/sh5util/hdf5-reader.so
 endif
+tools_sh5util_sh5util_SOURCES = tools/sh5util/sh5util.c
+tools_sh5util_sh5util_LDADD = $(LIBSH5UTIL)
 
 # All but main.
 if HAVE_HDF5
 noinst_LIBRARIES += tools/sh5util/libsh5util.a
 endif
-LIBSH5UTIL = tools/sh5util/libsh5util.a tools/joule/libcommand.a $(LIBJOULE_READ)
+LIBSH5UTIL = tools/sh5util/libsh5util.a tools/joule/libcommand.a $(LIBJOULE_HDF5)
+tools_sh5util_libsh5util_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/cells.c tools/sh5util/cells.h \
 	tools/sh5util/cursor.c tools/sh5util/cursor.h \
@@ -29,16 +31,4 @@ tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/say.c tools/sh5util/say.h \
 	tools/sh5util/select.c tools/sh5util/select.h \
 	tools/sh5util/sources.c tools/sh5util/sources.h \
-	tools/sh5util/stepfiles.c tools/sh5util/stepfiles.h \
-	tools/sh5util/text.c \
 	tools/sh5util/totals.c tools/sh5util/totals.h
-
-tools_sh5util_sh5util_SOURCES = tools/sh5util/loadhdf5.c tools/sh5util/sh5util.c
-tools_sh5util_sh5util_LDADD = $(LIBSH5UTIL) -ldl
-
-# What it loads for files that take libhdf5.
-tools_sh5util_hdf5_reader_so_SOURCES = \
-	common/libhdf5/hdffile.c common/libhdf5/hdffile.h
-tools_sh5util_hdf5_reader_so_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
-tools_sh5util_hdf5_reader_so_LDFLAGS = $(LDFLAGS_MODULE)
-tools_sh5util_hdf5_reader_so_LDADD = $(LIBJOULE_HDF5)

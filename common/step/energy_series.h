@@ -38,7 +38,7 @@
 
 #include "common/step/node_energy.h"
 #include "common/step/energy_columns.h"
-#include "common/store/writer.h"
+#include "common/profile/writer.h"
 
 /* Periods. */
 #define JOULE_ENERGY_CATCH_UP 4

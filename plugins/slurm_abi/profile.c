@@ -7,15 +7,18 @@
 #include "plugins/slurm_abi/profile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/store/config.h"
+#include "common/base/file.h"
+#include "common/profile/config.h"
+#include "common/profile/writer.h"
 #include "common/step/energy_series.h"
-#include "common/store/writer.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/series_input.h"
@@ -58,10 +61,13 @@ _Static_assert(ACCT_GATHER_PROFILE_NONE == JOULE_PROFILE_NONE &&
 
 #define GROUPS_MAX 64
 
+#define CONVERTER JOULE_LIBEXECDIR "/joule-profile-convert"
+
 /* Two buffers of this are the most that waits for the disk. */
 #define QUEUE_BYTES (1024 * 1024)
 
-/* How long the end of a step may wait for a disk that does not answer. */
+/* How long the end of a step may wait for a disk that does not answer, and for
+ * the HDF5 file. */
 #define CLOSE_NS (10 * JOULE_NS_PER_S)
 
 /* Slurm's timer gives two samples when it begins; no other two are as near. */
@@ -161,8 +167,7 @@ int fini(void)
     return SLURM_SUCCESS;
 }
 
-/* The file is closed on exec, and nothing of HDF5 may run between fork and
- * exec of a process with threads. */
+/* The file is closed on exec. */
 void acct_gather_profile_p_child_forked(void)
 {
 }
@@ -224,6 +229,32 @@ static uint32_t wanted(const struct joule_slurm_step *step)
     return self.config.default_bits;
 }
 
+/* One that an admin has named is started as root, too: nobody else may have put
+ * it there.  NULL: somebody could, and the profile stays a log. */
+static const char *find_converter(void)
+{
+    const char *program = self.config.converter;
+    struct joule_error err;
+    int root, fd = -1;
+
+    if (!program[0])
+        return CONVERTER;
+    root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root >= 0) {
+        fd = joule_file_open_trusted(root, program, 022, &err);
+        close(root);
+    } else {
+        joule_error_set(&err, errno, "cannot open /: %m");
+    }
+    if (fd >= 0) {
+        close(fd);
+        return program;
+    }
+    slurm_error("%s: JouleProfileConverter is not used: %s", joule_profile_name,
+                err.text);
+    return NULL;
+}
+
 static struct joule_writer *open_writer(const struct joule_slurm_step *step,
                                         struct joule_error *err)
 {
@@ -241,11 +272,12 @@ static struct joule_writer *open_writer(const struct joule_slurm_step *step,
                   .writer = PACKAGE_STRING,
                   .node_index = step->node_index,
                   .tasks = step->node_tasks,
-                  .cpus_per_task = step->cpus_per_task},
+                  .cpus_per_task = step->cpus_per_task,
+                  .chunk_rows = self.config.chunk_rows,
+                  .pack = joule_profile_pack(&self.config)},
+        .helper = find_converter(),
         .clock = &joule_clock_system,
         .flush_ns = self.config.flush_ns,
-        .chunk_rows = self.config.chunk_rows,
-        .pack = joule_profile_pack(&self.config),
         .queue_bytes = QUEUE_BYTES,
         .problem = say_problem,
     };

@@ -3,30 +3,33 @@
  * What a profile costs slurmstepd, beside Slurm's own
  * acct_gather_profile/hdf5 on the same samples.
  *
- *   bench_profile OUR-PLUGIN SLURM-PLUGIN LIBSLURMFULL DIRECTORY
+ *   bench_profile OUR-PLUGIN SLURM-PLUGIN LIBSLURMFULL DIRECTORY CONVERTER
  *
- * This program is the host of both plugins (profilehost.h).  Each plugin is in a
- * process of its own, which the plugins' threads belong to; what a sample costs
- * is all that the process used, less what it uses with the plugin left away.
+ * This program is the host of both plugins (profilehost.h).  Each plugin is in
+ * a process of its own, which the plugins' threads belong to; what a sample
+ * costs is all that the process used, less what it uses with the plugin left
+ * away.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/longseries.h"
 
-#define SECONDS      75
-#define WARM         10 /* of them, that are not counted */
-#define TASKS        4
-#define TABLES       (TASKS + 3) /* energy, network, file system */
-#define ROWS         3600
+#define SECONDS 75
+#define WARM    10 /* of them, that are not counted */
+#define TASKS   4
+#define TABLES  (TASKS + 3) /* energy, network, file system */
+#define ROWS    3600
 
-static const char *our_path, *slurm_path, *directory;
+static const char *our_path, *slurm_path, *directory, *converter;
 
 static acct_gather_profile_dataset_t task_fields[] = {
     {(char *)"CPUFrequency", JOULE_PROFILE_FIELD_UINT64},
@@ -62,8 +65,8 @@ static void make_tables(const struct profilehost_plugin *p, int tables[TABLES])
     char name[12];
     int i;
 
-    tables[0] =
-        p->create_dataset("Energy", JOULE_PROFILE_NO_PARENT, profilehost_energy);
+    tables[0] = p->create_dataset("Energy", JOULE_PROFILE_NO_PARENT,
+                                  profilehost_energy);
     tables[1] =
         p->create_dataset("Network", JOULE_PROFILE_NO_PARENT, network_fields);
     tables[2] = p->create_dataset("Filesystem", JOULE_PROFILE_NO_PARENT,
@@ -78,15 +81,43 @@ static void make_tables(const struct profilehost_plugin *p, int tables[TABLES])
             bench_die("create_dataset", "refused");
 }
 
-/* CPU time of a step profiled with --profile=all, in us a sample, between its
- * beginning and its end. */
-static double run_step(const struct profilehost_plugin *p, const char *user)
+/* What one process has used. */
+struct cost {
+    double us;     /* a sample, between the beginning and the end of the step */
+    double mb;     /* in memory, before the end */
+    double end_ms; /* of its helper */
+};
+
+static double memory_mb(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long all, resident = 0;
+
+    if (!file || fscanf(file, "%lu %lu", &all, &resident) != 2)
+        bench_die("/proc/self/statm", strerror(errno));
+    fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+static double helper_ms(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_CHILDREN, &u);
+    return ((double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec) * 1e3 +
+           ((double)u.ru_utime.tv_usec + (double)u.ru_stime.tv_usec) / 1e3;
+}
+
+/* A step profiled with --profile=all. */
+static struct cost run_step(const struct profilehost_plugin *p,
+                            const char *user)
 {
     unsigned char record[PROFILEHOST_RECORD_BYTES];
     uint64_t cells[16] = {0};
     int tables[TABLES], i, k;
     unsigned seed = 1;
-    double before = 0, us;
+    struct cost cost;
+    double before = 0;
 
     profilehost_record(record, user);
     if (p) {
@@ -104,10 +135,13 @@ static double run_step(const struct profilehost_plugin *p, const char *user)
             if (p->add(tables[k], cells, time(NULL)) != SLURM_SUCCESS)
                 bench_die(user, "a sample is refused");
     }
-    us = (profilehost_cpu_ns() - before) / 1e3 / ((double)(SECONDS - WARM) * TABLES);
+    cost.us = (profilehost_cpu_ns() - before) / 1e3 /
+              ((double)(SECONDS - WARM) * TABLES);
+    cost.mb = memory_mb();
     if (p)
         p->end();
-    return us;
+    cost.end_ms = helper_ms();
+    return cost;
 }
 
 /* Which of three a process is: without a plugin, with ours, with Slurm's. */
@@ -116,26 +150,26 @@ static double run_step(const struct profilehost_plugin *p, const char *user)
 static void be_side(int side, int out)
 {
     struct profilehost_plugin p;
-    double us;
+    struct cost cost;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (side == 0) {
-        us = run_step(NULL, "nobody");
+        profilehost_load_library();
+        cost = run_step(NULL, "nobody");
     } else {
         p = profilehost_load(side == 1 ? our_path : slurm_path);
-        us = run_step(&p, side == 1 ? "ours" : "theirs");
+        cost = run_step(&p, side == 1 ? "ours" : "theirs");
     }
-    if (write(out, &us, sizeof(us)) != sizeof(us))
+    if (write(out, &cost, sizeof(cost)) != sizeof(cost))
         _exit(2);
     _exit(0);
 }
 
 /* All three at the same time: what else the machine does is the same for
  * each. */
-static struct bench_result cpu_of_samples(void)
+static void run_sides(struct cost cost[SIDES])
 {
     int pipes[SIDES][2], i;
-    double us[SIDES];
     pid_t pids[SIDES];
 
     for (i = 0; i < SIDES; i++) {
@@ -146,20 +180,19 @@ static struct bench_result cpu_of_samples(void)
         close(pipes[i][1]);
     }
     for (i = 0; i < SIDES; i++) {
-        if (read(pipes[i][0], &us[i], sizeof(us[i])) != sizeof(us[i]))
+        if (read(pipes[i][0], &cost[i], sizeof(cost[i])) != sizeof(cost[i]))
             bench_die("a step", "did not end");
         close(pipes[i][0]);
         waitpid(pids[i], NULL, 0);
     }
-    return (struct bench_result){.ours = us[1] - us[0], .peer = us[2] - us[0]};
 }
 
 /* ---- bytes ---- */
 
 static void measure_bytes(struct bench_result *r)
 {
-    struct longseries ours = {directory, "rows", ROWS, 1};
-    struct longseries theirs = {directory, "theirs-rows", ROWS, 1};
+    struct longseries ours = {directory, "rows", converter, ROWS, 1};
+    struct longseries theirs = {directory, "theirs-rows", NULL, ROWS, 1};
     struct profilehost_plugin p;
 
     longseries_ours(&ours);
@@ -169,22 +202,37 @@ static void measure_bytes(struct bench_result *r)
     r->peer = longseries_bytes(&theirs) / ROWS;
 }
 
+static struct bench_result both(double ours, double theirs, double nobodys)
+{
+    return (struct bench_result){.ours = ours - nobodys,
+                                 .peer = theirs - nobodys};
+}
+
 int main(int argc, char **argv)
 {
+    struct cost cost[SIDES];
     struct bench_result r;
     bool good = true;
 
-    if (argc != 5)
-        bench_die("usage", "bench_profile OUR SLURM LIBSLURMFULL DIRECTORY");
+    if (argc != 6)
+        bench_die("usage",
+                  "bench_profile OUR SLURM LIBSLURMFULL DIRECTORY CONVERTER");
     profilehost_begin(argv);
     our_path = argv[1];
     slurm_path = argv[2];
     directory = argv[4];
-    profilehost_set(argv[3], directory);
+    converter = argv[5];
+    profilehost_set(argv[3], directory, converter);
     bench_print_head();
-    r = cpu_of_samples();
+    run_sides(cost);
+    r = both(cost[1].us, cost[2].us, cost[0].us);
     good &=
         bench_print_row("CPU of a sample at 1 Hz", "us", r, BENCH_RATIO, 0.5);
+    r = both(cost[1].mb, cost[2].mb, cost[0].mb);
+    good &= bench_print_row("memory in slurmstepd", "MiB", r, BENCH_AT_MOST, 2);
+    r = (struct bench_result){.ours = cost[1].end_ms, .peer = (double)NAN};
+    good &= bench_print_row("CPU of the HDF5 file at the end", "ms", r,
+                            BENCH_AT_MOST, 100);
     r = bench_measure(measure_bytes);
     good &= bench_print_row("energy sample in the file", "bytes", r,
                             BENCH_RATIO, 1.0 / 3);

@@ -339,7 +339,8 @@ core_files() {
 
 left_processes() {
     cluster run --timeout 20 $C ps -eo comm= |
-        awk '/^slurmstepd/ || /^srun/ || /^stamp/ || /^joule-ipmi-read/ && ++n > '$NODES
+        awk '/^slurmstepd/ || /^srun/ || /^stamp/ || /^joule-profile-c/ ||
+            /^joule-ipmi-read/ && ++n > '$NODES
 }
 
 # The starts of slurmd that are not ours to explain.

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/store/config.h"
-#include "common/store/writer.h"
+#include "common/profile/config.h"
+#include "common/profile/writer.h"
 #include "config.h"
 #include "tests/bench/bench.h"
 
@@ -32,6 +32,7 @@ static struct joule_writer *make_writer(const struct longseries *l)
         .place = {.dir = l->directory, .user = l->user},
         .base = "7_0_n1",
         .facts = {.node = "n1", .writer = PACKAGE_STRING, .tasks = 1},
+        .helper = l->converter,
         .clock = &clock,
         .flush_ns = 50 * JOULE_NS_PER_MS,
         /* No row is dropped, however slow the disk is. */
@@ -41,7 +42,7 @@ static struct joule_writer *make_writer(const struct longseries *l)
     struct joule_error err;
 
     joule_option_defaults(joule_profile_options, &config);
-    opt.pack = joule_profile_pack(&config);
+    opt.facts.pack = joule_profile_pack(&config);
     writer = joule_writer_create(&opt, &err);
     if (!writer)
         bench_die("joule_writer_create", err.text);

@@ -14,6 +14,7 @@
 struct longseries {
     const char *directory; /* of profiles */
     const char *user;      /* below it */
+    const char *converter; /* joule-profile-convert */
     unsigned rows, rate_hz;
 };
 

@@ -23,7 +23,7 @@ JOULE_SLURM_EXPORT int slurm_s_p_get_string(char **ret, const char *key,
                                             const s_p_hashtbl_t *table);
 
 uint32_t slurm_daemon = 1u << 5;
-static const char *library_path, *profile_dir;
+static const char *library_path, *profile_dir, *converter_path;
 
 bool slurm_running_in_slurmstepd(void)
 {
@@ -57,6 +57,8 @@ int slurm_s_p_get_string(char **ret, const char *key,
     (void)table;
     if (strcmp(key, "ProfileHDF5Dir") == 0)
         value = profile_dir;
+    if (strcmp(key, "JouleProfileConverter") == 0)
+        value = converter_path;
     if (!value)
         return 0;
     *(void **)&duplicate = symbol(RTLD_DEFAULT, "slurm_xstrdup");
@@ -64,10 +66,18 @@ int slurm_s_p_get_string(char **ret, const char *key,
     return 1;
 }
 
-void profilehost_set(const char *library, const char *directory)
+void profilehost_set(const char *library, const char *directory,
+                     const char *converter)
 {
     library_path = library;
     profile_dir = directory;
+    converter_path = converter;
+}
+
+void profilehost_load_library(void)
+{
+    if (!dlopen(library_path, RTLD_NOW | RTLD_GLOBAL))
+        bench_die(library_path, dlerror());
 }
 
 static bool is_titled(void)
@@ -98,8 +108,7 @@ struct profilehost_plugin profilehost_load(const char *path)
     struct profilehost_plugin p;
     void *handle;
 
-    if (!dlopen(library_path, RTLD_NOW | RTLD_GLOBAL))
-        bench_die(library_path, dlerror());
+    profilehost_load_library();
     handle = dlopen(path, RTLD_LAZY);
     if (!handle)
         bench_die(path, dlerror());

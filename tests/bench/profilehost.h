@@ -19,8 +19,13 @@
 /* First of all: executes the program again where it has another title. */
 void profilehost_begin(char **argv);
 
-/* Where libslurmfull is, and where profiles are to be. */
-void profilehost_set(const char *library, const char *directory);
+/* Where libslurmfull is, where profiles are to be, and the program that makes HDF5
+ * files of ours. */
+void profilehost_set(const char *library, const char *directory,
+                     const char *converter);
+
+/* What slurmstepd has loaded in any case. */
+void profilehost_load_library(void);
 
 struct profilehost_plugin {
     int (*init)(void);

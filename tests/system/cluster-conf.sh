@@ -111,6 +111,13 @@ END
         case $OPT_energy in
         */joule_*) echo "JouleAttribution=node" | without_keys_of "$OPT_gather" ;;
         esac
+        # Started as root: from a directory that is nobody else's.
+        case $OPT_profile in
+        */joule_hdf5)
+            install -m 755 "$OPT_build/joule-profile-convert" "$WORK/" &&
+                echo "JouleProfileConverter=$WORK/joule-profile-convert" |
+                without_keys_of "$OPT_gather" ;;
+        esac
         [ -z "$OPT_gather" ] || printf '%s\n' "$OPT_gather"
     } > "$WORK/etc/acct_gather.conf"
 

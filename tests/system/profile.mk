@@ -17,6 +17,6 @@ dist_check_SCRIPTS += tests/system/test_profile.sh \
 	tests/system/test_profile_loads.sh \
 	tests/system/test_profile_rate.sh \
 	tests/system/test_profile_stuck.sh \
-	tests/system/test_fuzz_store.sh \
+	tests/system/test_fuzz_profile.sh \
 	tests/system/test_sh5util_more.sh
 EXTRA_DIST += tests/system/profile.sh

@@ -136,7 +136,7 @@ JouleIdleWatts=20" || { not_ok "by $1 bytes: a cluster"; return; }
     check "$1 bytes, $ATTRIBUTION: the log says that there is no profile" \
         says 'error: joule_hdf5: no profile: the step.s record'
     dir=$(cluster dir shift)/profile
-    check "$1 bytes, $ATTRIBUTION: there is none" [ -z "$(find "$dir" -name '*.h5')" ]
+    check "$1 bytes, $ATTRIBUTION: there is none" [ -z "$(find "$dir" -type f)" ]
     if [ "$ATTRIBUTION" = node ]; then
         check "$1 bytes, node: the node's energy needs no record" \
             near_truth

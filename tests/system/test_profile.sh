@@ -3,9 +3,11 @@
 # run: default measures
 #
 # Profiles of real steps: what is in the files, whether Slurm's own sh5util
-# takes them, and what is left when things go wrong.
+# takes them, and what is left, and what our sh5util makes of it, when things go
+# wrong.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 . "$LIB/profile.sh"
+SH5UTIL=$JOULE_BUILD/tools/sh5util/sh5util
 
 # ascending FILE NODE TABLE SECONDS - one row a second, the time never falling
 ascending() {
@@ -29,6 +31,7 @@ one_node() {
         { not_ok "a step of $seconds s"; return; }
     file=$(profile_dir prof)/${JOB}_0_node1.h5
     check "one node: the file is there" test -s "$file"
+    check_not "one node: its log is not" ls "${file%.h5}.log"
     check "one node: it is alice's alone" \
         test "$(stat -c '%U %a %h' "$file")" = "UNKNOWN 600 1" -o \
         "$(stat -c '%u %a %h' "$file")" = "5001 600 1"
@@ -97,8 +100,8 @@ requeued() {
     job=$(cluster user prof sbatch --parsable -w node2 --requeue \
         --profile=all --acctg-freq=$FREQ -o /dev/null "$SCRATCH/batch")
     JOB=$job
-    wait_for 60 test -e "$dir/${job}_0_node2.h5" ||
-        { not_ok "requeue: the first run's file"; return; }
+    wait_for 60 test -e "$dir/${job}_0_node2.log" ||
+        { not_ok "requeue: the first run's log"; return; }
     sleep 4
     cluster run prof scontrol requeue "$job"
     # Slurm lets requeued jobs wait for two minutes, and says so once more when
@@ -106,20 +109,20 @@ requeued() {
     # second in which the first was killed fails: slurmd takes it for that one ("Job
     # already killed, do not launch batch job").
     for _ in {1..40}; do
-        [ ! -e "$dir/${job}_0_node2.r1.h5" ] || break
+        [ ! -e "$dir/${job}_0_node2.r1.log" ] || break
         sleep 2
         ! is_pending "$job" || sleep 2
         ! is_pending "$job" ||
             cluster run prof scontrol update "jobid=$job" StartTime=now
     done
-    [ -e "$dir/${job}_0_node2.r1.h5" ] ||
-        { not_ok "requeue: the second run's file" "$(ls -la "$dir")"; return; }
+    [ -e "$dir/${job}_0_node2.r1.log" ] ||
+        { not_ok "requeue: the second run's log" "$(ls -la "$dir")"; return; }
     check "requeue: the first file is whole" \
         test "$(rows "$dir/${job}_0_node2.h5" /node2/Energy | wc -l)" -ge 2
     sleep 4
     cluster run prof scancel "$job"
     wait_for 60 step_ended prof "$job.batch"
-    wait_for 60 closed "$dir/${job}_batch_node2.r1.h5" node2.r1
+    wait_for 60 test -s "$dir/${job}_batch_node2.r1.h5"
     check "requeue: the batch step has two files as well" \
         test -s "$dir/${job}_batch_node2.h5" -a -s "$dir/${job}_batch_node2.r1.h5"
     check "requeue: Slurm's sh5util merges both runs" sh5 prof -S -o "$SCRATCH/requeue.h5"
@@ -131,14 +134,30 @@ is_pending() {
     [ "$(cluster run prof squeue -h -j "$1" -o %T)" = PENDING ]
 }
 
-closed() {
-    [ "$(attribute "$1" "/$2" 'Joule End ns')" -gt 0 ]
+# our_sh5 CLUSTER OPTION... - our sh5util as alice
+our_sh5() {
+    local name=$1
+    shift
+    cluster user "$name" "$SH5UTIL" -j "$JOB" "$@"
 }
 
-# kill -9 of slurmstepd: all but the last ten seconds is there.
-killed() {
-    local dir pid
+# only_a_log NAME NODE ROWS [CUT] - a step of $JOB has left its log, which our
+# sh5util merges; one that is cut off it keeps, and says so
+only_a_log() {
+    local dir
     dir=$(profile_dir prof) || return
+    check "$1: the log is there" test -s "$dir/${JOB}_0_$2.log"
+    check_not "$1: an HDF5 file is not" ls "$dir/${JOB}_0_$2.h5"
+    check "$1: nor a piece of one" test -z "$(find "$dir" -name '.*')"
+    our_sh5 prof -o "$SCRATCH/$JOB.h5" > "$SCRATCH/said" 2>&1
+    check "$1: our sh5util merges it" \
+        eval '[ $? -eq ${4:+1}+0 ] && grep -q "${4:-Merging}" "$SCRATCH/said"'
+    check "$1: the rows are there" \
+        test "$(rows "$SCRATCH/$JOB.h5" "/Steps/0/Nodes/$2/Energy" | wc -l)" -ge "$3"
+}
+
+killed() {
+    local pid
     cluster user prof srun -J killed -w node3 --profile=all \
         --acctg-freq=$FREQ sleep 60 > /dev/null 2>&1 &
     wait_for 60 cluster run prof squeue -h -n killed -t R
@@ -146,13 +165,44 @@ killed() {
     JOB=$(cluster run prof squeue -h -n killed -o %A)
     pid=$(stepd_of prof "$JOB")
     [ -n "$pid" ] && kill -KILL "$pid"
-    check "kill -9: the file can be read" \
-        test "$(rows "$dir/${JOB}_0_node3.h5" /node3/Energy | wc -l)" -ge 8
-    check "kill -9: it says that it was cut off" \
-        test "$(attribute "$dir/${JOB}_0_node3.h5" /node3 'Joule End ns')" = 0
-    check "kill -9: Slurm's sh5util reads it" sh5 prof -S -o "$SCRATCH/killed.h5"
+    # All but the last ten seconds.
+    only_a_log "kill -9" node3 8 "its writer was killed, or still writes it"
+    check "kill -9: the file says that it was cut off" test "$(attribute \
+        "$SCRATCH/$JOB.h5" /Steps/0/Nodes/node3 'Joule End ns')" = 0
     cluster run prof scancel "$JOB"
     wait
+}
+
+# A program that makes no HDF5 file: it fails, or does not end.
+no_converter() {
+    local program before
+    program=$(cluster dir prof)/joule-profile-convert
+    cp -p "$program" "$SCRATCH/converter"
+    printf '#!/bin/sh\necho it is not my day\n' > "$program"
+    step prof -w node4 --profile=all --acctg-freq=$FREQ sleep 3
+    check "a converter that fails: said in slurmd's log" \
+        test "$(cluster log prof node4 | grep -c "stays in ${JOB}_0_node4.log, \
+which sh5util reads: it is not my day")" = 1
+    only_a_log "a converter that fails" node4 3
+    check "a converter that fails: to the end" test "$(attribute \
+        "$SCRATCH/$JOB.h5" /Steps/0/Nodes/node4 'Joule End ns')" -gt 0
+    check_not "a converter that fails: the log is removed" \
+        ls "$(profile_dir prof)/${JOB}_0_node4.log"
+    printf '#!/bin/sh\nexec sleep 61\n' > "$program"
+    before=${EPOCHREALTIME/./}
+    step prof -w node4 --profile=all --acctg-freq=$FREQ sleep 3
+    before=$(((${EPOCHREALTIME/./} - before) / 1000000))
+    check "a converter that hangs: the step ends after $before s" test $before -le 20
+    check "a converter that hangs: it is gone" \
+        test -z "$(process_of "$(cluster dir prof)" '^sleep 61')"
+    only_a_log "a converter that hangs" node4 3
+    install -m 777 "$SCRATCH/converter" "$program"
+    step prof -w node4 --profile=all --acctg-freq=$FREQ sleep 3
+    check "a converter that others may write: not used, and said" \
+        test "$(cluster log prof node4 |
+            grep -c "JouleProfileConverter is not used: $program")" = 1
+    only_a_log "a converter that others may write" node4 3
+    chmod 755 "$program"
 }
 
 # What the user may have put there.
@@ -180,6 +230,7 @@ four_nodes
 # Slurm lets it wait for long.
 ! is_long || requeued
 killed
+no_converter
 attacks
 cluster down prof
 finish

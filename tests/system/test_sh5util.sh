@@ -254,7 +254,7 @@ copied_again() {
 # However long ago its last flush was, by the clock of the file server.
 running() {
     local step file
-    file=$(cluster dir sh5b)/profile/alice/2_0_node1.h5
+    file=$(cluster dir sh5b)/profile/alice/2_0_node1.log
     cluster user sh5b srun -N1 -n1 -w node1 --profile=energy sleep 300 > /dev/null 2>&1 &
     step=$!
     wait_for 30 test -s "$file" || return 1
@@ -322,9 +322,11 @@ libhdf5_reads() {
     h5dump -o /dev/null "$1" > /dev/null 2>&1
 }
 
-# damaged LAYOUT ROWS - each of DAMAGED files is merged within 5 s, or named
+# damaged LAYOUT ROWS - each of DAMAGED files is merged within 5 s, or named.  A chunk
+# that is damaged is copied as it is, and named when it is read: whatever extracts
+# without a word can be read by libhdf5 as well.
 damaged() {
-    local i rc start ms worst=0 named=0 whole=0
+    local i rc start ms worst=0 named=0 whole=0 later=0
     "$MAKENODE" write good.h5 n1 "$2" 10 "$1" 1 1 || return 1
     mkdir -p "d/root"
     for ((i = 1; i <= DAMAGED; i++)); do
@@ -348,13 +350,23 @@ damaged() {
         *) echo "file $i: status $rc"; return 1 ;;
         esac
         [ $rc = 1 ] && continue
-        libhdf5_reads bad.h5 $i ||
-            { echo "file $i: the merged file cannot be read"; return 1; }
-        ours -j 9 -i bad.h5 -E -o bad.csv ||
-            { echo "file $i: extract: $(cat ours.err)"; return 1; }
+        ours -j 9 -i bad.h5 -E -o bad.csv
+        case $? in
+        0)
+            libhdf5_reads bad.h5 $i ||
+                { echo "file $i: the merged file cannot be read"; return 1; }
+            ;;
+        1 | 2)
+            later=$((later + 1))
+            grep -q 'damaged, [0-9]* rows are missing\|nothing could be read' ours.err ||
+                { echo "file $i: extract: $(cat ours.err)"; return 1; }
+            ;;
+        *) echo "file $i: extract: status $?"; return 1 ;;
+        esac
     done
-    echo "# $1: $named named, $whole whole, the slowest took $worst ms" >&3
-    [ $worst -lt 5000 ] && [ $named -gt $((DAMAGED / 4)) ]
+    echo "# $1: $named named, $whole merged, of which $later are named when they are" \
+        "read; the slowest took $worst ms" >&3
+    [ $worst -lt 5000 ] && [ $((named + later)) -gt $((DAMAGED / 4)) ]
 }
 exec 3>&1
 check "$DAMAGED damaged files of Slurm's layout" damaged slurm 300

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Which part may include which: a joule flows one way (doc/architecture.md), only
+# Which part may include which: a joule flows one way (doc/dataflow.md), only
 # plugins see Slurm, and only plugins/slurm_abi rounds to joules.
 set -eu
 cd "${srcdir:-.}"
@@ -35,12 +35,11 @@ may common/sensors common/energy
 may common/cgroup
 may common/node common/energy
 may common/daemon common/energy common/sensors common/cgroup common/node
-may common/step common/energy common/sensors common/node common/store
-may common/store
-may common/libhdf5 common/store
+may common/profile
+may common/step common/energy common/sensors common/node common/profile
 may common/cpufreq common/cgroup
 may plugins/slurm_abi common/energy common/sensors common/node common/cgroup \
-    common/daemon common/step common/store
+    common/daemon common/step common/profile
 may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/energy \
     common/sensors
 may plugins/acct_gather_energy/joule_fused plugins/slurm_abi common/energy \
@@ -51,10 +50,11 @@ may plugins/acct_gather_profile/joule_hdf5 plugins/slurm_abi
 may plugins/spank/joule_cpufreq plugins/slurm_abi common/cpufreq common/cgroup
 may tools/ipmi-reader common/energy common/sensors
 may tools/cpufreq-keeper common/cpufreq
+may tools/profile-convert common/profile
 may tools/joule common/energy common/sensors common/node common/daemon \
-    common/cgroup common/store common/cpufreq
+    common/cgroup common/profile common/cpufreq
 # Slurm's configuration as a tool finds it.
-may tools/sh5util common/store tools/joule
+may tools/sh5util common/profile tools/joule
 
 # only PATTERN WHERE... - no other file of the product has such a line
 only() {
@@ -70,7 +70,10 @@ only() {
 }
 
 only '#include [<"]slurm/' plugins/slurm_abi/
-only '#include <hdf5\.h>' common/libhdf5/
+# slurmstepd has no libhdf5.
+only '#include (<hdf5\.h>|"common/profile/(hdf5_|convert))' \
+    common/profile/hdf5_ common/profile/convert. common/profile/worker.c tools/
+only '#include <hdf5\.h>' common/profile/ tools/sh5util/
 only '#include <freeipmi/' common/sensors/ipmi_link.c
 # What is not in a sentence for the log.
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c

@@ -16,6 +16,8 @@ TESTS += $(MANUAL_TESTS)
 tests_unit_test_manual_SOURCES = tests/unit/test_manual.c
 tests_unit_test_manual_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
+tests_unit_test_manual_LDADD = libjoule_profile.a $(LIBUNIT)
 
 tests_unit_test_profile_config_SOURCES = tests/unit/test_profile_config.c
+tests_unit_test_profile_config_LDADD = libjoule_profile.a $(LIBUNIT)
 endif

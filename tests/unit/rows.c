@@ -2,9 +2,14 @@
 #include "tests/unit/rows.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "common/profile/convert.h"
+#include "common/profile/hdf5_driver.h"
 
 const struct joule_field rows_fields[ROWS_FIELDS] = {
     {"Power", JOULE_FIELD_U64},
@@ -61,6 +66,24 @@ static long read_set(hid_t set, unsigned table, int cells_only)
     H5Tclose(type);
     H5Sclose(space);
     return rc;
+}
+
+bool rows_convert(const char *log, const char *path)
+{
+    struct joule_convert_result result;
+    struct joule_error err;
+    int from, to, rc;
+
+    from = open(log, O_RDONLY);
+    if (from < 0)
+        return false;
+    to = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ck_assert_int_ge(to, 0);
+    joule_hdf5_prepare();
+    rc = joule_profile_convert(from, to, &result, &err);
+    close(to);
+    close(from);
+    return rc == 0;
 }
 
 int64_t rows_open(const char *path)

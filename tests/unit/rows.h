@@ -8,19 +8,24 @@
 #ifndef JOULE_TESTS_ROWS_H
 #define JOULE_TESTS_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/store/table.h"
+#include "common/profile/log.h"
 
 #define ROWS_FIELDS 3
 
 /* "Power" and "node_uJ" unsigned, "package_0_mW" double. */
 extern const struct joule_field rows_fields[ROWS_FIELDS];
 
-/* The whole row [i] of table [table] (for joule_table_append), or its cells
- * behind the first two columns (for joule_writer_append). */
+/* The whole row [i] of table [table]; its cells for joule_writer_append lie behind
+ * the first two columns. */
 void rows_make(uint64_t row[ROWS_FIELDS + 3], unsigned table, uint64_t i);
+
+/* An HDF5 file at [path] of a profile log, as far as that goes.  false: there is
+ * none. */
+bool rows_convert(const char *log, const char *path);
 
 /*
  * How many rows data set [name] of the file has, all of them checked; -1 if the

@@ -103,7 +103,7 @@ struct row {
 };
 
 static struct tree tree;
-static char path[300];
+static char path[300], log_path[300];
 static struct joule_writer *writer;
 static struct joule_node_energy *node_energy;
 static struct row rows[ROWS_MAX];
@@ -146,7 +146,8 @@ static struct joule_energy_series *start(struct joule_sensor *source,
 
     snprintf(dir, sizeof(dir), "%s/profile", tree.path);
     ck_assert_int_eq(mkdir(dir, 0755), 0);
-    snprintf(path, sizeof(path), "%s/alice/7_0_n1.h5", dir);
+    snprintf(log_path, sizeof(log_path), "%s/alice/7_0_n1.log", dir);
+    snprintf(path, sizeof(path), "%s/7_0_n1.h5", dir);
     node_energy = joule_node_energy_create(&joule_clock_system, source, NULL);
     writer = joule_writer_create(&opt, &err);
     ck_assert_msg(writer != NULL, "%s", err.text);
@@ -174,6 +175,7 @@ static void stop(struct joule_energy_series *energy)
     stopped_ns = joule_clock_mono_ns(&joule_clock_system);
     joule_energy_series_destroy(energy);
     ck_assert_int_eq(joule_writer_close(writer, 5 * JOULE_NS_PER_S), 0);
+    ck_assert(rows_convert(log_path, path));
     joule_node_energy_destroy(node_energy);
 }
 

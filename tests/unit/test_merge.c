@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/store/nodefile.h"
+#include "common/base/clock.h"
+#include "common/profile/log.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/nodefile.h"
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/merge.h"
@@ -52,7 +55,7 @@ static int merge_with(const char *steps, bool save, bool unfinished)
     size_t count;
     int status;
 
-    ck_assert_int_eq(joule_job_rows_parse(steps, &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_jobs_parse(steps, &jobs, &count, NULL), 0);
     r.job = jobs;
     status = joule_merge(&r);
     free(jobs);
@@ -92,7 +95,8 @@ static size_t tables_of(const char *path)
     return tables;
 }
 
-static uint64_t rows_of(const char *path)
+/* Rows of a node, or (NULL) of all. */
+static uint64_t node_rows_of(const char *path, const char *node)
 {
     struct joule_plan plan;
     struct joule_error err;
@@ -102,53 +106,73 @@ static uint64_t rows_of(const char *path)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(joule_plan_read(fd, &plan, &err), 0);
     for (size_t i = 0; i < plan.tables; i++)
-        rows += plan.table[i].rows;
+        if (!node || strcmp(plan.node[plan.table[i].node].name, node) == 0)
+            rows += plan.table[i].rows;
     joule_plan_free(&plan);
     close(fd);
     return rows;
 }
 
-/* A node-step file as our plugin has it while the step runs. */
+static uint64_t rows_of(const char *path)
+{
+    return node_rows_of(path, NULL);
+}
+
+/* A profile log as our plugin has it while the step runs. */
 struct live {
     int fd;
-    struct joule_nodefile *file;
-    struct joule_table *table;
+    struct joule_log *log;
+    int rows;
 };
+
+static const struct joule_field power = {"Power", JOULE_FIELD_U64};
 
 static void live_add(struct live *live, int rows)
 {
-    const uint64_t row[4] = {0};
+    size_t size = joule_log_row_bytes(1);
+    unsigned char *data = calloc((size_t)rows, size);
 
-    for (int i = 0; i < rows; i++)
-        ck_assert_int_eq(joule_table_append(live->table, row), 0);
-    ck_assert_int_eq(joule_nodefile_commit(live->file), 0);
+    for (int i = 0; i < rows; i++, live->rows++) {
+        const uint64_t watts = 200 + (uint64_t)live->rows;
+
+        joule_log_put_row(data + (size_t)i * size, 0, (uint64_t)live->rows,
+                          1700000000 + (uint64_t)live->rows, &watts, 1,
+                          (uint64_t)live->rows * JOULE_NS_PER_S);
+    }
+    ck_assert_int_eq(
+        joule_log_flush(live->log, data, (size_t)rows * size, NULL), 0);
+    free(data);
 }
 
 /* Its last flush was an hour ago, by the clock of the file server. */
 static struct live live_begin(const char *path, const char *node)
 {
     const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    struct joule_nodefile_facts facts = {.node = node, .writer = "test"};
-    const struct joule_field field = {"Power", JOULE_FIELD_U64};
-    const struct joule_table_options opt = {
-        .fields = &field, .count = 1, .chunk_rows = 64};
+    const struct joule_profile_facts facts = {
+        .node = node, .writer = "test", .start = "now", .pack = {.level = 1}};
+    const struct joule_log_table table = {
+        .name = "Energy", .fields = &power, .count = 1};
     struct live live = {.fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600)};
-    int table;
 
     ck_assert_int_ge(live.fd, 0);
-    live.file = joule_nodefile_create(live.fd, &facts, NULL);
-    ck_assert_ptr_nonnull(live.file);
-    table = joule_nodefile_add_table(live.file, "Energy", &opt);
-    ck_assert_int_ge(table, 0);
-    live.table = joule_nodefile_table(live.file, table);
+    live.log = joule_log_create(live.fd, &facts, NULL);
+    ck_assert_ptr_nonnull(live.log);
+    ck_assert_int_eq(joule_log_add_table(live.log, &table), 0);
     live_add(&live, 10);
     ck_assert_int_eq(futimens(live.fd, long_ago), 0);
     return live;
 }
 
-static void live_end(struct live *live)
+/* The writer is gone; [ended]: not before it has said that there is no more. */
+static void live_end(struct live *live, bool ended)
 {
-    joule_nodefile_destroy(live->file);
+    const uint64_t none = 0;
+    const struct joule_log_state end = {
+        .end_ns = 1, .end_wall_ns = 1, .lost_of = &none, .table_count = 1};
+
+    if (ended)
+        ck_assert_int_eq(joule_log_flush(live->log, NULL, 0, &end), 0);
+    joule_log_destroy(live->log);
     close(live->fd);
 }
 
@@ -293,9 +317,9 @@ START_TEST(a_merged_file_is_as_private)
 END_TEST
 
 /* Whatever its age: never removed, and merged only if that is asked for. */
-START_TEST(a_file_that_is_written)
+START_TEST(a_log_that_is_written)
 {
-    struct live live = live_begin("u/7_0_n1.h5", "n1");
+    struct live live = live_begin("u/7_0_n1.log", "n1");
     struct stat st;
 
     ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
@@ -312,27 +336,138 @@ START_TEST(a_file_that_is_written)
     ck_assert_uint_eq(tables_of("out.h5"), 7);
     ck_assert_uint_eq(rows_of("out.h5"), 610);
     ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
-    /* Later rows have a file to go to, which is removed when it is closed. */
+    /* Later rows have a file to go to, which is removed when it is ended. */
     live_add(&live, 90);
     ck_assert_int_eq(fstat(live.fd, &st), 0);
     ck_assert_uint_eq(st.st_nlink, 1);
-    ck_assert_int_eq(joule_nodefile_finish(live.file, 1, 1), 0);
-    live_end(&live);
+    live_end(&live, true);
     ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
-    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), -1);
     ck_assert_uint_eq(rows_of("out.h5"), 700);
 }
 END_TEST
 
 /* Killed, or where the file system has no locks: nobody can tell. */
-START_TEST(a_file_that_nobody_closed)
+START_TEST(a_log_that_nobody_ended)
 {
-    struct live live = live_begin("u/7_0_n1.h5", "n1");
+    struct live live = live_begin("u/7_0_n1.log", "n1");
 
-    live_end(&live);
+    live_end(&live, false);
     ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
     ck_assert_uint_eq(rows_of("out.h5"), 10);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), 0);
+}
+END_TEST
+
+/* Up to the first block that is not sound; of what is no log at all, nothing;
+ * and the others are merged. */
+START_TEST(damaged_logs)
+{
+    struct live live = live_begin("u/7_0_n1.log", "n1");
+    struct stat st;
+    char byte;
+
+    fstat(live.fd, &st);
+    live_add(&live, 20);
+    live_add(&live, 30);
+    live_end(&live, true);
+    live.fd = open("u/7_0_n1.log", O_RDWR);
+    /* In the rows of the second flush, which begin where the zeros did. */
+    st.st_size -= JOULE_LOG_SPARE;
+    ck_assert_int_eq(pread(live.fd, &byte, 1, st.st_size + 100), 1);
+    byte ^= 4;
+    ck_assert_int_eq(pwrite(live.fd, &byte, 1, st.st_size + 100), 1);
+    close(live.fd);
+    touch("u/7_0_n2.log");
+    ck_assert_int_eq(system("echo a letter > u/7_0_n3.log"), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
+    ck_assert_uint_eq(tables_of("out.h5"), 1);
+    ck_assert_uint_lt(rows_of("out.h5"), 60);
+    ck_assert_uint_ge(rows_of("out.h5"), 10);
+    for (int i = 1; i <= 3; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "u/7_0_n%d.log", i);
+        ck_assert_int_eq(access(name, F_OK), 0);
+    }
+}
+END_TEST
+
+/* The helper was killed after it had made the file: the log has nothing more.
+ */
+START_TEST(a_log_and_its_file)
+{
+    struct live live = live_begin("u/7_0_n1.log", "n1");
+
+    live_end(&live, true);
+    write_node("u/7_0_n1.h5", "n1", true);
+    ck_assert_int_eq(merge("7", true), JOULE_EXIT_ALL);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), -1);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+}
+END_TEST
+
+/* Of a version before there were logs, or of libhdf5: locked in one of two
+ * ways. */
+START_TEST(a_file_that_is_written)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd;
+
+    write_node("u/7_0_n1.h5", "n1", true);
+    fd = open("u/7_0_n1.h5", O_RDWR);
+    ck_assert_int_eq(_i ? flock(fd, LOCK_EX) : fcntl(fd, F_OFD_SETLK, &whole),
+                     0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    ck_assert_int_eq(merge_with("7", false, true), JOULE_EXIT_PART);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
     ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), 0);
+    close(fd);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+}
+END_TEST
+
+/* Damaged in a hundred ways, some of which libhdf5 dies of: each costs itself
+ * alone, and stays where it is. */
+START_TEST(damaged_files_cost_themselves)
+{
+    static unsigned char data[1 << 17], bad[1 << 17];
+    int fd, rounds = dice_rounds(300), parts = 0;
+    size_t len;
+
+    write_node("good.h5", "n2", _i);
+    fd = open("good.h5", O_RDONLY);
+    len = (size_t)read(fd, data, sizeof(data));
+    close(fd);
+    for (int i = 0; i < rounds; i++) {
+        size_t bytes = len;
+        int status;
+
+        unlink("out.h5");
+        unlink("u/7_0_n2.h5");
+        write_node("u/7_0_n1.h5", "n1", !_i);
+        write_node("u/7_0_n3.h5", "n3", _i);
+        memcpy(bad, data, len);
+        bytes = nodefile_damage(bad, bytes, (uint64_t)i);
+        fd = open("u/7_0_n2.h5", O_RDWR | O_CREAT, 0600);
+        ck_assert_int_eq(write(fd, bad, bytes), (ssize_t)bytes);
+        close(fd);
+        status = merge("7", false);
+        ck_assert_int_ne(status, JOULE_EXIT_NOTHING);
+        parts += status == JOULE_EXIT_PART;
+        ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+        ck_assert_int_eq(access("u/7_0_n3.h5", F_OK), -1);
+        ck_assert_int_eq(access("u/7_0_n2.h5", F_OK),
+                         status == JOULE_EXIT_ALL ? -1 : 0);
+        ck_assert_uint_eq(node_rows_of("out.h5", "n1"), 300);
+        ck_assert_uint_eq(node_rows_of("out.h5", "n3"), 300);
+    }
+    ck_assert_int_gt(parts, rounds / 4);
 }
 END_TEST
 
@@ -378,7 +513,7 @@ END_TEST
 /* The hole at the end of a file that is being written is not read. */
 START_TEST(a_hole_is_nothing_to_read)
 {
-    struct joule_source source = {.fd = -1};
+    struct joule_source source = {0};
     char block[8192];
     int fd = open("sparse", O_RDWR | O_CREAT, 0600);
 
@@ -425,8 +560,12 @@ int main(void)
     tcase_add_test(files, steps_that_are_nowhere);
     tcase_add_test(files, heads_of_tasks);
     tcase_add_test(files, a_merged_file_is_as_private);
-    tcase_add_test(files, a_file_that_is_written);
-    tcase_add_test(files, a_file_that_nobody_closed);
+    tcase_add_loop_test(files, damaged_files_cost_themselves, 0, 2);
+    tcase_add_test(files, damaged_logs);
+    tcase_add_test(files, a_log_that_is_written);
+    tcase_add_test(files, a_log_that_nobody_ended);
+    tcase_add_test(files, a_log_and_its_file);
+    tcase_add_loop_test(files, a_file_that_is_written, 0, 2);
     tcase_add_test(files, a_file_that_libhdf5_writes);
     tcase_add_loop_test(files, a_small_job_is_small, 0, 2);
     tcase_add_test(files, a_hole_is_nothing_to_read);

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/store/place.h"
+#include "common/profile/place.h"
 #include "tests/unit/tree.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -92,9 +92,9 @@ static int must_open(void)
     return fd;
 }
 
-static int must_make(int fd, const char *expected, unsigned expected_run)
+static int must_make(int fd, const char *expected, uint32_t expected_run)
 {
-    unsigned run = 99;
+    uint32_t run = 99;
     int file = joule_place_create(&place, fd, "7_0_n1", name, sizeof(name),
                                   &run, &err);
 
@@ -147,7 +147,7 @@ START_TEST(strange_names)
     for (i = 0; i < COUNT(names); i++) {
         place.user = names[i];
         fd = must_open();
-        file = must_make(fd, "7_0_n1.h5", 0);
+        file = must_make(fd, "7_0_n1.log", 0);
         become_root();
         close(file);
         close(fd);
@@ -266,7 +266,7 @@ END_TEST
 START_TEST(makes_the_user_dir)
 {
     struct stat st;
-    int fd = must_open(), file = must_make(fd, "7_0_n1.h5", 0);
+    int fd = must_open(), file = must_make(fd, "7_0_n1.log", 0);
 
     become_root();
     ck_assert_int_eq(fstat(fd, &st), 0);
@@ -299,7 +299,7 @@ START_TEST(user_makes_it_where_all_may)
 }
 END_TEST
 
-/* Whatever has the name already stays what it is. */
+/* Whatever has the name already stays what it is; so does an HDF5 file of it. */
 START_TEST(names_that_are_taken)
 {
     struct stat st;
@@ -309,33 +309,61 @@ START_TEST(names_that_are_taken)
     make_user_dir(USER, 0700);
     snprintf(victim, sizeof(victim), "%s/victim", tree.path);
     tree_write(&tree, "victim", "precious");
-    tree_write(&tree, "profile/alice/7_0_n1.h5", "first");
-    ck_assert_int_eq(symlink(victim, in_user_dir("7_0_n1.r1.h5")), 0);
-    ck_assert_int_eq(symlink("nowhere", in_user_dir("7_0_n1.r2.h5")), 0);
-    ck_assert_int_eq(mkfifo(in_user_dir("7_0_n1.r3.h5"), 0666), 0);
-    ck_assert_int_eq(link(victim, in_user_dir("7_0_n1.r4.h5")), 0);
-    ck_assert_int_eq(mkdir(in_user_dir("7_0_n1.r5.h5"), 0777), 0);
+    tree_write(&tree, "profile/alice/7_0_n1.log", "first");
+    ck_assert_int_eq(symlink(victim, in_user_dir("7_0_n1.r1.log")), 0);
+    ck_assert_int_eq(symlink("nowhere", in_user_dir("7_0_n1.r2.log")), 0);
+    ck_assert_int_eq(mkfifo(in_user_dir("7_0_n1.r3.log"), 0666), 0);
+    ck_assert_int_eq(link(victim, in_user_dir("7_0_n1.r4.log")), 0);
+    ck_assert_int_eq(mkdir(in_user_dir("7_0_n1.r5.log"), 0777), 0);
     if (is_root())
         ck_assert_int_eq(
-            mknod(in_user_dir("7_0_n1.r6.h5"), S_IFCHR | 0666, 0x103), 0);
+            mknod(in_user_dir("7_0_n1.r6.log"), S_IFCHR | 0666, 0x103), 0);
     else
-        tree_write(&tree, "profile/alice/7_0_n1.r6.h5", "");
+        tree_write(&tree, "profile/alice/7_0_n1.r6.log", "");
+    tree_write(&tree, "profile/alice/7_0_n1.r7.h5", "second");
+    ck_assert_int_eq(symlink("nowhere", in_user_dir("7_0_n1.r8.h5")), 0);
     fd = must_open();
-    file = must_make(fd, "7_0_n1.r7.h5", 7);
+    file = must_make(fd, "7_0_n1.r9.log", 9);
     become_root();
     close(file);
     ck_assert_int_eq(stat(victim, &st), 0);
     ck_assert_int_eq(st.st_size, 8);
-    ck_assert_int_eq(stat(in_user_dir("7_0_n1.h5"), &st), 0);
+    ck_assert_int_eq(stat(in_user_dir("7_0_n1.log"), &st), 0);
     ck_assert_int_eq(st.st_size, 5);
     ck_assert_int_eq(lstat(in_user_dir("nowhere"), &st), -1);
+    ck_assert_int_eq(lstat(in_user_dir("7_0_n1.r7.log"), &st), -1);
+    ck_assert_int_eq(lstat(in_user_dir("7_0_n1.r8.log"), &st), -1);
+    close(fd);
+}
+END_TEST
+
+START_TEST(all_names_are_taken)
+{
+    char file[64];
+    uint32_t run;
+    int fd;
+
+    make_user_dir(USER, 0700);
+    for (int i = 0; i < JOULE_PLACE_RUNS_MAX; i++) {
+        snprintf(
+            file, sizeof(file),
+            i ? "profile/alice/7_0_n1.r%d.log" : "profile/alice/7_0_n1.log", i);
+        tree_write(&tree, file, "");
+    }
+    fd = must_open();
+    errno = 0;
+    ck_assert_int_eq(joule_place_create(&place, fd, "7_0_n1", name,
+                                        sizeof(name), &run, &err),
+                     -1);
+    ck_assert_int_eq(errno, EEXIST);
+    ck_assert_ptr_nonnull(strstr(err.text, "1000 profiles of 7_0_n1"));
     close(fd);
 }
 END_TEST
 
 START_TEST(bad_files)
 {
-    unsigned run;
+    uint32_t run;
     int fd = must_open();
 
     errno = 0;
@@ -351,60 +379,26 @@ START_TEST(bad_files)
 }
 END_TEST
 
-static void must_hold(const char *file, const char *text)
+START_TEST(names_of_a_log)
 {
-    char is[32] = "";
-    int fd = open(in_user_dir(file), O_RDONLY);
+    static const char *const bad[] = {
+        "", ".log", "a", "a.h5", "a/b.log", "../a.log", "a.log/", "a\n.log"};
+    char hdf5[NAME_MAX + 1], temporary[NAME_MAX + 1], longest[NAME_MAX + 1];
 
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_ge(read(fd, is, sizeof(is) - 1), 0);
-    ck_assert_str_eq(is, text);
-    close(fd);
-}
-
-START_TEST(replaces_its_own)
-{
-    struct stat st;
-    int fd = must_open(), file = must_make(fd, "7_0_n1.h5", 0), copy;
-
-    /* One is left of a run that was killed. */
-    copy = openat(fd, ".7_0_n1.h5.tmp", O_WRONLY | O_CREAT, 0600);
-    ck_assert_int_eq(write(copy, "old", 3), 3);
-    close(copy);
-    copy = joule_place_create_copy(&place, fd, "7_0_n1.h5", &err);
-    ck_assert_msg(copy >= 0, "%s", err.text);
-    ck_assert_int_eq(write(copy, "new", 3), 3);
-    ck_assert_int_eq(joule_place_replace(fd, "7_0_n1.h5", file), 0);
-    must_hold("7_0_n1.h5", "new");
-    ck_assert_int_eq(fstatat(fd, ".7_0_n1.h5.tmp", &st, AT_SYMLINK_NOFOLLOW),
-                     -1);
-    close(copy);
-    close(file);
-    close(fd);
-}
-END_TEST
-
-/* The user has put another file there: it is his. */
-START_TEST(replaces_nothing_else)
-{
-    struct stat st;
-    int fd = must_open(), file = must_make(fd, "7_0_n1.h5", 0), copy, other;
-
-    ck_assert_int_eq(unlinkat(fd, "7_0_n1.h5", 0), 0);
-    other = openat(fd, "7_0_n1.h5", O_WRONLY | O_CREAT, 0600);
-    ck_assert_int_eq(write(other, "his", 3), 3);
-    close(other);
-    copy = joule_place_create_copy(&place, fd, "7_0_n1.h5", &err);
-    ck_assert_int_ge(copy, 0);
-    errno = 0;
-    ck_assert_int_eq(joule_place_replace(fd, "7_0_n1.h5", file), -1);
-    ck_assert_int_eq(errno, ESTALE);
-    must_hold("7_0_n1.h5", "his");
-    ck_assert_int_eq(fstatat(fd, ".7_0_n1.h5.tmp", &st, AT_SYMLINK_NOFOLLOW),
-                     -1);
-    close(copy);
-    close(file);
-    close(fd);
+    for (int i = 0; i < COUNT(bad); i++) {
+        errno = 0;
+        ck_assert_int_eq(joule_place_names(bad[i], hdf5, temporary), -1);
+        ck_assert_int_eq(errno, EINVAL);
+    }
+    memset(longest, 'a', sizeof(longest));
+    strcpy(longest + NAME_MAX - 4, ".log");
+    ck_assert_int_eq(joule_place_names(longest, hdf5, temporary), -1);
+    strcpy(longest + NAME_MAX - 8, ".log");
+    ck_assert_int_eq(joule_place_names(longest, hdf5, temporary), 0);
+    ck_assert_uint_eq(strlen(temporary), NAME_MAX);
+    ck_assert_int_eq(joule_place_names("7_0_n1.r2.log", hdf5, temporary), 0);
+    ck_assert_str_eq(hdf5, "7_0_n1.r2.h5");
+    ck_assert_str_eq(temporary, ".7_0_n1.r2.h5.tmp");
 }
 END_TEST
 
@@ -431,9 +425,9 @@ int main(void)
     tcase_add_test(tc, makes_the_user_dir);
     tcase_add_test(tc, user_makes_it_where_all_may);
     tcase_add_test(tc, names_that_are_taken);
+    tcase_add_test(tc, all_names_are_taken);
     tcase_add_test(tc, bad_files);
-    tcase_add_test(tc, replaces_its_own);
-    tcase_add_test(tc, replaces_nothing_else);
+    tcase_add_test(tc, names_of_a_log);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

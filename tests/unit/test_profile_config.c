@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/store/config.h"
+#include "common/profile/config.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -68,6 +68,7 @@ static const struct {
     {"JouleProfilePeriodMin", "0", ERANGE, "10ms to 1s"},
     {"JouleProfilePeriodMin", "9999us", ERANGE, "10ms to 1s"},
     {"JouleProfilePeriodMin", "2s", ERANGE, "10ms to 1s"},
+    {"JouleProfileConverter", "joule-profile-convert", EINVAL, "an absolute path"},
 };
 
 START_TEST(bad_value)

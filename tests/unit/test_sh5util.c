@@ -14,7 +14,7 @@
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/jobid.h"
-#include "tools/sh5util/stepfiles.h"
+#include "tools/sh5util/sources.h"
 #include "tools/sh5util/number.h"
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
@@ -172,7 +172,7 @@ START_TEST(bad_jobs)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct joule_error err = {""};
 
-        ck_assert_msg(joule_job_rows_parse(bad[i], &jobs, &count, &err) == -1,
+        ck_assert_msg(joule_jobs_parse(bad[i], &jobs, &count, &err) == -1,
                       "\"%s\"", bad[i]);
         ck_assert_int_eq(errno, EINVAL);
         ck_assert(err.text[0] != '\0');
@@ -190,7 +190,7 @@ START_TEST(good_jobs)
     size_t count;
 
     ck_assert_int_eq(
-        joule_job_rows_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010", &jobs,
+        joule_jobs_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010", &jobs,
                              &count, NULL),
         0);
     ck_assert_uint_eq(count, 4);
@@ -208,12 +208,12 @@ START_TEST(good_jobs)
     free(jobs);
     /* Of a federation. */
     ck_assert_int_eq(
-        joule_job_rows_parse("67108866,4294967293", &jobs, &count, NULL), 0);
+        joule_jobs_parse("67108866,4294967293", &jobs, &count, NULL), 0);
     ck_assert_uint_eq(jobs[0].id, 67108866);
     ck_assert_uint_eq(jobs[1].id, 4294967293);
     free(jobs);
     /* All steps and one of them are all. */
-    ck_assert_int_eq(joule_job_rows_parse("7,7.0", &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_jobs_parse("7,7.0", &jobs, &count, NULL), 0);
     ck_assert(joule_job_has_step(&jobs[0], "5"));
     free(jobs);
 }
@@ -473,7 +473,7 @@ static const char *others_of(const char *jobs_text, const char *lines)
     size_t count;
     bool has;
 
-    ck_assert_int_eq(joule_job_rows_parse(jobs_text, &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_jobs_parse(jobs_text, &jobs, &count, NULL), 0);
     has = joule_job_has_others(&jobs[0], lines, &sentence);
     free(jobs);
     return has ? sentence.text : NULL;
@@ -507,21 +507,21 @@ START_TEST(slurm_is_asked)
     size_t count;
     char *lines, *path = strdup(getenv("PATH"));
 
-    ck_assert_int_eq(joule_job_rows_parse("42,8_1,9", &jobs, &count, NULL), 0);
+    ck_assert_int_eq(joule_jobs_parse("42,8_1,9", &jobs, &count, NULL), 0);
     ck_assert_int_eq(setenv("PATH", dir, 1), 0);
-    lines = joule_job_rows_ask(jobs, count);
+    lines = joule_jobs_ask(jobs, count);
     ck_assert_str_eq(lines, "");
     free(lines);
     write_text("sacct", 0755, "#!/bin/sh\necho \"9_1|10 sacct $*\"\n");
     write_text("squeue", 0755, "#!/bin/sh\necho \"42|42 squeue $*\"\n");
-    lines = joule_job_rows_ask(jobs, count);
+    lines = joule_jobs_ask(jobs, count);
     ck_assert_str_eq(lines, "42|42 squeue -h -t all -o %i|%A -j 42,9\n"
                             "9_1|10 sacct -X -n -P -o JobID,JobIDRaw -j 9\n");
     free(lines);
-    lines = joule_job_rows_ask(jobs, 1);
+    lines = joule_jobs_ask(jobs, 1);
     ck_assert_str_eq(lines, "42|42 squeue -h -t all -o %i|%A -j 42\n");
     free(lines);
-    ck_assert_ptr_null(joule_job_rows_ask(jobs + 1, 1));
+    ck_assert_ptr_null(joule_jobs_ask(jobs + 1, 1));
     free(jobs);
     ck_assert_int_eq(setenv("PATH", path, 1), 0);
     free(path);
@@ -576,22 +576,22 @@ START_TEST(input_is_no_trap)
     int fd;
 
     close(open("job_7.h5", O_WRONLY | O_CREAT, 0600));
-    fd = joule_text_input(AT_FDCWD, "job_7.h5", "./job_7.h5", &st, NULL);
+    fd = joule_plan_open(AT_FDCWD, "job_7.h5", "./job_7.h5", &st, NULL);
     ck_assert_int_ge(fd, 0);
     close(fd);
     ck_assert_int_eq(symlink("job_7.h5", "job_8.h5"), 0);
-    fd = joule_text_input(AT_FDCWD, "job_8.h5", "./job_8.h5", &st, &err);
+    fd = joule_plan_open(AT_FDCWD, "job_8.h5", "./job_8.h5", &st, &err);
     ck_assert_int_eq(fd, -1);
     ck_assert_int_eq(errno, ELOOP);
     ck_assert_ptr_nonnull(strstr(err.text, "./job_8.h5 is a link"));
     ck_assert_int_eq(mkfifo("job_9.h5", 0600), 0);
-    fd = joule_text_input(AT_FDCWD, "job_9.h5", "./job_9.h5", &st, &err);
+    fd = joule_plan_open(AT_FDCWD, "job_9.h5", "./job_9.h5", &st, &err);
     ck_assert_int_eq(fd, -1);
     ck_assert_int_eq(errno, EINVAL);
     if (geteuid() != 0)
         return;
     ck_assert_int_eq(chown("job_7.h5", 54321, 54321), 0);
-    fd = joule_text_input(AT_FDCWD, "job_7.h5", "./job_7.h5", &st, &err);
+    fd = joule_plan_open(AT_FDCWD, "job_7.h5", "./job_7.h5", &st, &err);
     ck_assert_int_eq(fd, -1);
     ck_assert_int_eq(errno, EPERM);
     ck_assert_ptr_nonnull(strstr(err.text, "belongs to user 54321"));
@@ -611,6 +611,8 @@ START_TEST(names_of_files)
         "u/7_0_n1",           "u/77_0_n1.h5",      "u/7__n1.h5",
         "u/7_0_.x.h5",        "u/7_0_n\033[2J.h5", "u/7_0_n\n.h5",
         "u/7_0_n\xc2\x9b.h5", "u/7_0_n 1.h5",      "u/7_0_n=1.h5",
+        "u/7_0_.log",         "u/8_0_n1.log",      "u/7_0_n1.log.x",
+        "u/7_0_n1.h5.log",    "u/7_0_n1.logs",     "u/7_0_n\n.log",
     };
     const struct joule_job all = {.text = "7", .id = 7};
     const struct joule_job one = {.text = "7", .steps = 1, .step = {"-4"}};
@@ -627,15 +629,22 @@ START_TEST(names_of_files)
     touch("u/7_4294967292_n1.h5");
     touch("u/7_2_n9.r1.h5");
     touch("u/7_2_a_b.h5");
+    touch("u/7_2_n9.log");
+    touch("u/7_10_n.login.log");
     ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &all, &files, &err), 0);
-    ck_assert_uint_eq(files.count, 7);
+    ck_assert_uint_eq(files.count, 9);
     ck_assert_str_eq(files.file[0].node, "a_b");
     ck_assert_str_eq(files.file[1].node, "n9");
-    ck_assert_str_eq(files.file[2].node, "n9.r1");
-    ck_assert_str_eq(files.file[3].node, "n10");
-    ck_assert_str_eq(files.file[4].step, "10");
-    ck_assert_str_eq(files.file[5].step, "batch");
-    ck_assert_str_eq(files.file[6].step, "-4");
+    ck_assert(!files.file[1].is_log);
+    ck_assert_str_eq(files.file[2].node, "n9");
+    ck_assert(files.file[2].is_log);
+    ck_assert_str_eq(files.file[3].node, "n9.r1");
+    ck_assert_str_eq(files.file[4].node, "n10");
+    ck_assert_str_eq(files.file[5].node, "n.login");
+    ck_assert(files.file[5].is_log);
+    ck_assert_str_eq(files.file[6].step, "10");
+    ck_assert_str_eq(files.file[7].step, "batch");
+    ck_assert_str_eq(files.file[8].step, "-4");
     joule_stepfiles_free(&files);
     ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &one, &files, &err), 0);
     ck_assert_uint_eq(files.count, 1);

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "common/store/config.h"
+#include "common/profile/config.h"
 #include "tools/joule/slurmconf.h"
 
 /* Which of the three types a plugin belongs to. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/store/rowtype.h"
+#include "common/profile/rowtype.h"
 #include "tools/sh5util/number.h"
 
 struct joule_cells {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/store/reader.h"
+#include "common/profile/hdf5_read.h"
 #include "tools/sh5util/plan.h"
 
 /* A cell: a whole number, or [real] alone if the column is one of doubles. */
@@ -31,21 +31,24 @@ struct joule_sample {
 
 /* The sample at hand and the one behind it.  Begins with all zeros. */
 struct joule_cursor {
-    struct joule_rows *rows;
-    const struct joule_column *item, *epoch, *elapsed, *elapsed_ns;
+    hid_t file;
+    char *path;          /* of the table, which is open only while it is read */
+    uint64_t rows, next; /* of the table, and the one that is read next */
+    uint64_t lost;       /* that cannot be read */
+    struct joule_column item, epoch, elapsed, elapsed_ns; /* size 0: none */
     uint64_t start_ns;
     bool has_start;
     unsigned char *batch;
     size_t batch_rows;
     const unsigned char *at; /* rows that are left of the batch */
     size_t left, row_size;
-    struct joule_sample now, next;
+    struct joule_sample now, next_sample;
     int64_t interval_ns;
 };
 
 /* Column [item] of [table]; [bytes] of memory are for its rows.  -1 with a
  * sentence. */
-int joule_cursor_open(struct joule_cursor *cursor, struct joule_reader *reader,
+int joule_cursor_open(struct joule_cursor *cursor, hid_t file,
                       const struct joule_plan *plan,
                       const struct joule_plan_table *table, const char *item,
                       size_t bytes, struct joule_error *err);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/reader.h"
+#include "common/profile/hdf5_read.h"
 #include "tools/sh5util/cells.h"
 #include "tools/sh5util/extraction.h"
 #include "tools/sh5util/say.h"
@@ -20,7 +20,7 @@
 struct reading {
     const struct joule_extraction *x;
     const struct joule_plan_table *table;
-    struct joule_rows *rows;
+    struct joule_hdf5_table *rows;
     const struct joule_rowtype *type;
     struct joule_out *out;
     unsigned char *batch;
@@ -42,7 +42,7 @@ static int make_prefix(struct reading *r)
         3, strlen(node->step) + strlen(node->name) + strlen(label)));
     if (!r->prefix)
         return -1;
-    joule_cells_begin(&c, r->prefix, r->x->text.json);
+    joule_cells_begin(&c, r->prefix, r->x->request->json);
     joule_cells_text(&c, node->step, strlen(node->step));
     joule_cells_text(&c, node->name, strlen(node->name));
     if (s->has_series)
@@ -56,12 +56,12 @@ static int prepare(struct reading *r, struct joule_error *err)
     const struct joule_selection *s = &r->x->selection;
 
     /* What the file has now, not what it had when it was described. */
-    r->type = &joule_rows_layout(r->rows)->type;
+    r->type = joule_hdf5_table_type(r->rows);
     r->batch_rows = BATCH_SIZE / r->type->size;
     if (r->batch_rows == 0)
         r->batch_rows = 1;
-    if (r->batch_rows < joule_rows_layout(r->rows)->chunk_rows)
-        r->batch_rows = joule_rows_layout(r->rows)->chunk_rows;
+    if (r->batch_rows < joule_hdf5_table_chunk_rows(r->rows))
+        r->batch_rows = joule_hdf5_table_chunk_rows(r->rows);
     r->batch = malloc(r->batch_rows * r->type->size);
     r->column = calloc(s->columns + 1, sizeof(*r->column));
     if (!r->batch || !r->column || make_prefix(r) < 0)
@@ -78,7 +78,7 @@ static int put_rows(struct reading *r, const unsigned char *row, size_t count,
                     struct joule_error *err)
 {
     size_t columns = r->x->selection.columns;
-    struct joule_cells c = {.json = r->x->text.json};
+    struct joule_cells c = {.json = r->x->request->json};
 
     for (; count > 0; count--, row += r->type->size) {
         char *at = joule_out_room(r->out, r->row_room, err);
@@ -102,7 +102,7 @@ static int put_rows(struct reading *r, const unsigned char *row, size_t count,
 static int put_totals(struct reading *r, const struct joule_totals *totals,
                       struct joule_error *err)
 {
-    struct joule_cells c = {.json = r->x->text.json};
+    struct joule_cells c = {.json = r->x->request->json};
     char *at = joule_out_room(r->out, r->row_room, err);
 
     if (!at)
@@ -119,7 +119,6 @@ static int read_all(struct reading *r, struct joule_error *err)
 {
     bool series = r->x->request->time_series;
     struct joule_totals *totals = NULL;
-    const void *rows;
     size_t count;
     int rc = 0;
 
@@ -129,12 +128,12 @@ static int read_all(struct reading *r, struct joule_error *err)
         if (!totals)
             return joule_error_set(err, ENOMEM, "out of memory");
     }
-    while (rc == 0 && (count = joule_rows_read(r->rows, r->batch, r->batch_rows,
-                                               &rows)) > 0) {
+    while (rc == 0 && (count = joule_hdf5_table_read(r->rows, r->batch,
+                                                     r->batch_rows)) > 0) {
         if (series)
-            rc = put_rows(r, rows, count, err);
+            rc = put_rows(r, r->batch, count, err);
         else
-            joule_totals_add(totals, rows, count, r->type->size);
+            joule_totals_add(totals, r->batch, count, r->type->size);
     }
     if (rc == 0 && totals && joule_totals_rows(totals) > 0)
         rc = put_totals(r, totals, err);
@@ -142,8 +141,7 @@ static int read_all(struct reading *r, struct joule_error *err)
     return rc;
 }
 
-static int read_table(const struct joule_extraction *x,
-                      struct joule_reader *reader,
+static int read_table(const struct joule_extraction *x, hid_t file,
                       const struct joule_plan_table *table,
                       struct joule_out *out, uint64_t *lost,
                       struct joule_error *err)
@@ -154,12 +152,12 @@ static int read_table(const struct joule_extraction *x,
 
     if (!path)
         return joule_error_set(err, ENOMEM, "out of memory");
-    r.rows = joule_reader_table(reader, path, err);
+    r.rows = joule_hdf5_table_open(file, path, err);
     if (r.rows && prepare(&r, err) == 0)
         rc = read_all(&r, err);
     if (r.rows)
-        *lost += joule_rows_lost(r.rows);
-    joule_rows_close(r.rows);
+        *lost += joule_hdf5_table_lost(r.rows);
+    joule_hdf5_table_close(r.rows);
     free(r.batch);
     free(r.column);
     free(r.prefix);
@@ -172,12 +170,12 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
     struct joule_extraction *x = arg;
-    struct joule_reader *reader;
+    hid_t file = joule_extraction_file(x, err);
     struct joule_error why = {""};
     uint64_t lost = 0;
 
-    reader = joule_extraction_reader(x, fd, err);
-    if (!reader)
+    (void)fd;
+    if (file < 0)
         return -1;
     for (size_t i = x->first[task]; i < x->first[task + 1]; i++) {
         const struct joule_plan_table *table = x->selection.table[i];
@@ -185,8 +183,7 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
         struct joule_error one;
         uint64_t before = lost;
 
-        if (read_table(x, reader, table, out, &lost, &one) == 0 &&
-            lost == before)
+        if (read_table(x, file, table, out, &lost, &one) == 0 && lost == before)
             continue;
         if (lost != before)
             joule_error_set(&one, EBADMSG, "damaged, %llu rows are missing",
@@ -233,7 +230,7 @@ static void say(const struct joule_extraction *x)
 static int write_head(struct joule_extraction *x, struct joule_error *err)
 {
     const struct joule_selection *s = &x->selection;
-    char(*made)[JOULE_STORE_NAME_MAX + 4];
+    char(*made)[JOULE_PROFILE_NAME_MAX + 4];
     const char **name;
     size_t count = 0, used = 0;
     int rc;
@@ -259,11 +256,11 @@ static int write_head(struct joule_extraction *x, struct joule_error *err)
             static const char *const parts[] = {"Min", "Max", "Sum", "Avg"};
 
             snprintf(made[used], sizeof(made[used]), "%s_%.*s", parts[part],
-                     JOULE_STORE_NAME_MAX - 1, s->column[i]);
+                     JOULE_PROFILE_NAME_MAX - 1, s->column[i]);
             name[count++] = made[used];
         }
     }
-    rc = joule_text_head(&x->text, x->request->job->text, name, count, err);
+    rc = joule_extraction_head(x, name, count, err);
     free(name);
     free(made);
     return rc;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * extraction.h - what every extract from a job file has in common: which of
- * its tables are meant, workers that read and format them (pool.h), and a file
- * that only appears when it is whole.
+ * its tables are meant, workers that read and format them (worker.h), and a
+ * file that only appears when it is whole.
  */
 #ifndef JOULE_SH5UTIL_EXTRACTION_H
 #define JOULE_SH5UTIL_EXTRACTION_H
 
 #include <stddef.h>
 
-#include "common/store/reader.h"
+#include "common/profile/hdf5_read.h"
+#include "common/profile/worker.h"
 #include "tools/sh5util/extract.h"
+#include "tools/sh5util/outfile.h"
 #include "tools/sh5util/plan.h"
 #include "tools/sh5util/select.h"
 
@@ -22,10 +24,12 @@ struct joule_extraction {
      * the last one ends. */
     size_t *first;
     size_t tasks;
-    struct joule_text text;
+    int input_fd;
     struct stat input_st;
-    struct joule_reader *reader; /* of a worker */
-    int reader_fd;
+    hid_t file; /* the same, in a worker; negative */
+    struct joule_outfile out;
+    bool has_rows;
+    size_t failed; /* tasks that were not whole */
 };
 
 /* All required; -1 with a sentence. */
@@ -36,7 +40,7 @@ struct joule_extract_kind {
     /* Say on stderr what is done. */
     void (*say)(const struct joule_extraction *x);
     int (*head)(struct joule_extraction *x, struct joule_error *err);
-    /* In a worker, as joule_work's, with joule_extraction_reader(); what it
+    /* In a worker, as joule_work's, with joule_extraction_file(); what it
      * says when it has not failed is printed. */
     int (*run)(void *x, size_t task, int fd, struct joule_out *out,
                struct joule_error *err);
@@ -47,13 +51,15 @@ struct joule_extract_kind {
 int joule_extraction_cut(struct joule_extraction *x, struct joule_error *err);
 void joule_extraction_task(struct joule_extraction *x, size_t i);
 
-/* In a worker: to read the file of a task, whose descriptor it takes over.  It
- * is the same for all tasks of the worker: to look at what a file of thousands
- * of nodes has takes longer than a task.  But where libhdf5 reads, whose memory
- * would grow from task to task, each has its own.  NULL with errno and a
- * sentence. */
-struct joule_reader *joule_extraction_reader(struct joule_extraction *x, int fd,
-                                             struct joule_error *err);
+/* In a worker: the job file, which all of its tasks share.  Negative with errno
+ * and a sentence. */
+hid_t joule_extraction_file(struct joule_extraction *x,
+                            struct joule_error *err);
+
+/* What stands in front of the rows: names of columns. */
+int joule_extraction_head(struct joule_extraction *x,
+                          const char *const *columns, size_t count,
+                          struct joule_error *err);
 
 /* Do it; the exit status.  [x] has its request, and is freed. */
 int joule_extraction_run(struct joule_extraction *x,

@@ -17,7 +17,7 @@
 #include "tools/sh5util/say.h"
 
 /* Memory for the rows of all tables of a step: one for each node, or task. */
-#define BATCHES_SIZE ((size_t)16 << 20)
+#define BATCHES_SIZE ((size_t)24 << 20)
 
 struct item {
     struct joule_extraction x; /* stands first: it is what others have */
@@ -97,7 +97,7 @@ static int put_moment(struct step *s, const struct moment *m,
 
     if (!at)
         return -1;
-    joule_cells_begin(&c, at, item->x.text.json);
+    joule_cells_begin(&c, at, item->x.request->json);
     joule_cells_text(&c, s->name, strlen(s->name));
     joule_cells_u64(&c, driver->now.elapsed);
     joule_cells_text(&c, least, strlen(least));
@@ -109,7 +109,7 @@ static int put_moment(struct step *s, const struct moment *m,
     joule_cells_u64(&c, m->count);
     for (size_t i = 0; i < item->names; i++)
         put_value(&c, &s->value[i], s->is_float);
-    if (item->has_ns && driver->elapsed_ns)
+    if (item->has_ns && driver->elapsed_ns.size)
         joule_cells_u64(&c, driver->now.elapsed_ns);
     else if (item->has_ns)
         joule_cells_missing(&c);
@@ -158,7 +158,7 @@ static int walk_step(struct step *s, struct joule_error *err)
     return 0;
 }
 
-static int open_step(struct step *s, struct joule_reader *reader, size_t first,
+static int open_step(struct step *s, hid_t file, size_t first,
                      struct joule_error *err)
 {
     const struct joule_extraction *x = &s->item->x;
@@ -172,20 +172,20 @@ static int open_step(struct step *s, struct joule_reader *reader, size_t first,
     for (size_t i = 0; i < s->count; i++) {
         uint64_t rows;
 
-        if (joule_cursor_open(&s->cursor[i], reader, &x->plan,
+        if (joule_cursor_open(&s->cursor[i], file, &x->plan,
                               x->selection.table[first + i], x->request->item,
                               bytes, err) < 0)
             return -1;
-        rows = joule_rows_layout(s->cursor[i].rows)->rows;
+        rows = s->cursor[i].rows;
         if (rows > most) {
             most = rows;
             s->driver = i;
         }
-        if (s->cursor[i].item->kind == JOULE_KIND_FLOAT)
+        if (s->cursor[i].item.kind == JOULE_KIND_FLOAT)
             s->is_float = true;
     }
-    s->room = joule_cells_room(s->item->names + 10,
-                               strlen(s->name) + 2 * JOULE_STORE_NAME_MAX * 2);
+    s->room = joule_cells_room(
+        s->item->names + 10, strlen(s->name) + 2 * JOULE_PROFILE_NAME_MAX * 2);
     return 0;
 }
 
@@ -214,14 +214,14 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
         .count = x->first[task + 1] - first,
         .out = out,
     };
-    struct joule_reader *reader;
+    hid_t file = joule_extraction_file(x, err);
     uint64_t lost;
     int rc;
 
-    reader = joule_extraction_reader(x, fd, err);
-    if (!reader)
+    (void)fd;
+    if (file < 0)
         return -1;
-    rc = open_step(&s, reader, first, err);
+    rc = open_step(&s, file, first, err);
     if (rc == 0)
         rc = walk_step(&s, err);
     lost = close_step(&s);
@@ -370,8 +370,8 @@ static int write_head(struct joule_extraction *x, struct joule_error *err)
     memcpy(name, fixed, sizeof(fixed));
     memcpy(name + count, item->head, item->names * sizeof(*name));
     name[count + item->names] = "ElapsedTimeNs";
-    rc = joule_text_head(&x->text, x->request->job->text, name,
-                         count + item->names + item->has_ns, err);
+    rc =
+        joule_extraction_head(x, name, count + item->names + item->has_ns, err);
     free(name);
     return rc;
 }

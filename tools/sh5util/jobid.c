@@ -107,7 +107,7 @@ static int add(struct joule_job *jobs, size_t *count, const char *text,
     return 0;
 }
 
-int joule_job_rows_parse(const char *list, struct joule_job **ret,
+int joule_jobs_parse(const char *list, struct joule_job **ret,
                          size_t *ret_count, struct joule_error *err)
 {
     struct joule_job *jobs = calloc(JOULE_JOBS_MAX, sizeof(*jobs));

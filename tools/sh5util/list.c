@@ -31,11 +31,11 @@ static bool is_listed(const struct joule_selection *s, size_t i)
 
 static void print_json(const char *text, size_t len)
 {
-    char buf[JOULE_STORE_NAME_MAX * 6 + 32];
+    char buf[JOULE_PROFILE_NAME_MAX * 6 + 32];
     struct joule_cells c = {.at = buf, .json = true, .is_first = true};
 
-    joule_cells_text(&c, text,
-                     len < JOULE_STORE_NAME_MAX ? len : JOULE_STORE_NAME_MAX);
+    joule_cells_text(
+        &c, text, len < JOULE_PROFILE_NAME_MAX ? len : JOULE_PROFILE_NAME_MAX);
     fwrite(buf, 1, (size_t)(c.at - buf), stdout);
 }
 
@@ -126,7 +126,7 @@ int joule_extract_list(const struct joule_extract_request *r)
     struct joule_plan plan = {0};
     struct joule_error err = {""};
     struct stat st;
-    int fd = joule_text_input(AT_FDCWD, r->input, r->input, &st, &err);
+    int fd = joule_plan_open(AT_FDCWD, r->input, r->input, &st, &err);
     int rc = fd < 0 ? -1 : joule_plan_read(fd, &plan, &err);
     size_t notes = plan.notes;
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/parse.h"
-#include "common/store/pool.h"
+#include "common/profile/worker.h"
 #include "config.h"
 #include "tools/sh5util/say.h"
 
@@ -163,7 +163,7 @@ static int set_readers(struct joule_sh5_options *o, const char *text)
 {
     uint64_t number;
 
-    if (joule_parse_u64(text, 1, JOULE_POOL_JOBS_MAX, &number) < 0)
+    if (joule_parse_u64(text, 1, JOULE_WORKERS_MAX, &number) < 0)
         return complain("--readers is a number from 1 to 16, not ", text);
     o->readers = (unsigned)number;
     return -1;
@@ -175,7 +175,7 @@ static int set_jobs(struct joule_sh5_options *o, const char *list)
 
     free(o->job);
     o->job = NULL;
-    if (joule_job_rows_parse(list, &o->job, &o->jobs, &err) < 0)
+    if (joule_jobs_parse(list, &o->job, &o->jobs, &err) < 0)
         return complain("-j: ", err.text);
     return -1;
 }

@@ -64,7 +64,7 @@ static int check_owner(int fd, const char *name, struct joule_error *err)
 
 /* A new one is left alone: ext4 writes a file out when it is closed if it was
  * ever emptied, from nothing, too.  When to do that is our affair. */
-static int empty(int fd)
+int joule_outfile_empty(int fd)
 {
     struct stat st;
 
@@ -87,7 +87,7 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
                                    out->name);
         if (is_current(out)) {
             fchmod(out->fd, 0600); /* one that was left behind */
-            if (empty(out->fd) == 0)
+            if (joule_outfile_empty(out->fd) == 0)
                 return 0;
             return joule_error_set(err, errno, "cannot empty %s: %m",
                                    out->temporary);
@@ -148,6 +148,20 @@ void joule_outfile_limit(struct joule_outfile *out, const struct stat *input)
     if (fstat(out->fd, &st) < 0 || st.st_gid != input->st_gid)
         may = (may & ~(mode_t)070) | (may & 07) << 3;
     out->mode &= may | 0600;
+}
+
+/* Not each file system has files without names. */
+int joule_outfile_scratch(const struct joule_outfile *out,
+                          struct joule_error *err)
+{
+    const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
+    int fd = openat(out->dir_fd, ".", flags, 0600);
+
+    if (fd < 0)
+        fd = open("/tmp", flags, 0600);
+    if (fd < 0)
+        joule_error_set(err, errno, "cannot create a temporary file: %m");
+    return fd;
 }
 
 int joule_outfile_commit(struct joule_outfile *out, struct joule_error *err)

@@ -37,6 +37,14 @@ int joule_outfile_open(struct joule_outfile *out, const char *path,
  * that one. */
 void joule_outfile_limit(struct joule_outfile *out, const struct stat *input);
 
+/* Take from the file [fd] what has been written to it.  -1 with errno. */
+int joule_outfile_empty(int fd);
+
+/* A file without a name beside it, for what is needed in between.  The caller
+ * closes it.  -1 with errno and a sentence. */
+int joule_outfile_scratch(const struct joule_outfile *out,
+                          struct joule_error *err);
+
 /* It is whole.  After a failure the old file of that name is still there, and
  * the temporary one gone. */
 int joule_outfile_commit(struct joule_outfile *out, struct joule_error *err);

@@ -8,39 +8,117 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
-#include "common/store/pool.h"
-#include "common/store/record.h"
-#include "common/store/send.h"
+#include "common/profile/hdf5_driver.h"
+#include "common/profile/hdf5_read.h"
+#include "common/profile/worker.h"
 
-#define DEPTH_MAX  40
 #define TABLES_MAX 1000000
 #define TYPES_MAX  4096
 
-/* Seconds of a reader's CPU, and of silence: see pool.h. */
+/* Seconds of a reader's CPU, and of silence: see worker.h. */
 #define CPU_S  5
 #define WALL_S 60
 
-/* Where the description stands. */
+enum record_kind {
+    RECORD_NODE,  /* of [step]: "Joule Start Wall ns" */
+    RECORD_TABLE, /* of the node before it: path, rows, and a joule_rowtype */
+    RECORD_NOTE,  /* [text] cannot be read */
+};
+
+/* What the worker sends, one behind the other. */
+struct record {
+    uint32_t kind, has_start;
+    uint64_t number;     /* the time, or rows */
+    uint64_t type_bytes; /* that follow */
+    char step[JOULE_PROFILE_NAME_MAX], node[JOULE_PROFILE_NAME_MAX];
+    char text[JOULE_ERROR_MAX];
+};
+
+/* A plan that is being read. */
 struct builder {
-    struct joule_plan *plan;
     int fd;
-    unsigned depth;
-    char name[DEPTH_MAX][JOULE_STORE_NAME_MAX];
-    struct joule_decoder decoder;
-    struct joule_visitor visitor;
+    struct joule_plan *plan;
     bool is_read;
     struct joule_error why;
 };
 
-/* /Steps/S/Nodes/N: what is below that is a node's. */
-#define NODE_DEPTH 4
+/* ---- in the worker: [arg] is its output ---- */
 
-static bool is_in_node(const struct builder *b)
+static int send_record(struct joule_out *out, const struct record *record,
+                       const struct joule_rowtype *type,
+                       struct joule_error *err)
 {
-    return b->depth >= NODE_DEPTH && strcmp(b->name[0], "Steps") == 0 &&
-           strcmp(b->name[2], "Nodes") == 0;
+    size_t bytes = sizeof(*record) + record->type_bytes;
+    char *at = joule_out_room(out, bytes, err);
+
+    if (!at)
+        return -1;
+    memcpy(at, record, sizeof(*record));
+    if (type)
+        memcpy(at + sizeof(*record), type, record->type_bytes);
+    joule_out_commit(out, bytes);
+    return 0;
 }
+
+static int send_node(void *arg, const char *step, const char *name, hid_t group,
+                     struct joule_error *err)
+{
+    struct record record = {.kind = RECORD_NODE};
+
+    snprintf(record.step, sizeof(record.step), "%s", step);
+    snprintf(record.node, sizeof(record.node), "%s", name);
+    record.has_start = joule_hdf5_read_number(group, "Joule Start Wall ns",
+                                              &record.number) == 0;
+    return send_record(arg, &record, NULL, err);
+}
+
+static int send_table(void *arg, const char *path,
+                      const struct joule_hdf5_table *table,
+                      struct joule_error *err)
+{
+    const struct joule_rowtype *type = joule_hdf5_table_type(table);
+    struct record record = {.kind = RECORD_TABLE,
+                            .number = joule_hdf5_table_rows(table),
+                            .type_bytes = joule_rowtype_bytes(type)};
+
+    snprintf(record.text, sizeof(record.text), "%s", path);
+    return send_record(arg, &record, type, err);
+}
+
+static int send_note(void *arg, const char *path, const char *sentence,
+                     struct joule_error *err)
+{
+    struct record record = {.kind = RECORD_NOTE};
+    struct joule_error text;
+
+    joule_error_set(&text, 0, "%.100s%s%.300s", path ? path : "",
+                    path ? ": " : "", sentence);
+    memcpy(record.text, text.text, sizeof(record.text));
+    return send_record(arg, &record, NULL, err);
+}
+
+static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
+                    struct joule_error *err)
+{
+    const struct joule_hdf5_visitor visitor = {
+        .node = send_node, .table = send_table, .note = send_note, .arg = out};
+    const struct builder *b = arg;
+    hid_t file;
+    int rc;
+
+    (void)task;
+    (void)fd;
+    file = joule_hdf5_open_fd(b->fd, err);
+    if (file < 0)
+        return -1;
+    rc = joule_hdf5_walk_job(file, &visitor, err);
+    joule_hdf5_close(file, NULL);
+    return rc;
+}
+
+/* ---- in the parent ---- */
 
 /* Room for one more at the end of [array], which grows by halves. */
 static void *grow(void *array, size_t count, size_t size)
@@ -55,58 +133,23 @@ static int no_memory(struct joule_error *err)
     return joule_error_set(err, ENOMEM, "out of memory");
 }
 
-static int add_node(struct builder *b, struct joule_error *err)
+static int add_node(struct joule_plan *plan, const struct record *record,
+                    struct joule_error *err)
 {
-    struct joule_plan *plan = b->plan;
     struct joule_plan_node *more = grow(plan->node, plan->nodes, sizeof(*more));
 
     if (!more)
         return no_memory(err);
     plan->node = more;
     more += plan->nodes;
-    memset(more, 0, sizeof(*more));
-    more->step = strdup(b->name[1]);
-    more->name = strdup(b->name[3]);
+    *more = (struct joule_plan_node){
+        .step = strdup(record->step),
+        .name = strdup(record->node),
+        .has_start = record->has_start != 0,
+        .start_wall_ns = record->number,
+    };
     plan->nodes++;
     return more->step && more->name ? 0 : no_memory(err);
-}
-
-static int on_group(void *arg, const char *name, struct joule_error *err)
-{
-    struct builder *b = arg;
-
-    if (b->depth == DEPTH_MAX)
-        return joule_error_set(err, EBADMSG, "too many groups");
-    snprintf(b->name[b->depth++], sizeof(b->name[0]), "%s", name);
-    if (b->depth == NODE_DEPTH && is_in_node(b))
-        return add_node(b, err);
-    return 0;
-}
-
-static int on_leave(void *arg, struct joule_error *err)
-{
-    struct builder *b = arg;
-
-    (void)err;
-    b->depth--;
-    return 0;
-}
-
-static int on_attribute(void *arg, const struct joule_attribute *a,
-                        struct joule_error *err)
-{
-    struct builder *b = arg;
-    struct joule_plan_node *node;
-
-    (void)err;
-    if (b->depth != NODE_DEPTH || !is_in_node(b) || b->decoder.in_table ||
-        strcmp(a->name, "Joule Start Wall ns") != 0 ||
-        a->type.column[0].kind != JOULE_KIND_UNSIGNED)
-        return 0;
-    node = &b->plan->node[b->plan->nodes - 1];
-    node->has_start = true;
-    node->start_wall_ns = joule_column_u64(&a->type.column[0], a->data);
-    return 0;
 }
 
 static const struct joule_rowtype *intern(struct joule_plan *plan,
@@ -138,34 +181,13 @@ static const struct joule_rowtype *intern(struct joule_plan *plan,
     return copy;
 }
 
-/* The names below the node, joined by '/'. */
-static char *join(const struct builder *b, const char *last)
+static int add_table(struct joule_plan *plan, const struct record *record,
+                     const struct joule_rowtype *type, struct joule_error *err)
 {
-    size_t size = strlen(last) + 1, at = 0;
-    char *path;
-
-    for (unsigned i = NODE_DEPTH; i < b->depth; i++)
-        size += strlen(b->name[i]) + 1;
-    path = malloc(size);
-    if (!path)
-        return NULL;
-    for (unsigned i = NODE_DEPTH; i < b->depth; i++)
-        at += (size_t)sprintf(path + at, "%s/", b->name[i]);
-    strcpy(path + at, last);
-    return path;
-}
-
-static int on_table(void *arg, const char *name,
-                    const struct joule_layout *layout, bool stored,
-                    struct joule_error *err)
-{
-    struct builder *b = arg;
-    struct joule_plan *plan = b->plan;
     struct joule_plan_table *more;
 
-    (void)stored;
-    if (!is_in_node(b))
-        return 0;
+    if (plan->nodes == 0)
+        return joule_error_set(err, EBADMSG, "its reader sent nonsense");
     if (plan->tables == TABLES_MAX)
         return joule_error_set(err, E2BIG, "too many tables");
     more = grow(plan->table, plan->tables, sizeof(*more));
@@ -173,78 +195,92 @@ static int on_table(void *arg, const char *name,
         return no_memory(err);
     plan->table = more;
     more += plan->tables;
-    more->type = intern(plan, &layout->type, err);
+    more->type = intern(plan, type, err);
     if (!more->type)
         return -1;
     more->node = plan->nodes - 1;
-    more->rows = layout->rows;
-    more->series = join(b, name);
+    more->rows = record->number;
+    more->series = strdup(record->text);
     if (!more->series)
         return no_memory(err);
     plan->tables++;
     return 0;
 }
 
-static int on_table_end(void *arg, uint64_t lost, struct joule_error *err)
+static void add_note(struct joule_plan *plan, const char *sentence)
 {
-    (void)arg;
-    (void)lost;
-    (void)err;
-    return 0;
+    if (plan->notes++ == 0)
+        joule_error_set(&plan->first_note, 0, "%s", sentence);
 }
 
-static int on_note(void *arg, const char *sentence, struct joule_error *err)
+static bool is_text(const char *text, size_t size)
 {
-    struct builder *b = arg;
-
-    (void)err;
-    if (b->plan->notes++ == 0)
-        joule_error_set(&b->plan->first_note, 0, "%s", sentence);
-    return 0;
+    return memchr(text, '\0', size) != NULL;
 }
 
-static int open_task(void *arg, size_t task, struct joule_error *err)
+/* The record at [data]; its bytes, or 0: it is nonsense. */
+static size_t check_record(const char *data, size_t len, struct record *ret)
 {
-    const struct builder *b = arg;
-    int fd = fcntl(b->fd, F_DUPFD_CLOEXEC, 0);
+    const struct joule_rowtype *type =
+        (const struct joule_rowtype *)(data + sizeof(*ret));
 
-    (void)task;
-    if (fd < 0)
-        joule_error_set(err, errno, "cannot use it: %m");
-    return fd;
-}
-
-/* In the worker. */
-static int describe(void *arg, size_t task, int fd, struct joule_out *out,
-                    struct joule_error *err)
-{
-    (void)arg;
-    (void)task;
-    return joule_send_file(fd, "/", NULL, JOULE_WALK_DESCRIBE, out, err);
+    if (len < sizeof(*ret))
+        return 0;
+    memcpy(ret, data, sizeof(*ret));
+    if (ret->kind > RECORD_NOTE || ret->type_bytes > len - sizeof(*ret) ||
+        !is_text(ret->step, sizeof(ret->step)) ||
+        !is_text(ret->node, sizeof(ret->node)) ||
+        !is_text(ret->text, sizeof(ret->text)) ||
+        (ret->kind == RECORD_TABLE) != (ret->type_bytes > 0) ||
+        (ret->type_bytes > 0 && joule_rowtype_check(type, ret->type_bytes) < 0))
+        return 0;
+    return sizeof(*ret) + ret->type_bytes;
 }
 
 static int take(void *arg, size_t task, const void *data, size_t len,
                 struct joule_error *err)
 {
     struct builder *b = arg;
+    const char *at = data;
+    struct record record;
 
     (void)task;
-    return joule_decoder_take(&b->decoder, data, len, err);
+    while (len > 0) {
+        size_t bytes = check_record(at, len, &record);
+        int rc = 0;
+
+        if (bytes == 0)
+            return joule_error_set(err, EBADMSG, "its reader sent nonsense");
+        if (record.kind == RECORD_NODE)
+            rc = add_node(b->plan, &record, err);
+        else if (record.kind == RECORD_TABLE)
+            rc = add_table(b->plan, &record,
+                           (const void *)(at + sizeof(record)), err);
+        else
+            add_note(b->plan, record.text);
+        if (rc < 0)
+            return -1;
+        at += bytes;
+        len -= bytes;
+    }
+    return 0;
 }
 
 /* What was described before the reader failed is good. */
-static int ended(void *arg, size_t task, int errnum, const char *sentence,
+static int ended(void *arg, size_t task, const struct joule_work_end *end,
                  struct joule_error *err)
 {
     struct builder *b = arg;
 
     (void)task;
-    if (errnum == 0) {
+    (void)err;
+    if (end->errnum == 0) {
         b->is_read = true;
         return 0;
     }
-    joule_error_set(&b->why, errnum, "%s", sentence);
-    return on_note(b, sentence, err);
+    joule_error_set(&b->why, end->errnum, "%s", end->sentence);
+    add_note(b->plan, end->sentence);
+    return 0;
 }
 
 static int step_rank(const char *step)
@@ -276,45 +312,59 @@ static int compare_tables(const void *pa, const void *pb, void *arg)
     return order ? order : strverscmp(a->series, b->series);
 }
 
+int joule_plan_open(int dir_fd, const char *name, const char *path,
+                    struct stat *ret_st, struct joule_error *err)
+{
+    int fd = openat(dir_fd, name,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int saved;
+
+    if (fd < 0 && errno == ELOOP)
+        return joule_error_set(err, ELOOP, "%s is a link: name the file itself",
+                               path);
+    if (fd < 0)
+        return joule_error_set(err, errno, "Failed to open %s: %m", path);
+    if (fstat(fd, ret_st) < 0)
+        joule_error_set(err, errno, "cannot examine %s: %m", path);
+    else if (!S_ISREG(ret_st->st_mode))
+        joule_error_set(err, EINVAL, "%s is no regular file", path);
+    else if (geteuid() == 0 && ret_st->st_uid != 0)
+        joule_error_set(err, EPERM,
+                        "%s belongs to user %u, whom -u must name if root is "
+                        "to read it",
+                        path, (unsigned)ret_st->st_uid);
+    else
+        return fd;
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
 int joule_plan_read(int fd, struct joule_plan *ret, struct joule_error *err)
 {
     struct joule_plan plan = {0};
-    struct builder *b = calloc(1, sizeof(*b));
-    struct joule_work work = {
-        .open = open_task,
-        .run = describe,
+    struct builder b = {.fd = fd, .plan = &plan};
+    const struct joule_work work = {
+        .run = run_task,
         .take = take,
         .ended = ended,
-        .equip = joule_reader_equip,
-        .arg = b,
+        .arg = &b,
+        .keep = &fd,
+        .keeps = 1,
         .cpu_s = CPU_S,
         .wall_s = WALL_S,
     };
-    int rc;
+    int rc, saved;
 
-    if (!b)
-        return no_memory(err);
-    b->plan = &plan;
-    b->fd = fd;
-    b->visitor = (struct joule_visitor){
-        .group = on_group,
-        .leave = on_leave,
-        .attribute = on_attribute,
-        .table = on_table,
-        .table_end = on_table_end,
-        .note = on_note,
-        .arg = b,
-    };
-    joule_decoder_start(&b->decoder, &b->visitor);
-    rc = joule_pool_run(&work, 1, 1, err);
+    joule_hdf5_prepare();
+    rc = joule_work_run(&work, 1, 1, err);
     if (rc == 0 && plan.nodes == 0)
         rc = joule_error_set(err, EBADMSG, "%s",
-                             b->is_read ? "it has no steps: it is no job file"
-                                        : b->why.text);
-    free(b);
+                             b.is_read ? "it has no steps: it is no job file"
+                                       : b.why.text);
     if (rc < 0) {
-        int saved = errno;
-
+        saved = errno;
         joule_plan_free(&plan);
         errno = saved;
         return -1;

@@ -2,7 +2,7 @@
 /*
  * plan.h - which tables a job file has: step, node, series, columns.
  *
- * Read by a worker (pool.h), checked, and kept in the order in which they are
+ * Read by a worker (worker.h), checked, and kept in the order in which they are
  * written out: steps by number, then batch and the others; nodes and tasks by
  * name with numbers as numbers.
  */
@@ -12,9 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/base/error.h"
-#include "common/store/rowtype.h"
+#include "common/profile/rowtype.h"
 
 struct joule_plan_table {
     size_t node;   /* of the plan */
@@ -41,8 +42,19 @@ struct joule_plan {
 };
 
 /*
+ * The job file [name] below [dir_fd] (or AT_FDCWD), opened for reading; [path]
+ * names it in sentences, *ret_st is what it is.  A link is refused, and by root
+ * a file of somebody else's: in a user's directory, the user says what stands
+ * there.  -1 with a sentence: ELOOP, EPERM, EINVAL (no regular file), or as
+ * open(2) says.
+ */
+int joule_plan_open(int dir_fd, const char *name, const char *path,
+                    struct stat *ret_st, struct joule_error *err);
+
+/*
  * Examine the job file open as [fd].  0, or -1 with a sentence: EBADMSG (no
- * job file, or nothing in it that can be read), ENOMEM, or what the pool says.
+ * job file, or nothing in it that can be read), ENOMEM, or what joule_work_run
+ * says.
  */
 int joule_plan_read(int fd, struct joule_plan *ret, struct joule_error *err);
 void joule_plan_free(struct joule_plan *plan);

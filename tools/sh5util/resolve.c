@@ -163,7 +163,7 @@ static size_t list_jobs(const struct joule_job *jobs, size_t count,
     return listed;
 }
 
-char *joule_job_rows_ask(const struct joule_job *jobs, size_t count)
+char *joule_jobs_ask(const struct joule_job *jobs, size_t count)
 {
     char list[JOULE_JOBS_MAX * JOULE_JOB_TEXT_MAX];
     char *const squeue[] = {"squeue", "-h", "-t", "all", "-o",

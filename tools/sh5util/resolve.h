@@ -26,7 +26,7 @@ int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
  * were given as plain numbers: a line "42_3|57" for each task or component.
  * The caller frees it.  NULL: nothing.
  */
-char *joule_job_rows_ask(const struct joule_job *jobs, size_t count);
+char *joule_jobs_ask(const struct joule_job *jobs, size_t count);
 
 /* Whether [job] is the number of an array or of the leader of a heterogeneous
  * job: the sentence says which others it has, whose files have other numbers.

@@ -162,7 +162,7 @@ static void say_others(const struct joule_sh5_options *o, int root_fd,
     char *lines = NULL;
 
     if (joule_profiledir_has_slurm(root_fd, conf))
-        lines = joule_job_rows_ask(o->job, o->jobs);
+        lines = joule_jobs_ask(o->job, o->jobs);
     for (size_t i = 0; lines && i < o->jobs; i++)
         if (joule_job_has_others(&o->job[i], lines, &sentence))
             joule_say("%s", sentence.text);

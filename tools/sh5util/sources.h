@@ -1,29 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sources.h - where the nodes of a merged file come from: node-step files, and
- * the merged file that is there already.
+ * sources.h - where the nodes of a merged file come from: node-step files in
+ * <ProfileHDF5Dir>/<user>, profile logs of which none was made yet, and the
+ * merged file that is there already.
+ *
+ * The directory is the user's: names in it are taken for what they are, links
+ * are not followed, and what is no regular file of this user is refused.
  */
 #ifndef JOULE_SH5UTIL_SOURCES_H
 #define JOULE_SH5UTIL_SOURCES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 #include "common/base/error.h"
+#include "tools/sh5util/jobid.h"
 #include "tools/sh5util/plan.h"
-#include "tools/sh5util/stepfiles.h"
+
+/* ---- files of the job ---- */
+
+struct joule_stepfile {
+    char step[JOULE_STEP_TEXT_MAX];    /* as in a job file */
+    char node[JOULE_PROFILE_NAME_MAX]; /* "n1", or "n1.r1" of a second run */
+    char name[NAME_MAX + 1];
+    bool is_log; /* a profile log (log.h), not an HDF5 file */
+};
+
+struct joule_stepfiles {
+    int dir_fd;
+    struct joule_stepfile *file; /* by step, then node; a log comes last */
+    size_t count;
+};
+
+/*
+ * Those of [job] (of its steps that are meant) for [user] below [dir].  None
+ * is no failure.  -1 with a sentence: EINVAL (a user name that is none), ENOENT
+ * and the like from open(2), EPERM (the user's directory is a link or somebody
+ * else's).
+ */
+int joule_stepfiles_find(const char *dir, const char *user, uint32_t id,
+                         const struct joule_job *job,
+                         struct joule_stepfiles *ret, struct joule_error *err);
+void joule_stepfiles_free(struct joule_stepfiles *files);
+
+/*
+ * Open one for reading; *ret_st is what it was then, and *ret_is_busy whether
+ * its writer has it locked.  -1 with a sentence: EPERM (no regular file, a
+ * link, somebody else's), EBUSY (locked, and [ret_is_busy] is NULL), or from
+ * open(2).
+ */
+int joule_stepfile_open(const struct joule_stepfiles *files,
+                        const struct joule_stepfile *file, struct stat *ret_st,
+                        bool *ret_is_busy, struct joule_error *err);
+
+/* ---- what is merged ---- */
 
 struct joule_source {
     const char *step, *node;
     const struct joule_stepfile *file; /* NULL: the merged file */
     /* Of the merged file, because this one is still being written; or NULL. */
     const struct joule_stepfile *later;
+    /* From which [file] was made, and which is still there; or NULL. */
+    const struct joule_stepfile *log;
     struct stat st;
-    int fd;        /* while it is open; -1 */
     bool is_busy;  /* its writer has it locked */
-    bool is_whole; /* everything was taken from it, and its writer closed it */
+    uint64_t rows; /* that were taken from it */
+    char *why;   /* it is not whole; NULL: everything was taken from it, and its
+                    writer has closed it */
+    bool is_bad; /* its reader died: leave it out */
 };
 
 /* Begins with all zeros, but for descriptors of -1. */
@@ -45,18 +92,19 @@ void joule_sources_free(struct joule_sources *s);
 /* Whether the step is in any of them. */
 bool joule_sources_have(const struct joule_sources *s, const char *step);
 
-/* Open [source]: a descriptor for the caller, and another one, [source]->fd,
- * until it is closed.  -1 as joule_stepfile_open says. */
+/* Open [source] for a worker.  -1 as joule_stepfile_open says. */
 int joule_source_open(const struct joule_sources *s,
                       struct joule_source *source, struct joule_error *err);
-void joule_source_close(struct joule_source *source);
+
+/* Say why a source is not whole; NULL: it is. */
+void joule_source_set_why(struct joule_source *source, const char *sentence);
 
 /* What there is to read of a node-step file. */
 uint64_t joule_source_bytes(const struct joule_source *source);
 
-/* Remove a node-step file, if it still is what it was when it was opened.  One
- * that is gone is no failure.  -1 with EBUSY (it has changed) or errno of
- * unlink(2), and a sentence. */
+/* Remove a node-step file, if it still is what it was when it was opened, and
+ * the log that it was made from.  One that is gone is no failure.  -1 with
+ * EBUSY (it has changed) or errno of unlink(2), and a sentence. */
 int joule_source_remove(const struct joule_sources *s,
                         const struct joule_source *source,
                         struct joule_error *err);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/store/rowtype.h"
+#include "common/profile/rowtype.h"
 #include "tools/sh5util/cells.h"
 
 struct joule_totals;

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/profile/worker.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/profile/sandbox.h"
+
+/* Tasks that a worker has before it is through with the first of them. */
+#define AHEAD 4
+
+#define TICK_MS 100
+
+/* A slot is sent once it holds so much, while it is still in the caches. */
+#define SENT_FROM ((size_t)224 << 10)
+
+/* See joule_work.bytes. */
+#define CPU_BYTES_PER_S  ((uint64_t)16 << 20)
+#define WALL_BYTES_PER_S ((uint64_t)1 << 20)
+
+/* A chunk of JOULE_CHUNK_MAX in three shapes, libhdf5's caches, 16 blocks of
+ * 64 KiB for each of two files: what a whole file needs is below 20 MiB. */
+#define DATA_BYTES ((size_t)48 << 20)
+
+/* A worker's freed memory up to here stays its own. */
+#define HEAP_KEPT (16 << 20)
+
+/* To a worker. */
+struct order {
+    uint64_t task;
+    uint64_t cpu_s;
+    uint64_t has_fd;
+};
+
+/* From a worker. */
+struct message {
+    uint32_t is_end; /* of the task */
+    uint32_t slot;
+    uint64_t length; /* of what is in the slot, perhaps nothing */
+    int32_t errnum;
+    char text[JOULE_ERROR_MAX];
+};
+
+struct joule_out {
+    char *slots;
+    int fd;
+    unsigned free;  /* slots that the parent does not have */
+    unsigned slot;  /* the one that is filled */
+    size_t used;    /* bytes of it */
+    unsigned cpu_s; /* of the task that is run */
+};
+
+struct worker {
+    pid_t pid;
+    int task_fd, data_fd; /* our ends; -1 */
+    char *slots;
+    size_t next_task; /* that is given to it */
+};
+
+struct pool {
+    const struct joule_work *work;
+    size_t tasks;
+    unsigned jobs;
+    struct worker worker[JOULE_WORKERS_MAX];
+    bool *is_refused; /* of each task: it was not opened */
+};
+
+static int send_message(int fd, const struct message *m)
+{
+    ssize_t n;
+
+    do
+        n = send(fd, m, sizeof(*m), MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(*m) ? 0 : -1;
+}
+
+/* Hand over what is in the slot, and wait for one that is free. */
+static int send_slot(struct joule_out *out, struct message *m)
+{
+    char credit;
+
+    m->slot = out->slot;
+    m->length = out->used;
+    if (send_message(out->fd, m) < 0)
+        return -1;
+    if (out->used == 0)
+        return 0;
+    out->free--;
+    while (out->free == 0 ||
+           recv(out->fd, &credit, 1, MSG_DONTWAIT | MSG_PEEK) == 1) {
+        ssize_t n = recv(out->fd, &credit, 1, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        out->free++;
+    }
+    out->slot = (out->slot + 1) % JOULE_WORKER_SLOTS;
+    out->used = 0;
+    return 0;
+}
+
+static int flush(struct joule_out *out)
+{
+    struct message m = {0};
+
+    if (out->used == 0)
+        return 0;
+    joule_sandbox_watch(out->cpu_s);
+    return send_slot(out, &m);
+}
+
+void *joule_out_room(struct joule_out *out, size_t size,
+                     struct joule_error *err)
+{
+    if (size > JOULE_WORKER_SLOT_SIZE) {
+        joule_error_set(err, EMSGSIZE, "a piece of %zu bytes is too large",
+                        size);
+        return NULL;
+    }
+    if ((size > JOULE_WORKER_SLOT_SIZE - out->used || out->used >= SENT_FROM) &&
+        flush(out) < 0) {
+        joule_error_set(err, EPIPE, "who wants the output is gone");
+        return NULL;
+    }
+    return out->slots + out->slot * JOULE_WORKER_SLOT_SIZE + out->used;
+}
+
+void joule_out_commit(struct joule_out *out, size_t size)
+{
+    out->used += size;
+}
+
+/* 0; -1: there are no more. */
+static int receive_order(int from, struct order *ret, int *ret_fd)
+{
+    struct iovec part = {.iov_base = ret, .iov_len = sizeof(*ret)};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    struct cmsghdr *c;
+    ssize_t n;
+
+    do
+        n = recvmsg(from, &m, 0);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof(*ret))
+        return -1;
+    *ret_fd = -1;
+    c = CMSG_FIRSTHDR(&m);
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+    return ret->has_fd && *ret_fd < 0 ? -1 : 0;
+}
+
+/* With the descriptor [fd], unless it is -1. */
+static int send_order(int to, const struct order *order, int fd)
+{
+    struct order copy = *order;
+    struct iovec part = {.iov_base = &copy, .iov_len = sizeof(copy)};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                          .cmsg_level = SOL_SOCKET,
+                          .cmsg_type = SCM_RIGHTS}};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n;
+
+    if (fd >= 0) {
+        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+    }
+    do
+        n = sendmsg(to, &m, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof(copy) ? 0 : -1;
+}
+
+/* Never returns. */
+static void work_in_child(const struct joule_work *work, int task_fd,
+                          struct joule_out *out, pid_t parent)
+{
+    int keep[JOULE_WORK_KEEP_MAX + 2];
+    size_t keeps = 0;
+    struct order order;
+    struct message m;
+    int fd;
+
+    keep[keeps++] = task_fd;
+    keep[keeps++] = out->fd;
+    for (size_t i = 0; i < work->keeps && i < JOULE_WORK_KEEP_MAX; i++)
+        keep[keeps++] = work->keep[i];
+    if (joule_sandbox_enter(parent, keep, keeps, work->writes_files,
+                            work->data_bytes ? work->data_bytes : DATA_BYTES,
+                            NULL) < 0)
+        _exit(125);
+    /* What one file took, the next takes again: giving it back to the kernel
+     * in between costs more than reading a small file. */
+    mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
+    mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
+    mallopt(M_TOP_PAD, 2 << 20);
+    while (receive_order(task_fd, &order, &fd) == 0) {
+        struct joule_error err = {""};
+
+        memset(&m, 0, sizeof(m));
+        m.is_end = 1;
+        out->cpu_s = (unsigned)order.cpu_s;
+        joule_sandbox_watch(out->cpu_s);
+        if (work->run(work->arg, (size_t)order.task, fd, out, &err) < 0)
+            m.errnum = errno ? errno : EIO;
+        memcpy(m.text, err.text, sizeof(m.text));
+        joule_sandbox_watch(0);
+        if (fd >= 0)
+            close(fd);
+        if (send_slot(out, &m) < 0)
+            break;
+    }
+    _exit(0);
+}
+
+static int start_worker(struct pool *pool, struct worker *w,
+                        struct joule_error *err)
+{
+    int task[2], data[2];
+    pid_t parent = getpid();
+
+    if (!w->slots) {
+        w->slots =
+            mmap(NULL, JOULE_WORKER_SLOTS * JOULE_WORKER_SLOT_SIZE,
+                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (w->slots == MAP_FAILED) {
+            w->slots = NULL;
+            return joule_error_set(err, errno, "no memory for a reader: %m");
+        }
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, task) < 0)
+        return joule_error_set(err, errno, "cannot start a reader: %m");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, data) < 0) {
+        close(task[0]);
+        close(task[1]);
+        return joule_error_set(err, errno, "cannot start a reader: %m");
+    }
+    w->pid = fork();
+    if (w->pid == 0) {
+        struct joule_out out = {
+            .slots = w->slots, .fd = data[1], .free = JOULE_WORKER_SLOTS};
+
+        work_in_child(pool->work, task[1], &out, parent);
+    }
+    close(task[1]);
+    close(data[1]);
+    w->task_fd = task[0];
+    w->data_fd = data[0];
+    if (w->pid > 0)
+        return 0;
+    return joule_error_set(err, errno, "cannot start a reader: %m");
+}
+
+/* End it; what waitpid says of it. */
+static int stop_worker(struct worker *w, bool kill_it)
+{
+    int status = 0;
+
+    if (w->task_fd >= 0)
+        close(w->task_fd);
+    if (w->data_fd >= 0)
+        close(w->data_fd);
+    w->task_fd = w->data_fd = -1;
+    if (w->pid > 0) {
+        if (kill_it)
+            kill(w->pid, SIGKILL);
+        while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    w->pid = 0;
+    return status;
+}
+
+static uint64_t bytes_of(const struct joule_work *work, size_t task)
+{
+    return work->bytes ? work->bytes(work->arg, task) : 0;
+}
+
+static int end_task(const struct pool *pool, size_t task, int errnum,
+                    const char *sentence, bool is_dead, struct joule_error *err)
+{
+    const struct joule_work_end end = {errnum, sentence, is_dead};
+
+    return pool->work->ended(pool->work->arg, task, &end, err);
+}
+
+/* Give the worker tasks until it has enough; [task] is the one whose output is
+ * taken next. */
+static int feed(struct pool *pool, struct worker *w, size_t task,
+                struct joule_error *err)
+{
+    const struct joule_work *work = pool->work;
+
+    while (w->next_task < pool->tasks &&
+           w->next_task < task + (size_t)AHEAD * pool->jobs) {
+        struct order order = {.task = w->next_task};
+        size_t next = w->next_task;
+        struct joule_error why;
+        int fd = -1, rc;
+
+        if (work->open)
+            fd = work->open(work->arg, next, &why);
+        if (work->open && fd < 0 && next != task)
+            return 0; /* ended() is called in order: when its turn comes */
+        if (work->open && fd < 0) {
+            pool->is_refused[next] = true;
+            w->next_task += pool->jobs;
+            return end_task(pool, next, errno, why.text, false, err);
+        }
+        if (w->pid == 0 && start_worker(pool, w, err) < 0) {
+            if (fd >= 0)
+                close(fd);
+            return -1;
+        }
+        order.has_fd = fd >= 0;
+        order.cpu_s = work->cpu_s + bytes_of(work, next) / CPU_BYTES_PER_S;
+        rc = send_order(w->task_fd, &order, fd);
+        if (fd >= 0)
+            close(fd);
+        if (rc < 0)
+            return 0; /* it is gone: seen when it is waited for */
+        w->next_task += pool->jobs;
+    }
+    return 0;
+}
+
+/* 1: a message; 0: the worker has ended; -1 with a sentence: it is late. */
+static int wait_message(const struct pool *pool, const struct worker *w,
+                        size_t task, struct message *m, struct joule_error *err)
+{
+    uint64_t wall_s =
+        pool->work->wall_s + bytes_of(pool->work, task) / WALL_BYTES_PER_S;
+    int64_t start_ns = joule_clock_mono_ns(&joule_clock_system);
+    struct pollfd p = {.fd = w->data_fd, .events = POLLIN};
+
+    for (;;) {
+        int rc = poll(&p, 1, TICK_MS);
+        int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+
+        if (pool->work->tick)
+            pool->work->tick(pool->work->arg);
+        if (rc > 0) {
+            ssize_t n = recv(w->data_fd, m, sizeof(*m), MSG_DONTWAIT);
+
+            if (n == (ssize_t)sizeof(*m))
+                return 1;
+            if (n < 0 && (errno == EINTR || errno == EAGAIN))
+                continue;
+            return 0;
+        }
+        if ((uint64_t)(now_ns - start_ns) / JOULE_NS_PER_S >= wall_s)
+            return joule_error_set(err, ETIMEDOUT,
+                                   "it could not be read within %llu s",
+                                   (unsigned long long)wall_s);
+    }
+}
+
+static void explain(int status, struct joule_error *err)
+{
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+        joule_error_set(err, ETIMEDOUT, "damaged: its reader came to no end");
+    else if (WIFSIGNALED(status))
+        joule_error_set(err, EBADMSG, "damaged: its reader died of signal %d",
+                        WTERMSIG(status));
+    else
+        joule_error_set(err, EBADMSG, "its reader ended by itself (status %d)",
+                        WEXITSTATUS(status));
+}
+
+/* The worker is no good: end it, and the task with it. */
+static int give_up(struct pool *pool, struct worker *w, size_t task,
+                   struct joule_error *why, struct joule_error *err)
+{
+    int errnum = errno;
+    bool is_gone = errnum == ECHILD;
+    int status = stop_worker(w, !is_gone);
+
+    if (is_gone) {
+        explain(status, why);
+        errnum = errno;
+    }
+    w->next_task = task + pool->jobs;
+    return end_task(pool, task, errnum, why->text, true, err);
+}
+
+/* What the worker has put into a slot.  0, -1 with [why]; the slot is its own
+ * again. */
+static int take_slot(struct pool *pool, struct worker *w, size_t task,
+                     const struct message *m, struct joule_error *why)
+{
+    const struct joule_work *work = pool->work;
+
+    if (m->length == 0)
+        return 0;
+    if (m->slot >= JOULE_WORKER_SLOTS || m->length > JOULE_WORKER_SLOT_SIZE)
+        return joule_error_set(why, EBADMSG, "its reader sent nonsense");
+    if (work->take(work->arg, task, w->slots + m->slot * JOULE_WORKER_SLOT_SIZE,
+                   (size_t)m->length, why) < 0)
+        return -1;
+    /* A worker that is gone is seen at the next turn. */
+    (void)!send(w->data_fd, "", 1, MSG_NOSIGNAL);
+    return 0;
+}
+
+/* Take the output of [task], which was given to [w].  0: it is ended; 1: it is
+ * to be run again. */
+static int take_task(struct pool *pool, struct worker *w, size_t task,
+                     struct joule_error *err)
+{
+    for (;;) {
+        struct joule_error why = {""};
+        struct message m;
+        int rc = wait_message(pool, w, task, &m, &why);
+
+        if (rc == 0)
+            errno = ECHILD;
+        if (rc <= 0)
+            return give_up(pool, w, task, &why, err);
+        if (take_slot(pool, w, task, &m, &why) < 0) {
+            if (errno == EBADMSG)
+                return give_up(pool, w, task, &why, err);
+            return joule_error_set(err, errno, "%s", why.text);
+        }
+        if (!m.is_end)
+            continue;
+        m.text[sizeof(m.text) - 1] = '\0';
+        joule_error_set(&why, 0, "%s", m.text);
+        return end_task(pool, task, m.errnum, why.text, false, err);
+    }
+}
+
+static int run_tasks(struct pool *pool, struct joule_error *err)
+{
+    for (size_t task = 0; task < pool->tasks;) {
+        struct worker *w = &pool->worker[task % pool->jobs];
+        int rc = 0;
+
+        /* All workers have something to do before we wait for one. */
+        for (unsigned i = 0; i < pool->jobs; i++)
+            if (feed(pool, &pool->worker[(task + i) % pool->jobs], task, err) <
+                0)
+                return -1;
+        if (!pool->is_refused[task])
+            rc = take_task(pool, w, task, err);
+        if (rc < 0)
+            return -1;
+        if (rc == 0) {
+            task++;
+            continue;
+        }
+        /* What it has been given behind this task, too. */
+        stop_worker(w, true);
+        w->next_task = task;
+    }
+    return 0;
+}
+
+int joule_work_run(const struct joule_work *work, size_t tasks, unsigned jobs,
+                   struct joule_error *err)
+{
+    struct pool *pool;
+    int rc, saved;
+
+    if (tasks == 0)
+        return 0;
+    pool = calloc(1, sizeof(*pool));
+    if (pool)
+        pool->is_refused = calloc(tasks, sizeof(*pool->is_refused));
+    if (!pool || !pool->is_refused) {
+        free(pool);
+        return joule_error_set(err, ENOMEM, "out of memory");
+    }
+    pool->work = work;
+    pool->tasks = tasks;
+    pool->jobs = jobs < 1 ? 1 : jobs;
+    if (pool->jobs > JOULE_WORKERS_MAX)
+        pool->jobs = JOULE_WORKERS_MAX;
+    for (unsigned i = 0; i < pool->jobs; i++) {
+        pool->worker[i].task_fd = pool->worker[i].data_fd = -1;
+        pool->worker[i].next_task = i;
+    }
+    rc = run_tasks(pool, err);
+    saved = errno;
+    for (unsigned i = 0; i < pool->jobs; i++) {
+        stop_worker(&pool->worker[i], rc < 0);
+        if (pool->worker[i].slots)
+            munmap(pool->worker[i].slots,
+                   JOULE_WORKER_SLOTS * JOULE_WORKER_SLOT_SIZE);
+    }
+    free(pool->is_refused);
+    free(pool);
+    errno = saved;
+    return rc;
+}
