@@ -34,3 +34,39 @@ plugins_acct_gather_energy_joule_ipmi_so_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_ipmi/acct_gather_energy_joule_ipmi.c
 plugins_acct_gather_energy_joule_ipmi_so_LDFLAGS = $(LDFLAGS_PLUGIN)
 plugins_acct_gather_energy_joule_ipmi_so_LDADD = $(LIBJOULE)
+
+# The profile plugin; LDFLAGS_PLUGIN is in local.mk.
+if HAVE_SLURM
+plugins_PROGRAMS += plugins/acct_gather_profile_joule_hdf5.so
+endif
+plugins_acct_gather_profile_joule_hdf5_so_SOURCES = \
+	plugins/slurm_abi/conf.c plugins/slurm_abi/conf.h \
+	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
+	plugins/slurm_abi/series_input.c plugins/slurm_abi/series_input.h \
+	plugins/slurm_abi/profile.c plugins/slurm_abi/profile.h \
+	plugins/slurm_abi/slurm_step.c plugins/slurm_abi/slurm_step.h \
+	plugins/slurm_abi/step_layout.c plugins/slurm_abi/step_layout.h \
+	plugins/slurm_abi/timers.c plugins/slurm_abi/timers.h \
+	plugins/slurm_abi/slurm_abi.h \
+	plugins/acct_gather_profile/joule_hdf5/acct_gather_profile_joule_hdf5.c
+plugins_acct_gather_profile_joule_hdf5_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_acct_gather_profile_joule_hdf5_so_LDADD = $(LIBJOULE_SERIES)
+
+# SPANK plugins; LDFLAGS_PLUGIN is in local.mk.
+if HAVE_SLURM
+plugins_PROGRAMS += plugins/spank_joule_cpufreq.so
+endif
+plugins_spank_joule_cpufreq_so_SOURCES = \
+	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
+	plugins/slurm_abi/slurm_abi.h \
+	plugins/spank/joule_cpufreq/core.c plugins/spank/joule_cpufreq/core.h \
+	plugins/spank/joule_cpufreq/logpath.c \
+	plugins/spank/joule_cpufreq/logpath.h \
+	plugins/spank/joule_cpufreq/cpufreq_options.c \
+	plugins/spank/joule_cpufreq/cpufreq_options.h \
+	plugins/spank/joule_cpufreq/cpufreq_series.c \
+	plugins/spank/joule_cpufreq/cpufreq_series.h \
+	plugins/spank/joule_cpufreq/spank_joule_cpufreq.c \
+	plugins/spank/joule_cpufreq/cpufreq_step.c plugins/spank/joule_cpufreq/cpufreq_step.h
+plugins_spank_joule_cpufreq_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_spank_joule_cpufreq_so_LDADD = $(LIBJOULE)

@@ -49,3 +49,70 @@ tests_unit_test_joule_ledger_CPPFLAGS = $(tests_unit_test_probe_CPPFLAGS)
 tests_unit_test_joule_ledger_LDADD = $(LIBCOMMAND) $(LIBUNIT)
 endif
 EXTRA_DIST += tools/demo
+
+# Slurm has a program of this name, in /usr/bin: whichever comes first in PATH.
+if HAVE_HDF5
+bin_PROGRAMS += tools/sh5util/sh5util
+endif
+tools_sh5util_sh5util_SOURCES = tools/sh5util/sh5util.c
+tools_sh5util_sh5util_LDADD = $(LIBSH5UTIL)
+
+# All but main.
+if HAVE_HDF5
+noinst_LIBRARIES += tools/sh5util/libsh5util.a
+endif
+LIBSH5UTIL = tools/sh5util/libsh5util.a tools/joule/libcommand.a $(LIBJOULE_HDF5)
+tools_sh5util_libsh5util_a_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+tools_sh5util_libsh5util_a_SOURCES = \
+	tools/sh5util/cells.c tools/sh5util/cells.h \
+	tools/sh5util/cursor.c tools/sh5util/cursor.h \
+	tools/sh5util/extract.c tools/sh5util/extract.h \
+	tools/sh5util/extraction.c tools/sh5util/extraction.h \
+	tools/sh5util/item.c \
+	tools/sh5util/jobid.c tools/sh5util/jobid.h \
+	tools/sh5util/list.c \
+	tools/sh5util/merge.c tools/sh5util/merge.h \
+	tools/sh5util/number.c tools/sh5util/number.h \
+	tools/sh5util/options.c tools/sh5util/options.h \
+	tools/sh5util/outfile.c tools/sh5util/outfile.h \
+	tools/sh5util/jobtables.c tools/sh5util/jobtables.h \
+	tools/sh5util/profiledir.c tools/sh5util/profiledir.h \
+	tools/sh5util/progress.c tools/sh5util/progress.h \
+	tools/sh5util/resolve.c tools/sh5util/resolve.h \
+	tools/sh5util/say.c tools/sh5util/say.h \
+	tools/sh5util/select.c tools/sh5util/select.h \
+	tools/sh5util/sources.c tools/sh5util/sources.h \
+	tools/sh5util/totals.c tools/sh5util/totals.h
+
+# What slurmstepd starts at the end of a step that is profiled.
+if HAVE_HDF5
+joulelibexec_PROGRAMS += joule-profile-convert
+
+joule_profile_convert_SOURCES = tools/profile-convert/profile_convert.c
+joule_profile_convert_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+joule_profile_convert_LDADD = $(LIBJOULE_HDF5)
+endif
+
+# The process that FreeIPMI runs in.  What knows it is in none of the libraries.
+if HAVE_FREEIPMI
+joulelibexec_PROGRAMS += joule-ipmi-reader
+
+joule_ipmi_reader_SOURCES = \
+	common/sensors/ipmi.c common/sensors/ipmi.h \
+	common/sensors/ipmi_find.c common/sensors/ipmi_find.h \
+	common/sensors/ipmi_link.c common/sensors/ipmi_link.h \
+	common/sensors/ipmi_repo.c common/sensors/ipmi_repo.h \
+	tools/ipmi-reader/harden.c tools/ipmi-reader/harden.h \
+	tools/ipmi-reader/loop.c tools/ipmi-reader/loop.h \
+	tools/ipmi-reader/ipmi_reader.c
+joule_ipmi_reader_CFLAGS = $(AM_CFLAGS) $(FREEIPMI_CFLAGS)
+joule_ipmi_reader_LDADD = $(LIBJOULE) $(FREEIPMI_LIBS)
+endif
+
+# The process beside slurmd that looks after frequencies of steps that died.
+if HAVE_SLURM
+joulelibexec_PROGRAMS += joule-cpufreq-keeper
+endif
+joule_cpufreq_keeper_SOURCES = tools/cpufreq-keeper/cpufreq_keeper.c \
+	tools/cpufreq-keeper/keeper_log.c tools/cpufreq-keeper/keeper_log.h
+joule_cpufreq_keeper_LDADD = $(LIBJOULE)

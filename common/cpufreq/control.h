@@ -11,8 +11,8 @@
  *   - of the steps of one job for the one that began last;
  *   - of several jobs for the one that asks for the highest frequency, so that
  *     no job is slower than it asked for; of equal ones for the last.
- * When a holder ends, the next one in this order is served; when the last one
- * ends, the policy is what it was before the first.
+ *     When a holder ends, the next one in this order is served; when the last one
+ *     ends, the policy is what it was before the first.
  *
  * A holder is dead when its process has ended: of this pid namespace if no
  * process has its number and start time, of another one if nobody holds its

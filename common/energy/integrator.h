@@ -48,9 +48,9 @@ struct joule_integrator {
  *  - if [edge_ns] lies within it (a step began then: its load begins at once),
  *    the power before up to the edge and the new power from there on; an edge
  *    up to JOULE_POWER_SETTLE_NS before it counts as one at its beginning.
- * Intervals longer than [gap_ns] are counted as gaps; above
- * JOULE_POWER_BRIDGE_NS nothing is added.
- * Returns the length of the gap, 0 if there was none.
+ *    Intervals longer than [gap_ns] are counted as gaps; above
+ *    JOULE_POWER_BRIDGE_NS nothing is added.
+ *    Returns the length of the gap, 0 if there was none.
  */
 int64_t joule_integrator_update(struct joule_integrator *g, double watts,
                                 uint64_t sensor_key, int64_t at_ns,

@@ -229,8 +229,7 @@ static int open_set(const struct convert *c, struct table *table,
 static int add_table(struct convert *c, const struct joule_log_table *def,
                      struct joule_error *err)
 {
-    struct table *table =
-        reallocarray(c->tables, c->count + 1, sizeof(*table));
+    struct table *table = reallocarray(c->tables, c->count + 1, sizeof(*table));
 
     if (!table)
         return joule_error_set(err, ENOMEM, "out of memory");

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/thread.h"
-#include "common/profile/helper.h"
+#include "common/profile/converter.h"
 #include "common/profile/queue.h"
 
 #define THREAD_STACK (256 * 1024)
@@ -188,7 +188,7 @@ static int flush(struct joule_writer *w)
 /* Have the HDF5 file made of a log that is whole. */
 static void convert(struct joule_writer *w)
 {
-    struct joule_helper helper = {
+    struct joule_converter helper = {
         .program = w->helper,
         .log_fd = w->fd,
         .dir_fd = w->dir_fd,
@@ -205,7 +205,7 @@ static void convert(struct joule_writer *w)
     until_ns = w->helper_until_ns;
     abandoned = w->abandoned;
     pthread_mutex_unlock(&w->lock);
-    if (abandoned || joule_helper_run(&helper, until_ns, &err) == 0)
+    if (abandoned || joule_converter_run(&helper, until_ns, &err) == 0)
         return;
     tell(w, "the profile stays in %s, which sh5util reads: %s", w->name,
          err.text);

@@ -63,7 +63,7 @@ tests_bench_bench_profile_SOURCES = tests/bench/bench_profile.c \
 	tests/bench/profilehost.c tests/bench/profilehost.h \
 	tests/bench/longseries.c tests/bench/longseries.h
 tests_bench_bench_profile_LDFLAGS = -rdynamic
-tests_bench_bench_profile_LDADD = $(LIBBENCH) $(LIBJOULESTORE) -ldl
+tests_bench_bench_profile_LDADD = $(LIBBENCH) $(LIBJOULE_SERIES) -ldl
 
 # Takes no time that could be measured: a test as well.
 check_PROGRAMS += tests/bench/bench_replay

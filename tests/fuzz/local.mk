@@ -27,3 +27,10 @@ dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh
 
 EXTRA_DIST += tests/fuzz/corpus
+
+check_PROGRAMS += tests/fuzz/fuzz_cpufreq
+tests_fuzz_fuzz_cpufreq_SOURCES = tests/fuzz/fuzz_cpufreq.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_cpufreq_LDADD = $(LIBJOULE)
+
+dist_check_SCRIPTS += tests/fuzz/run-fuzz-cpufreq.sh
+TESTS += tests/fuzz/run-fuzz-cpufreq.sh

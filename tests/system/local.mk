@@ -96,3 +96,70 @@ system-programs: tests/system/stamp tests/system/burn tests/system/rpcping \
 	tests/system/shim_title.so tests/peer/cpusets tests/unit/makenode \
 	tests/unit/fakereader
 .PHONY: system-programs
+
+dist_check_SCRIPTS += \
+	tests/system/test_cpufreq.sh \
+	tests/system/test_cpufreq_drivers.sh \
+	tests/system/test_cpufreq_kill.sh \
+	tests/system/test_cpuset.sh \
+	tests/system/test_sweep.sh
+EXTRA_DIST += tests/system/cpufreq.sh tests/system/sweep.sh
+
+if HAVE_FUSE3
+check_PROGRAMS += tests/system/stuckfs
+endif
+tests_system_stuckfs_SOURCES = tests/system/stuckfs.c
+tests_system_stuckfs_CFLAGS = $(AM_CFLAGS) $(FUSE3_CFLAGS)
+tests_system_stuckfs_LDADD = $(FUSE3_LIBS)
+
+# Built by who asks for it.
+EXTRA_PROGRAMS += tests/system/slowseries.so
+tests_system_slowseries_so_SOURCES = tests/system/slowseries.c
+tests_system_slowseries_so_LDFLAGS = $(LDFLAGS_MODULE)
+tests_system_slowseries_so_LDADD = -ldl
+
+dist_check_SCRIPTS += tests/system/test_profile.sh \
+	tests/system/test_profile_end.sh \
+	tests/system/test_profile_loads.sh \
+	tests/system/test_profile_rate.sh \
+	tests/system/test_profile_stuck.sh \
+	tests/system/test_fuzz_profile.sh \
+	tests/system/test_sh5util_more.sh
+EXTRA_DIST += tests/system/profile.sh
+
+# The ledger on real clusters.
+check_PROGRAMS += \
+	tests/system/burn \
+	tests/system/ledgerdump \
+	tests/system/steps
+
+tests_system_burn_SOURCES = tests/system/burn.c
+tests_system_burn_LDADD = $(LIBJOULE) -lm
+
+tests_system_ledgerdump_SOURCES = tests/system/ledgerdump.c
+tests_system_ledgerdump_LDADD = $(LIBJOULE) -lm
+
+tests_system_steps_SOURCES = tests/system/steps.c
+tests_system_steps_LDADD = $(LIBJOULE) -lm
+
+dist_check_SCRIPTS += \
+	tests/system/guest-ledger.sh \
+	tests/system/test_guest_ledger.sh \
+	tests/system/test_ledger_bmc.sh \
+	tests/system/test_ledger_faults.sh \
+	tests/system/test_ledger_steps.sh
+EXTRA_DIST += tests/system/ledger.sh
+
+# The tarball, packages made of it, and what is done with them.
+dist_check_SCRIPTS += \
+	tests/release \
+	tests/system/debs \
+	tests/system/installed \
+	tests/system/overlay \
+	tests/system/test_configure.sh \
+	tests/system/test_dist.sh \
+	tests/system/test_guide.sh \
+	tests/system/test_installed.sh \
+	tests/system/test_package_deb.sh \
+	tests/system/test_package_rpm.sh
+EXTRA_DIST += tests/system/package.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Which part may include which: a joule flows one way (doc/dataflow.md), only
+# Which part may include which: a joule flows one way (doc/architecture.md), only
 # plugins see Slurm, and only plugins/slurm_abi rounds to joules.
 set -eu
 cd "${srcdir:-.}"
@@ -71,7 +71,7 @@ only() {
 
 only '#include [<"]slurm/' plugins/slurm_abi/
 # slurmstepd has no libhdf5.
-only '#include (<hdf5\.h>|"common/profile/(hdf5_|convert))' \
+only '#include (<hdf5\.h>|"common/profile/(hdf5_|convert\.))' \
     common/profile/hdf5_ common/profile/convert. common/profile/worker.c tools/
 only '#include <hdf5\.h>' common/profile/ tools/sh5util/
 only '#include <freeipmi/' common/sensors/ipmi_link.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sensor records as no simulator gives them: common/source/ipmi*.c over a link
+ * Sensor records as no simulator gives them: common/sensors/ipmi*.c over a link
  * that is played here.
  */
 #include "common/sensors/ipmi.h"

@@ -15,7 +15,7 @@
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/merge.h"
 #include "tools/sh5util/options.h"
-#include "tools/sh5util/plan.h"
+#include "tools/sh5util/jobtables.h"
 #include "tools/sh5util/sources.h"
 
 static char dir[64];

@@ -57,7 +57,7 @@ struct check {
 /* The value of [key], "" if it is not set, and where it stands: without a
  * setting the file as a whole. */
 static const char *value_of(const struct check *c, const char *key,
-                            struct joule_place *ret_place)
+                            struct joule_conf_place *ret_place)
 {
     const struct joule_slurmconf_setting *setting =
         joule_slurmconf_find(&c->conf, key);
@@ -142,7 +142,7 @@ static void stock_dir(int root_fd, char *buf, size_t size)
 
 static void check_plugin_dir(struct check *c)
 {
-    struct joule_place place;
+    struct joule_conf_place place;
     const char *dirs = value_of(c, "PluginDir", &place), *rest;
     const char *file = c->plugin->file;
     char dir[64], path[ITEM_MAX + 64];
@@ -209,7 +209,7 @@ static const struct plugin *our_plugin(const char *item)
 /* Whoever has Slurm's plugins for a BMC wants ours for a BMC. */
 static void choose_plugin(struct check *c)
 {
-    struct joule_place ignored;
+    struct joule_conf_place ignored;
     const char *type = value_of(c, "AcctGatherEnergyType", &ignored);
     const char *rest = type;
     char item[ITEM_MAX];
@@ -227,7 +227,7 @@ static void choose_plugin(struct check *c)
 
 static void check_energy_type(struct check *c)
 {
-    struct joule_place place;
+    struct joule_conf_place place;
     const char *type = value_of(c, "AcctGatherEnergyType", &place);
     const char *rest = type;
     char item[ITEM_MAX], advice[64 + sizeof("AcctGatherEnergyType=")];
@@ -264,7 +264,7 @@ static void check_energy_type(struct check *c)
 
 static void check_job_gather(struct check *c)
 {
-    struct joule_place place, ignored;
+    struct joule_conf_place place, ignored;
     const char *type = value_of(c, "JobAcctGatherType", &place);
     const char *track = value_of(c, "ProctrackType", &ignored);
 
@@ -303,7 +303,7 @@ static int64_t frequency(const char *text, const char *what)
 
 static void check_frequency(struct check *c)
 {
-    struct joule_place place, ignored;
+    struct joule_conf_place place, ignored;
     const char *text = value_of(c, "JobAcctGatherFrequency", &place);
 
     if (is_on(value_of(c, "AcctGatherProfileType", &ignored)) &&
@@ -323,7 +323,7 @@ static void check_frequency(struct check *c)
 
 static void check_node_freq(struct check *c)
 {
-    struct joule_place place;
+    struct joule_conf_place place;
     const char *text = value_of(c, "AcctGatherNodeFreq", &place);
     uint64_t value;
 
@@ -341,7 +341,7 @@ static void check_contain(struct check *c)
 {
     /* The last two imply it. */
     static const char *const flags[] = {"Contain", "X11", "RunInJob"};
-    struct joule_place place;
+    struct joule_conf_place place;
     const char *text = value_of(c, "PrologFlags", &place), *rest = text;
     char item[ITEM_MAX], advice[JOULE_ERROR_MAX];
 
@@ -359,7 +359,7 @@ static void check_contain(struct check *c)
 
 static void check_storage(struct check *c)
 {
-    struct joule_place place;
+    struct joule_conf_place place;
     const char *type = value_of(c, "AccountingStorageType", &place);
 
     if (contains(type, "slurmdbd"))
@@ -374,7 +374,7 @@ static void check_storage(struct check *c)
 static void check_gather(struct check *c)
 {
     struct joule_gathercheck gather = {.root_fd = c->root_fd};
-    struct joule_place ignored;
+    struct joule_conf_place ignored;
     char *slash;
 
     gather.energy_type = value_of(c, "AcctGatherEnergyType", &ignored);

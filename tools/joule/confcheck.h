@@ -21,7 +21,7 @@ struct joule_confcheck {
     bool fused;                        /* it is joule_fused */
     struct joule_energy_config config; /* what the plugin will use */
     bool config_known; /* it is; otherwise these are the defaults */
-    struct joule_place period_place; /* of JouleSamplePeriod, if it is set */
+    struct joule_conf_place period_place; /* of JouleSamplePeriod, if it is set */
 };
 
 /* Defaults, nothing read. */

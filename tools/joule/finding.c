@@ -17,7 +17,7 @@ const char *joule_level_name(enum joule_level level)
 }
 
 void joule_finding_add(struct joule_findings *list, enum joule_level level,
-                       const char *id, const struct joule_place *place,
+                       const char *id, const struct joule_conf_place *place,
                        const char *advice, const char *fmt, ...)
 {
     char text[JOULE_ERROR_MAX];

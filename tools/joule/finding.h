@@ -23,7 +23,7 @@ enum joule_level {
 };
 
 /* Where something stands: a file and a line. */
-struct joule_place {
+struct joule_conf_place {
     char file[JOULE_PLACE_MAX]; /* empty: nowhere */
     unsigned line;              /* 0: the file as a whole */
 };
@@ -31,7 +31,7 @@ struct joule_place {
 struct joule_finding {
     enum joule_level level;
     const char *id; /* short and stable: "plugin-dir"; static */
-    struct joule_place place;
+    struct joule_conf_place place;
     struct joule_error text;
     struct joule_error advice; /* the line to write, or empty */
 };
@@ -50,7 +50,7 @@ const char *joule_level_name(enum joule_level level);
  * the texts are replaced: they may quote a hostile file.
  */
 void joule_finding_add(struct joule_findings *list, enum joule_level level,
-                       const char *id, const struct joule_place *place,
+                       const char *id, const struct joule_conf_place *place,
                        const char *advice, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 

@@ -108,7 +108,7 @@ static void unknown_option(const struct ours *ours,
 
 static void check_joule(const struct ours *tables,
                         const struct joule_slurmconf_setting *s,
-                        struct joule_place *period_place,
+                        struct joule_conf_place *period_place,
                         struct joule_findings *findings)
 {
     const struct ours *ours;
@@ -180,7 +180,7 @@ static void check_profile_dir(const struct joule_gathercheck *g,
 {
     const struct joule_slurmconf_setting *dir =
         joule_slurmconf_find(conf, "ProfileHDF5Dir");
-    struct joule_place file = {.line = 0};
+    struct joule_conf_place file = {.line = 0};
     struct stat st;
 
     if (!names_plugin(g->profile_type, "joule_hdf5") &&
@@ -211,7 +211,7 @@ static void check_profile_dir(const struct joule_gathercheck *g,
 
 void joule_gathercheck_run(struct joule_gathercheck *g,
                            struct joule_energy_config *config,
-                           struct joule_place *period_place,
+                           struct joule_conf_place *period_place,
                            struct joule_findings *findings)
 {
     struct joule_profile_config profile;

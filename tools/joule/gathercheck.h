@@ -26,7 +26,7 @@ struct joule_gathercheck {
  * not there is none. */
 void joule_gathercheck_run(struct joule_gathercheck *g,
                            struct joule_energy_config *config,
-                           struct joule_place *period_place,
+                           struct joule_conf_place *period_place,
                            struct joule_findings *findings);
 
 #endif

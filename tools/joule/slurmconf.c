@@ -29,7 +29,7 @@
 struct partition {
     char name[64]; /* empty: there was none yet */
     bool is_exclusive;
-    struct joule_place place;
+    struct joule_conf_place place;
 };
 
 /* One load: what all its files share. */
@@ -99,9 +99,9 @@ static bool is_wanted(const char *const *keys, const char *key)
     return false;
 }
 
-static struct joule_place place_of(const struct reading *r, unsigned line)
+static struct joule_conf_place place_of(const struct reading *r, unsigned line)
 {
-    struct joule_place place = {.line = line};
+    struct joule_conf_place place = {.line = line};
 
     snprintf(place.file, sizeof(place.file), "%s", r->path);
     return place;
@@ -158,7 +158,7 @@ static void include_path(const struct loader *l, const char *value,
 static int include(const struct reading *r, const char *value, unsigned line)
 {
     struct loader *l = r->loader;
-    struct joule_place place = place_of(r, line);
+    struct joule_conf_place place = place_of(r, line);
     struct joule_error err;
     char path[PATH_MAX];
 
@@ -241,7 +241,7 @@ static bool mended_pair(const char *text, char *buf, size_t size)
 
 static void stray_text(const struct reading *r, const char *text, unsigned line)
 {
-    struct joule_place place = place_of(r, line);
+    struct joule_conf_place place = place_of(r, line);
     char mended[JOULE_ERROR_MAX];
 
     if (line == 1 && strncmp(text, BYTE_ORDER_MARK, 3) == 0)
@@ -285,7 +285,7 @@ static int take_pair(const char *key, const char *value, unsigned line,
     if (l->conf->count < SETTINGS_MAX || joule_slurmconf_find(l->conf, key))
         return keep(r, key, value, line);
     if (!l->full) {
-        struct joule_place place = place_of(r, line);
+        struct joule_conf_place place = place_of(r, line);
 
         l->full = true;
         joule_finding_add(l->findings, JOULE_FAULT, "too-many-settings", &place,

@@ -14,7 +14,7 @@
 
 struct joule_slurmconf_setting {
     char *key, *value;
-    struct joule_place place;
+    struct joule_conf_place place;
 };
 
 struct joule_slurmconf {
@@ -23,7 +23,7 @@ struct joule_slurmconf {
     /* The first partition without OverSubscribe=EXCLUSIVE: its jobs may share
      * nodes.  Empty: there is none. */
     char shared_partition[64];
-    struct joule_place shared_place;
+    struct joule_conf_place shared_place;
 };
 
 /* Where slurm.conf may be: absolute paths, NULL behind the last. */

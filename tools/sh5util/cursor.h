@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/profile/hdf5_read.h"
-#include "tools/sh5util/plan.h"
+#include "tools/sh5util/jobtables.h"
 
 /* A cell: a whole number, or [real] alone if the column is one of doubles. */
 struct joule_value {

@@ -13,7 +13,7 @@
 #include "common/profile/worker.h"
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/outfile.h"
-#include "tools/sh5util/plan.h"
+#include "tools/sh5util/jobtables.h"
 #include "tools/sh5util/select.h"
 
 struct joule_extraction {

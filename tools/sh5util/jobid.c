@@ -108,7 +108,7 @@ static int add(struct joule_job *jobs, size_t *count, const char *text,
 }
 
 int joule_jobs_parse(const char *list, struct joule_job **ret,
-                         size_t *ret_count, struct joule_error *err)
+                     size_t *ret_count, struct joule_error *err)
 {
     struct joule_job *jobs = calloc(JOULE_JOBS_MAX, sizeof(*jobs));
     char *copy = strdup(list), *rest = copy, *word;

@@ -33,7 +33,7 @@ struct joule_job {
  * with all of them if it stands there without one.  The caller frees *ret.
  * -1 with EINVAL and a sentence. */
 int joule_jobs_parse(const char *list, struct joule_job **ret,
-                         size_t *ret_count, struct joule_error *err);
+                     size_t *ret_count, struct joule_error *err);
 
 bool joule_job_has_step(const struct joule_job *job, const char *step);
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "tools/sh5util/jobid.h"
-#include "tools/sh5util/plan.h"
+#include "tools/sh5util/jobtables.h"
 
 struct joule_selection {
     const struct joule_plan *plan;

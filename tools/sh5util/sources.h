@@ -18,7 +18,7 @@
 
 #include "common/base/error.h"
 #include "tools/sh5util/jobid.h"
-#include "tools/sh5util/plan.h"
+#include "tools/sh5util/jobtables.h"
 
 /* ---- files of the job ---- */
 

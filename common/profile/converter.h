@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * helper.h - the program joule-profile-convert, which makes an HDF5 file of a
+ * converter.h - the program joule-profile-convert, which makes an HDF5 file of a
  * profile log when the step ends (tools/profile-convert).
  *
  * libhdf5 is in a process of its own: Debian's takes 10 MB and 25 ms in a
  * slurmstepd that would have it loaded all the time.
  */
-#ifndef JOULE_PROFILE_HELPER_H
-#define JOULE_PROFILE_HELPER_H
+#ifndef JOULE_PROFILE_CONVERTER_H
+#define JOULE_PROFILE_CONVERTER_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,15 +15,15 @@
 #include "common/base/error.h"
 
 /* Its descriptors: the log, the pipe for its answer, the directory. */
-#define JOULE_HELPER_LOG    0
-#define JOULE_HELPER_ANSWER 1
-#define JOULE_HELPER_DIR    3
+#define JOULE_CONVERTER_LOG    0
+#define JOULE_CONVERTER_ANSWER 1
+#define JOULE_CONVERTER_DIR    3
 
 /* The answer when the HDF5 file is there and the log is gone; any other answer
  * is a sentence that says what is wrong. */
-#define JOULE_HELPER_DONE "done\n"
+#define JOULE_CONVERTER_DONE "done\n"
 
-struct joule_helper {
+struct joule_converter {
     const char *program; /* absolute path */
     int log_fd;          /* the log, open for reading */
     int dir_fd;          /* where it lies */
@@ -39,7 +39,7 @@ struct joule_helper {
  * the log is still there.  errno ETIMEDOUT (killed), EPROTO (it failed), or why
  * it could not be started.
  */
-int joule_helper_run(const struct joule_helper *helper, int64_t until_ns,
-                     struct joule_error *err);
+int joule_converter_run(const struct joule_converter *helper, int64_t until_ns,
+                        struct joule_error *err);
 
 #endif

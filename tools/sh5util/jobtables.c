@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/sh5util/plan.h"
+#include "tools/sh5util/jobtables.h"
 
 #include <ctype.h>
 #include <errno.h>

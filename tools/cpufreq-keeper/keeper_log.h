@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * log.h - a line in slurmd's log, where an administrator looks for it.
+ * keeper_log.h - a line in slurmd's log, where an administrator looks for it.
  *
  * The file is opened for each line, so that it is the one of that name after
  * logs were rotated, too.  slurmd writes its lines in the same way: with one

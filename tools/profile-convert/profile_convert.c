@@ -25,7 +25,7 @@
 #include "common/base/parse.h"
 #include "common/profile/convert.h"
 #include "common/profile/hdf5_driver.h"
-#include "common/profile/helper.h"
+#include "common/profile/converter.h"
 #include "common/profile/place.h"
 #include "config.h"
 
@@ -56,10 +56,10 @@ static int usage(FILE *to)
 static void close_others(void)
 {
 #ifdef SYS_close_range
-    if (syscall(SYS_close_range, JOULE_HELPER_DIR + 1u, ~0u, 0u) == 0)
+    if (syscall(SYS_close_range, JOULE_CONVERTER_DIR + 1u, ~0u, 0u) == 0)
         return;
 #endif
-    for (int fd = JOULE_HELPER_DIR + 1; fd < DESCRIPTORS_MAX; fd++)
+    for (int fd = JOULE_CONVERTER_DIR + 1; fd < DESCRIPTORS_MAX; fd++)
         close(fd);
 }
 
@@ -102,10 +102,10 @@ static int become(uid_t uid, gid_t gid, pid_t parent, struct joule_error *err)
 static int create(const char *name, struct joule_error *err)
 {
     int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(JOULE_HELPER_DIR, name, flags, 0600);
+    int fd = openat(JOULE_CONVERTER_DIR, name, flags, 0600);
 
-    if (fd < 0 && errno == EEXIST && unlinkat(JOULE_HELPER_DIR, name, 0) == 0)
-        fd = openat(JOULE_HELPER_DIR, name, flags, 0600);
+    if (fd < 0 && errno == EEXIST && unlinkat(JOULE_CONVERTER_DIR, name, 0) == 0)
+        fd = openat(JOULE_CONVERTER_DIR, name, flags, 0600);
     if (fd < 0)
         return joule_error_set(err, errno, "cannot make %s: %m", name);
     return fd;
@@ -116,7 +116,7 @@ static int fill(int fd, struct joule_error *err)
     struct joule_convert_result result;
 
     joule_hdf5_prepare();
-    if (joule_profile_convert(JOULE_HELPER_LOG, fd, &result, err) < 0)
+    if (joule_profile_convert(JOULE_CONVERTER_LOG, fd, &result, err) < 0)
         return -1;
     if (!result.is_ended || result.bytes_left_out)
         return joule_error_set(err, EBADMSG, "the log is damaged");
@@ -132,16 +132,16 @@ static int rename_new(const char *from, const char *to)
 {
     struct stat st;
 
-    if (renameat2(JOULE_HELPER_DIR, from, JOULE_HELPER_DIR, to,
+    if (renameat2(JOULE_CONVERTER_DIR, from, JOULE_CONVERTER_DIR, to,
                   RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    if (fstatat(JOULE_HELPER_DIR, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if (fstatat(JOULE_CONVERTER_DIR, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
         errno = EEXIST;
     if (errno != ENOENT)
         return -1;
-    return renameat(JOULE_HELPER_DIR, from, JOULE_HELPER_DIR, to);
+    return renameat(JOULE_CONVERTER_DIR, from, JOULE_CONVERTER_DIR, to);
 }
 
 /* The log is removed last: it has all rows until the HDF5 file is on disk. */
@@ -150,8 +150,8 @@ static int publish(const char *temporary, const char *hdf5, const char *log,
 {
     if (rename_new(temporary, hdf5) < 0)
         return joule_error_set(err, errno, "cannot make %s: %m", hdf5);
-    if (fsync(JOULE_HELPER_DIR) < 0 ||
-        (unlinkat(JOULE_HELPER_DIR, log, 0) < 0 && errno != ENOENT))
+    if (fsync(JOULE_CONVERTER_DIR) < 0 ||
+        (unlinkat(JOULE_CONVERTER_DIR, log, 0) < 0 && errno != ENOENT))
         return joule_error_set(err, errno, "cannot remove %s: %m", log);
     return 0;
 }
@@ -171,7 +171,7 @@ static int convert(const char *log, struct joule_error *err)
     if (rc == 0)
         rc = publish(temporary, hdf5, log, err);
     if (rc < 0)
-        unlinkat(JOULE_HELPER_DIR, temporary, 0);
+        unlinkat(JOULE_CONVERTER_DIR, temporary, 0);
     close(fd);
     return rc;
 }
@@ -191,14 +191,14 @@ int main(int argc, char **argv)
     }
     if (argc != 4 || joule_parse_u64(argv[2], 0, UINT32_MAX - 1, &uid) < 0 ||
         joule_parse_u64(argv[3], 0, UINT32_MAX - 1, &gid) < 0 ||
-        fstat(JOULE_HELPER_LOG, &st) < 0 || !S_ISREG(st.st_mode) ||
-        fstat(JOULE_HELPER_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
+        fstat(JOULE_CONVERTER_LOG, &st) < 0 || !S_ISREG(st.st_mode) ||
+        fstat(JOULE_CONVERTER_DIR, &st) < 0 || !S_ISDIR(st.st_mode))
         return usage(stderr);
     if (bound(&err) < 0 || become((uid_t)uid, (gid_t)gid, parent, &err) < 0 ||
         convert(argv[1], &err) < 0) {
         puts(err.text);
         return 1;
     }
-    fputs(JOULE_HELPER_DONE, stdout);
+    fputs(JOULE_CONVERTER_DONE, stdout);
     return 0;
 }

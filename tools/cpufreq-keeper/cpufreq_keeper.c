@@ -15,7 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/cpufreq/keeper.h"
-#include "tools/cpufreq-keeper/log.h"
+#include "tools/cpufreq-keeper/keeper_log.h"
 
 #define CONFIG_WAIT_MS 5000
 

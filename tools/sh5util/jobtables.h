@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plan.h - which tables a job file has: step, node, series, columns.
+ * jobtables.h - which tables a job file has: step, node, series, columns.
  *
  * Read by a worker (worker.h), checked, and kept in the order in which they are
  * written out: steps by number, then batch and the others; nodes and tasks by
  * name with numbers as numbers.
  */
-#ifndef JOULE_SH5UTIL_PLAN_H
-#define JOULE_SH5UTIL_PLAN_H
+#ifndef JOULE_SH5UTIL_JOBTABLES_H
+#define JOULE_SH5UTIL_JOBTABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/profile/helper.h"
+#include "common/profile/converter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,21 +40,21 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
 
     sigfillset(&all);
     sigemptyset(&none);
-    rc = posix_spawn_file_actions_adddup2(actions, fds[0], JOULE_HELPER_LOG);
+    rc = posix_spawn_file_actions_adddup2(actions, fds[0], JOULE_CONVERTER_LOG);
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2(actions, fds[1],
-                                              JOULE_HELPER_ANSWER);
+                                              JOULE_CONVERTER_ANSWER);
     if (rc == 0)
         rc = posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY,
                                               0);
     if (rc == 0)
-        rc =
-            posix_spawn_file_actions_adddup2(actions, fds[2], JOULE_HELPER_DIR);
+        rc = posix_spawn_file_actions_adddup2(actions, fds[2],
+                                              JOULE_CONVERTER_DIR);
         /* Where the C library cannot, the helper does so itself. */
 #if __GLIBC_PREREQ(2, 34)
     if (rc == 0)
         rc = posix_spawn_file_actions_addclosefrom_np(actions,
-                                                      JOULE_HELPER_DIR + 1);
+                                                      JOULE_CONVERTER_DIR + 1);
 #endif
     if (rc == 0)
         rc = posix_spawnattr_setsigdefault(attr, &all);
@@ -67,7 +67,8 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
 }
 
 /* 0 or an errno value.  posix_spawn and not fork: the host has threads. */
-static int spawn(const struct joule_helper *h, const int fds[3], pid_t *ret_pid)
+static int spawn(const struct joule_converter *h, const int fds[3],
+                 pid_t *ret_pid)
 {
     const char *name = strrchr(h->program, '/') + 1;
     char uid[16], gid[16];
@@ -94,7 +95,7 @@ static int spawn(const struct joule_helper *h, const int fds[3], pid_t *ret_pid)
 }
 
 /* Where its answer can be read, or -1. */
-static int start(const struct joule_helper *h, pid_t *ret_pid,
+static int start(const struct joule_converter *h, pid_t *ret_pid,
                  struct joule_error *err)
 {
     int answer[2], fds[3], rc = 0;
@@ -171,7 +172,7 @@ static void kill_ours(pid_t pid)
     reap(pid, &status);
 }
 
-static int explain(const struct joule_helper *h, pid_t pid, char *answer,
+static int explain(const struct joule_converter *h, pid_t pid, char *answer,
                    struct joule_error *err)
 {
     int status;
@@ -180,7 +181,7 @@ static int explain(const struct joule_helper *h, pid_t pid, char *answer,
         kill_ours(pid);
         status = 0;
     }
-    if (strcmp(answer, JOULE_HELPER_DONE) == 0)
+    if (strcmp(answer, JOULE_CONVERTER_DONE) == 0)
         return 0;
     answer[strcspn(answer, "\n")] = '\0';
     if (answer[0])
@@ -192,8 +193,8 @@ static int explain(const struct joule_helper *h, pid_t pid, char *answer,
                            h->program, WEXITSTATUS(status));
 }
 
-int joule_helper_run(const struct joule_helper *h, int64_t until_ns,
-                     struct joule_error *err)
+int joule_converter_run(const struct joule_converter *h, int64_t until_ns,
+                        struct joule_error *err)
 {
     char answer[JOULE_ERROR_MAX];
     pid_t pid = -1;

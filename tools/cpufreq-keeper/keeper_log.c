@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/cpufreq-keeper/log.h"
+#include "tools/cpufreq-keeper/keeper_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
