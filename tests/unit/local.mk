@@ -327,7 +327,7 @@ tests_unit_test_timers_changed_LDADD = $(LIBJOULE) $(CHECK_LIBS)
 
 # Which part may include which.
 dist_check_SCRIPTS += tests/unit/layers.sh
-EXTRA_DIST += tests/unit/tsan.supp
+EXTRA_DIST += tests/unit/lsan.supp tests/unit/tsan.supp
 TESTS += tests/unit/layers.sh
 
 # What the manual and the examples say, against the tables of options; the
