@@ -2,7 +2,7 @@
 /*
  * writer.h - the profile of one step on one node, written by a thread of its
  * own: a log (log.h) while the step runs, and at its end an HDF5 file that a
- * helper program makes of it (helper.h).
+ * helper program makes of it (converter.h).
  *
  *     writer = joule_writer_create(&opt, &err);
  *     table = joule_writer_add_table(writer, "Energy", fields, count, 0);

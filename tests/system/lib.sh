@@ -102,6 +102,13 @@ not_ok() {
     [ $# -eq 0 ] || printf '%s\n' "$*" | note
 }
 
+# A command that there is not, wherever it is called: bash calls this in a process of
+# its own.
+command_not_found_handle() {
+    echo "not ok - $1: there is no such command (line ${BASH_LINENO[0]})" >&2
+    return 127
+}
+
 # skip NAME REASON
 skip() {
     echo "skip - $1 # $2"

@@ -65,7 +65,7 @@ test_four() {
 
 # All CPUs are all of the node; the step sleeps, so its energy is the job's.  That is
 # some tenths of a second longer.
-test_row_queue() {
+test_share() {
     local joule
     up_fused fusedshare square:100:300:50 --contain --gather "$BMC_CONF
 EnergyIPMIPowerSensors=Node=3
