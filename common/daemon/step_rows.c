@@ -7,6 +7,7 @@
 
 #include "common/base/int128.h"
 #include "common/daemon/job_rows.h"
+#include "common/energy/counter.h"
 
 /* What is known of a slot beside its row. */
 struct slot {
@@ -488,13 +489,6 @@ static void move_on(struct joule_step_rows *c,
     c->parts_known = s->part_uj != NULL;
 }
 
-static uint32_t mean_mw(uint64_t uj, int64_t ns)
-{
-    joule_u128 mw = ns > 0 ? (joule_u128)uj * 1000000 / (uint64_t)ns : 0;
-
-    return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
-}
-
 static void find_power(struct joule_step_rows *c)
 {
     struct joule_ledger_totals *t = &c->totals;
@@ -502,7 +496,7 @@ static void find_power(struct joule_step_rows *c)
 
     if (ns < JOULE_LEDGER_POWER_NS)
         return;
-    t->node_mw = mean_mw(t->charged_uj - c->power_uj, ns);
+    t->node_mw = joule_mean_mw(t->charged_uj - c->power_uj, ns);
     c->power_ns = t->mono_ns;
     c->power_uj = t->charged_uj;
     for (size_t i = 0; i < c->slots; i++) {
@@ -512,8 +506,9 @@ static void find_power(struct joule_step_rows *c)
 
         if (row->state != JOULE_ROW_RUNNING)
             continue;
-        row->mw = mean_mw(row->uj - slot->power_uj, row_ns < ns ? row_ns : ns);
-        row->job_mw = mean_mw(row->job_uj - slot->power_job_uj, ns);
+        row->mw =
+            joule_mean_mw(row->uj - slot->power_uj, row_ns < ns ? row_ns : ns);
+        row->job_mw = joule_mean_mw(row->job_uj - slot->power_job_uj, ns);
         slot->power_uj = row->uj;
         slot->power_job_uj = row->job_uj;
     }

@@ -29,6 +29,13 @@ uint64_t joule_power_mw(uint64_t uj, int64_t ns)
                       (uint64_t)ns);
 }
 
+uint32_t joule_mean_mw(uint64_t uj, int64_t ns)
+{
+    joule_u128 mw = ns > 0 ? (joule_u128)uj * 1000000 / (uint64_t)ns : 0;
+
+    return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
+}
+
 int64_t joule_domain_wrap_ns(const struct joule_domain *domain)
 {
     joule_u128 range_uj;

@@ -60,6 +60,9 @@ uint64_t joule_unit_to_uj(struct joule_unit unit, uint64_t ticks);
 /* Mean power of [uj] in [ns] (> 0), in mW, rounded to the nearest. */
 uint64_t joule_power_mw(uint64_t uj, int64_t ns);
 
+/* The same for rows: rounded down, 0 without time, at most UINT32_MAX. */
+uint32_t joule_mean_mw(uint64_t uj, int64_t ns);
+
 /* The shortest time in which the counter can wrap, in ns, at
  * JOULE_DOMAIN_POWER_MAX_W; INT64_MAX for a 64-bit counter. */
 int64_t joule_domain_wrap_ns(const struct joule_domain *domain);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/hash.h"
 
 #define USERFILE_MAGIC   UINT64_C(0x3130726573756c4a) /* "Jluser01" */
 #define USERFILE_VERSION 1
@@ -42,18 +43,6 @@ static void dir_name_of(uid_t uid, char name[NAME_SIZE])
 static void name_of(uid_t uid, char name[NAME_SIZE])
 {
     snprintf(name, NAME_SIZE, "%u/" FILE_NAME, (unsigned)uid);
-}
-
-/* FNV-1a over words instead of bytes. */
-static uint64_t sum_of(const void *p, size_t bytes)
-{
-    uint64_t sum = UINT64_C(0xcbf29ce484222325), word;
-
-    for (size_t i = 0; i < bytes; i += sizeof(word)) {
-        memcpy(&word, (const char *)p + i, sizeof(word));
-        sum = (sum ^ word) * UINT64_C(0x100000001b3);
-    }
-    return sum;
 }
 
 static char *tail_of(const struct userfile *f)
@@ -176,7 +165,7 @@ int joule_userfile_write(int dir_fd, struct userfile_open *o,
     f->head.magic = USERFILE_MAGIC;
     f->head.version = USERFILE_VERSION;
     f->head.size = sizeof(f->head);
-    tail.sum = sum_of(f, USERFILE_BYTES(f->head.rows) - sizeof(tail));
+    tail.sum = joule_hash_words(f, USERFILE_BYTES(f->head.rows) - sizeof(tail));
     tail.generation = f->head.generation;
     memcpy(tail_of(f), &tail, sizeof(tail));
     name_of(uid, name);
@@ -276,7 +265,7 @@ static bool makes_sense(const struct userfile *f, size_t bytes, uid_t uid)
         return false;
     memcpy(&tail, tail_of(f), sizeof(tail));
     if (tail.generation != f->head.generation ||
-        tail.sum != sum_of(f, bytes - sizeof(tail)))
+        tail.sum != joule_hash_words(f, bytes - sizeof(tail)))
         return false;
     for (size_t i = 0; i < f->head.rows; i++)
         if (f->row[i].kind > JOULE_STEP_OTHER ||

@@ -10,6 +10,7 @@
 
 #include "common/base/file.h"
 #include "common/base/rundir.h"
+#include "common/energy/counter.h"
 #include "common/node/node_dir.h"
 #include "common/node/user_file.h"
 
@@ -272,15 +273,6 @@ static void track(struct joule_userview *v, const struct joule_row *rows,
 
 /* ---- what is shown ---- */
 
-static uint32_t mean_mw(uint64_t from_uj, uint64_t to_uj, int64_t ns)
-{
-    double mw = ns > 0 && to_uj > from_uj
-                    ? (double)(to_uj - from_uj) * 1e6 / (double)ns
-                    : 0;
-
-    return mw < (double)UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
-}
-
 /* The nearest whole joule, but no less than was shown. */
 static uint64_t whole_joules(uint64_t uj, uint64_t shown_uj)
 {
@@ -315,9 +307,9 @@ static bool prepare(const struct joule_userview *v, struct entry *e,
     int64_t since_ns = e->shown_ns ? e->shown_ns : e->now.began_ns;
 
     hide_short_times(v, e, now_ns);
-    e->now.mw = e->now.state == JOULE_ROW_RUNNING
-                    ? mean_mw(e->shown.uj, e->now.uj, now_ns - since_ns)
-                    : 0;
+    e->now.mw = 0;
+    if (e->now.state == JOULE_ROW_RUNNING && e->now.uj > e->shown.uj)
+        e->now.mw = joule_mean_mw(e->now.uj - e->shown.uj, now_ns - since_ns);
     return memcmp(&e->now, &e->shown, sizeof(e->now)) != 0;
 }
 
