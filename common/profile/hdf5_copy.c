@@ -236,6 +236,8 @@ static int look_at(struct node *n, hid_t file, struct joule_error *err)
         return 0;
     }
     r->is_there = 1;
+    r->has_start = joule_hdf5_read_number(n->from, "Joule Start Wall ns",
+                                          &r->start_wall_ns) == 0;
     if (joule_hdf5_walk(n->from, &visitor, err) < 0)
         return -1;
     r->is_open =

@@ -48,6 +48,8 @@ struct joule_hdf5_copied {
     int32_t is_there;    /* the file has such a group */
     int32_t is_open;     /* "Joule End ns" is 0: its writer has not closed it */
     int32_t is_cut;      /* the end of the file is missing */
+    int32_t has_start;
+    uint64_t start_wall_ns; /* "Joule Start Wall ns": tells runs of a step apart */
     int32_t write_error; /* errno: the job file cannot be written any more */
     char note[JOULE_ERROR_MAX]; /* the first of what was left out */
 };

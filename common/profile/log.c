@@ -477,7 +477,8 @@ static int read_block(struct joule_log_reader *r)
     size = le64toh(head[3]);
     if ((size_t)n < HEAD_BYTES || le64toh(head[0]) != MAGIC ||
         le64toh(head[2]) != r->at || kind < FACTS || kind > JOULE_LOG_STATE ||
-        size % 8 != 0 || size == 0 || size > r->size - r->at - HEAD_BYTES ||
+        size % 8 != 0 || size == 0 || r->size < r->at + HEAD_BYTES ||
+        size > r->size - r->at - HEAD_BYTES ||
         size > (kind == JOULE_LOG_ROWS ? JOULE_LOG_ROWS_MAX : BODY_MAX))
         return 0;
     if (make_room(r, size) < 0)

@@ -393,21 +393,63 @@ START_TEST(damaged_logs)
 }
 END_TEST
 
-/* The helper was killed after it had made the file: the log has nothing more.
- */
+/* The converter was killed after it had made the file, or somebody has put the file
+ * there: the log is not given up for a name. */
 START_TEST(a_log_and_its_file)
 {
     struct live live = live_begin("u/7_0_n1.log", "n1");
 
     live_end(&live, true);
     write_node("u/7_0_n1.h5", "n1", true);
-    ck_assert_int_eq(merge("7", true), JOULE_EXIT_ALL);
-    ck_assert_uint_eq(tables_of("out.h5"), 3);
-    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), 0);
     ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
     ck_assert_uint_eq(tables_of("out.h5"), 3);
-    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), -1);
     ck_assert_int_eq(access("u/7_0_n1.h5", F_OK), -1);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), 0);
+    /* It is of another run. */
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_NOTHING);
+    ck_assert_uint_eq(tables_of("out.h5"), 3);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), 0);
+}
+END_TEST
+
+/* The same run once more: the merged file has its rows, and the log may go. */
+START_TEST(a_log_once_more)
+{
+    struct live live = live_begin("u/7_0_n1.log", "n1");
+
+    live_add(&live, 30);
+    live_end(&live, true);
+    ck_assert_int_eq(system("cp u/7_0_n1.log kept"), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_int_eq(system("cp kept u/7_0_n1.log"), 0);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    ck_assert_uint_eq(rows_of("out.h5"), 40);
+    ck_assert_int_eq(access("u/7_0_n1.log", F_OK), -1);
+}
+END_TEST
+
+/* What cannot be read takes no merged node's place. */
+static const char *const spoilt[] = {
+    ": > u/7_0_n1.log",
+    ": > u/7_0_n1.h5",
+    "ln -s nowhere u/7_0_n1.h5",
+    "head -c 3000 out.h5 > u/7_0_n1.h5",
+    "echo a letter > u/7_0_n1.log",
+};
+
+START_TEST(merged_and_spoilt)
+{
+    uint64_t rows;
+
+    write_node("u/7_0_n1.h5", "n1", true);
+    write_node("u/7_0_n2.h5", "n2", true);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_ALL);
+    rows = rows_of("out.h5");
+    ck_assert_int_eq(system(spoilt[_i]), 0);
+    write_node("u/7_0_n3.h5", "n3", true);
+    ck_assert_int_eq(merge("7", false), JOULE_EXIT_PART);
+    ck_assert_uint_eq(rows_of("out.h5"), rows + rows / 2);
+    ck_assert_uint_eq(node_rows_of("out.h5", "n1"), rows / 2);
 }
 END_TEST
 
@@ -565,6 +607,9 @@ int main(void)
     tcase_add_test(files, a_log_that_is_written);
     tcase_add_test(files, a_log_that_nobody_ended);
     tcase_add_test(files, a_log_and_its_file);
+    tcase_add_test(files, a_log_once_more);
+    tcase_add_loop_test(files, merged_and_spoilt, 0,
+                        (int)(sizeof(spoilt) / sizeof(spoilt[0])));
     tcase_add_loop_test(files, a_file_that_is_written, 0, 2);
     tcase_add_test(files, a_file_that_libhdf5_writes);
     tcase_add_loop_test(files, a_small_job_is_small, 0, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * joule-profile-convert - makes the HDF5 file of a profile log.  slurmstepd
- * starts it when a step ends, with the descriptors that helper.h names.
+ * starts it when a step ends, with the descriptors that converter.h names.
  *
  * It begins as root and becomes the user whose profile it is: nothing in the
  * user's directory can make it do more than the user may.  Its descriptor of the
@@ -12,6 +12,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -104,7 +105,8 @@ static int create(const char *name, struct joule_error *err)
     int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(JOULE_CONVERTER_DIR, name, flags, 0600);
 
-    if (fd < 0 && errno == EEXIST && unlinkat(JOULE_CONVERTER_DIR, name, 0) == 0)
+    if (fd < 0 && errno == EEXIST &&
+        unlinkat(JOULE_CONVERTER_DIR, name, 0) == 0)
         fd = openat(JOULE_CONVERTER_DIR, name, flags, 0600);
     if (fd < 0)
         return joule_error_set(err, errno, "cannot make %s: %m", name);
@@ -144,14 +146,28 @@ static int rename_new(const char *from, const char *to)
     return renameat(JOULE_CONVERTER_DIR, from, JOULE_CONVERTER_DIR, to);
 }
 
+/* Another run of the step may have the name by now, where there are no locks. */
+static bool is_ours(const char *log)
+{
+    struct stat ours, named;
+
+    return fstat(JOULE_CONVERTER_LOG, &ours) == 0 &&
+           fstatat(JOULE_CONVERTER_DIR, log, &named, AT_SYMLINK_NOFOLLOW) ==
+               0 &&
+           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
 /* The log is removed last: it has all rows until the HDF5 file is on disk. */
 static int publish(const char *temporary, const char *hdf5, const char *log,
                    struct joule_error *err)
 {
     if (rename_new(temporary, hdf5) < 0)
         return joule_error_set(err, errno, "cannot make %s: %m", hdf5);
-    if (fsync(JOULE_CONVERTER_DIR) < 0 ||
-        (unlinkat(JOULE_CONVERTER_DIR, log, 0) < 0 && errno != ENOENT))
+    /* Some file systems have no such call for directories. */
+    if (fsync(JOULE_CONVERTER_DIR) < 0 && errno != EINVAL && errno != EBADF)
+        return joule_error_set(err, errno, "cannot keep %s: %m", hdf5);
+    if (is_ours(log) && unlinkat(JOULE_CONVERTER_DIR, log, 0) < 0 &&
+        errno != ENOENT)
         return joule_error_set(err, errno, "cannot remove %s: %m", log);
     return 0;
 }

@@ -241,29 +241,32 @@ static int take(void *arg, size_t task, const void *data, size_t len,
                 struct joule_error *err)
 {
     struct builder *b = arg;
-    const char *at = data;
     struct record record;
+    char *copy = malloc(len), *at = copy;
+    int rc = 0;
 
     (void)task;
-    while (len > 0) {
+    if (!copy)
+        return no_memory(err);
+    /* Its reader may still write to what is checked here. */
+    memcpy(copy, data, len);
+    while (rc == 0 && len > 0) {
         size_t bytes = check_record(at, len, &record);
-        int rc = 0;
 
         if (bytes == 0)
-            return joule_error_set(err, EBADMSG, "its reader sent nonsense");
-        if (record.kind == RECORD_NODE)
+            rc = joule_error_set(err, EBADMSG, "its reader sent nonsense");
+        else if (record.kind == RECORD_NODE)
             rc = add_node(b->plan, &record, err);
         else if (record.kind == RECORD_TABLE)
             rc = add_table(b->plan, &record,
                            (const void *)(at + sizeof(record)), err);
         else
             add_note(b->plan, record.text);
-        if (rc < 0)
-            return -1;
         at += bytes;
         len -= bytes;
     }
-    return 0;
+    free(copy);
+    return rc;
 }
 
 /* What was described before the reader failed is good. */

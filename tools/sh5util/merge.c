@@ -201,11 +201,42 @@ static void judge(struct joule_source *s, const struct joule_hdf5_copied *c,
     joule_source_set_why(s, why.text[0] ? why.text : NULL);
 }
 
+/* Whether what was copied is the same run of the step as the node that the merged
+ * file has, and nothing of it is missing but what is still to be written. */
+static bool replaces_old(const struct joule_source *s,
+                         const struct joule_hdf5_copied *c,
+                         const struct joule_work_end *end)
+{
+    if (end->errnum || !c->is_there || c->lost_rows || c->left_out || c->is_cut)
+        return false;
+    return !c->has_start || !s->old->has_start ||
+           c->start_wall_ns == s->old->start_wall_ns;
+}
+
+/* What is merged is not given up for it: the next pass takes that. */
+static void keep_old(struct merge *m, struct joule_source *s)
+{
+    m->is_broken = true;
+    if (!s->why)
+        joule_source_set_why(s, "it is of another run of the step than what is "
+                                "merged: name another output with -o");
+    joule_source_keep_old(&m->sources, s);
+    if (m->doubtful == s)
+        m->doubtful = NULL;
+    if (m->before == s)
+        m->before = NULL;
+}
+
 /* Leave a source out of the next pass. */
 static int leave_out(struct merge *m, struct joule_source *s,
                      const char *sentence, struct joule_error *err)
 {
     m->is_broken = true;
+    if (s && s->file && s->old) {
+        joule_source_set_why(s, sentence);
+        keep_old(m, s);
+        return 0;
+    }
     if (!s || !s->file)
         return joule_error_set(
             err, EBADMSG, "%s cannot be added to: %s", m->request->output,
@@ -250,7 +281,7 @@ static int end_source(struct merge *m, struct joule_source *s,
         m->before = s;
         if (s->file)
             judge(s, &m->copied, end);
-        if (s->why)
+        if (s->file && s->why)
             m->doubtful = s;
     }
     if (s == m->again) {
@@ -259,8 +290,19 @@ static int end_source(struct merge *m, struct joule_source *s,
                       err) < 0)
             return -1;
     }
+    if (s->file && s->old && !s->is_bad && !replaces_old(s, &m->copied, end)) {
+        keep_old(m, s);
+        return 0;
+    }
     if (s->file)
         joule_outfile_limit(&m->out, &s->st);
+    if (!s->file && !end->errnum &&
+        (!m->copied.is_there || m->copied.lost_rows))
+        return joule_error_set(err, EBADMSG,
+                               "node %s of step %s in the merged file that is "
+                               "there already is damaged: name another output "
+                               "with -o",
+                               s->node, s->step);
     if (!s->file && end->errnum)
         return joule_error_set(err, end->errnum,
                                "node %s of step %s in the merged file that is "
@@ -314,8 +356,13 @@ static int read_old(struct merge *m, struct joule_error *err)
     if (m->sources.old_fd < 0)
         return -1;
     joule_outfile_limit(&m->out, &st);
-    if (joule_plan_read(m->sources.old_fd, &m->sources.old, &why) == 0)
-        return 0;
+    if (joule_plan_read(m->sources.old_fd, &m->sources.old, &why) == 0) {
+        if (m->sources.old.notes == 0)
+            return 0;
+        /* A node that it does not tell of would be lost. */
+        errno = EBADMSG;
+        why = m->sources.old.first_note;
+    }
     return joule_error_set(err, errno,
                            "%s is there already, and nothing can be added to "
                            "it: %s",
@@ -362,11 +409,23 @@ static void say_results(struct merge *m)
 {
     for (size_t i = 0; i < m->sources.count; i++) {
         const struct joule_source *s = &m->sources.source[i];
+        const struct joule_stepfile *file = s->file ? s->file : s->later;
         char text[2 * JOULE_ERROR_MAX];
 
-        if (!s->file)
+        /* Of the others say_later has told. */
+        if (!file || (!s->file && !s->why))
             continue;
         m->files++;
+        if (!s->file) {
+            m->damaged++;
+            snprintf(
+                text, sizeof(text),
+                "%s/%s/%s: %s (0 rows taken; the file is kept, and what was "
+                "merged of it before)",
+                m->request->dir, m->request->user, file->name, s->why);
+            say(m, text);
+            continue;
+        }
         if (s->rows > 0 || (!s->why && !s->is_bad))
             m->merged++;
         if (!s->why && !s->is_bad)

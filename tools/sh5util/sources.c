@@ -284,7 +284,6 @@ uint64_t joule_source_bytes(const struct joule_source *source)
 
 int joule_sources_list(struct joule_sources *s, struct joule_error *err)
 {
-    struct stat old = {0};
     size_t files;
 
     s->source = calloc(s->files.count + s->old.nodes + 1, sizeof(*s->source));
@@ -294,10 +293,8 @@ int joule_sources_list(struct joule_sources *s, struct joule_error *err)
         const struct joule_stepfile *file = &s->files.file[i];
         struct joule_source *source = &s->source[s->count];
 
-        if (s->count > 0 && is_log_of(file, source[-1].file)) {
-            source[-1].log = file;
+        if (s->count > 0 && is_log_of(file, source[-1].file))
             continue;
-        }
         s->count++;
         *source = (struct joule_source){
             .step = file->step, .node = file->node, .file = file};
@@ -307,19 +304,19 @@ int joule_sources_list(struct joule_sources *s, struct joule_error *err)
     }
     files = s->count;
     if (s->old_fd >= 0)
-        fstat(s->old_fd, &old);
+        fstat(s->old_fd, &s->old_st);
     for (size_t i = 0; i < s->old.nodes; i++) {
         const struct joule_plan_node *n = &s->old.node[i];
         struct joule_source *source = find_file(s, files, n);
 
         if (!source) {
             s->source[s->count++] = (struct joule_source){
-                .step = n->step, .node = n->name, .st = old};
-        } else if (!s->unfinished && source->file && is_busy(s, source->file)) {
-            source->later = source->file;
-            source->file = NULL;
-            source->st = old;
+                .step = n->step, .node = n->name, .st = s->old_st};
+            continue;
         }
+        source->old = n;
+        if (!s->unfinished && is_busy(s, source->file))
+            joule_source_keep_old(s, source);
     }
     qsort(s->source, s->count, sizeof(*s->source), compare);
     return 0;
@@ -347,6 +344,16 @@ int joule_source_open(const struct joule_sources *s,
                                    err);
     fd = fcntl(s->old_fd, F_DUPFD_CLOEXEC, 0);
     return fd < 0 ? joule_error_set(err, errno, "cannot use it: %m") : fd;
+}
+
+void joule_source_keep_old(const struct joule_sources *s,
+                           struct joule_source *source)
+{
+    source->later = source->file;
+    source->file = NULL;
+    source->st = s->old_st;
+    source->rows = 0;
+    source->is_busy = source->is_bad = false;
 }
 
 void joule_source_set_why(struct joule_source *source, const char *sentence)
@@ -377,10 +384,5 @@ int joule_source_remove(const struct joule_sources *s,
     if (unlinkat(s->files.dir_fd, name, 0) < 0 && errno != ENOENT)
         return joule_error_set(err, errno, "%s: it cannot be removed: %m",
                                name);
-    return source->log && !is_busy(s, source->log) &&
-                   unlinkat(s->files.dir_fd, source->log->name, 0) < 0 &&
-                   errno != ENOENT
-               ? joule_error_set(err, errno, "%s: it cannot be removed: %m",
-                                 source->log->name)
-               : 0;
+    return 0;
 }

@@ -61,10 +61,11 @@ int joule_stepfile_open(const struct joule_stepfiles *files,
 struct joule_source {
     const char *step, *node;
     const struct joule_stepfile *file; /* NULL: the merged file */
-    /* Of the merged file, because this one is still being written; or NULL. */
+    /* The merged file has this node, too; or NULL. */
+    const struct joule_plan_node *old;
+    /* The node of the merged file is taken, because this one is still being
+     * written, or [why] tells; or NULL. */
     const struct joule_stepfile *later;
-    /* From which [file] was made, and which is still there; or NULL. */
-    const struct joule_stepfile *log;
     struct stat st;
     bool is_busy;  /* its writer has it locked */
     uint64_t rows; /* that were taken from it */
@@ -78,6 +79,7 @@ struct joule_sources {
     struct joule_stepfiles files;
     struct joule_plan old; /* the merged file */
     int old_fd;            /* -1: there is none yet */
+    struct stat old_st;
     bool unfinished;       /* take files that are still being written */
     struct joule_source *source;
     size_t count;
@@ -96,14 +98,18 @@ bool joule_sources_have(const struct joule_sources *s, const char *step);
 int joule_source_open(const struct joule_sources *s,
                       struct joule_source *source, struct joule_error *err);
 
+/* Take the node of the merged file, which has one, in place of the file. */
+void joule_source_keep_old(const struct joule_sources *s,
+                           struct joule_source *source);
+
 /* Say why a source is not whole; NULL: it is. */
 void joule_source_set_why(struct joule_source *source, const char *sentence);
 
 /* What there is to read of a node-step file. */
 uint64_t joule_source_bytes(const struct joule_source *source);
 
-/* Remove a node-step file, if it still is what it was when it was opened, and
- * the log that it was made from.  One that is gone is no failure.  -1 with
+/* Remove a node-step file, if it still is what it was when it was opened.  A log
+ * beside it stays: the next merge takes it.  One that is gone is no failure.  -1 with
  * EBUSY (it has changed) or errno of unlink(2), and a sentence. */
 int joule_source_remove(const struct joule_sources *s,
                         const struct joule_source *source,
