@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const char *data, size_t size)
 
 # sources TARGET - those of libjoule_hdf5.a, and what it needs of other libraries
 sources() {
-    (cd "$TOP" && sed -n '/^libjoule_hdf5_a_SOURCES/,/[^\\]$/p' common/profile.mk |
+    (cd "$TOP" && sed -n '/^libjoule_hdf5_a_SOURCES/,/[^\\]$/p' common/local.mk |
         grep -oE 'common/profile/[a-z0-9_]+\.c')
     echo "tests/fuzz/$1.c"
     (cd "$TOP" && echo common/base/{callfilter,clock,error,parse}.c common/profile/log.c)

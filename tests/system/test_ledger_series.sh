@@ -93,7 +93,8 @@ follows() {
         within "$high" "$(awk -v low="$low" 'BEGIN { print 3 * low }')" 25
     check "the node is shown in all rows" awk -v rows="$(wc -l < "$SCRATCH/both")" '
         $1 > 0 { n++ } END { exit !n || n < rows - 1 }' <(rows "$file" package_0_mW)
- those of a second may be by a few per cent (doc/architecture.md)., those of a second may be by a few per cent (doc/architecture.md).
+    # Where rows come late, those of a second may be by a few per cent
+    # (doc/architecture.md).
     check "and is not above it" awk '$2 + 0 > 1.04 * $1 { above++ }
         { node += $1; step += $2 }
         END { exit above > NR / 50 || step > 1.005 * node }' "$SCRATCH/both"

@@ -3,7 +3,7 @@
  * freqtree.h - cpufreq policies as plain files below a tree, and the wrong
  * things that a kernel may do to whoever writes them.
  *
- * Programs that include it are linked with FREQ_WRAP of cpufreq.mk.
+ * Programs that include it are linked with FREQ_WRAP of local.mk.
  */
 #ifndef JOULE_TESTS_FREQTREE_H
 #define JOULE_TESTS_FREQTREE_H
