@@ -234,7 +234,7 @@ static bool is_placed(const struct joule_attributor *s,
     return next_cpu(s, c->cpus, s->node, 0) < s->words * 64;
 }
 
-/* What a claim that asks for [fraction] of a CPU has of it. */
+/* What a job that asks for [fraction] of a CPU has of it. */
 static uint64_t portion(const struct joule_attributor *s, size_t cpu,
                         uint64_t fraction)
 {
@@ -254,7 +254,7 @@ static void hold(struct joule_attributor *s, size_t job, size_t cpu,
         s->held[__builtin_ctz(parts)][job] += w;
 }
 
-/* How much of which part each claim has: s->held. */
+/* How much of which part each job has: s->held. */
 static void divide_cpus(struct joule_attributor *s, int64_t interval_ns,
                         const struct joule_job_use *jobs, size_t count)
 {
@@ -300,7 +300,7 @@ static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
     return (uint64_t)((joule_u128)ns * part / whole);
 }
 
-/* The CPU time of a claim in a part. */
+/* The CPU time of a job in a part. */
 static uint64_t used(const struct joule_attributor *s,
                      const struct joule_job_use *c, size_t job, size_t part)
 {
@@ -311,7 +311,7 @@ static uint64_t used(const struct joule_attributor *s,
     return s->cpus ? scaled(cut(c->cpu_ns), s->part_cpus[part], s->cpus) : 0;
 }
 
-/* Time of the CPUs that a claim has in a part. */
+/* Time of the CPUs that a job has in a part. */
 static uint64_t capacity(const struct joule_attributor *s, size_t job,
                          size_t part, int64_t interval_ns)
 {
@@ -321,7 +321,7 @@ static uint64_t capacity(const struct joule_attributor *s, size_t job,
     return ns < JOULE_CPU_NS_MAX ? (uint64_t)ns : JOULE_CPU_NS_MAX;
 }
 
-/* What a claim may have used in a part beyond what is known. */
+/* What a job may have used in a part beyond what is known. */
 static uint64_t unknown(const struct joule_attributor *s,
                         const struct joule_job_use *c, size_t job, size_t part,
                         int64_t interval_ns)
@@ -335,7 +335,7 @@ static uint64_t unknown(const struct joule_attributor *s,
     return ns < most ? ns : most;
 }
 
-/* s->weight: CPU time of all claims in a part, and last that of the system. */
+/* s->weight: CPU time of all jobs in a part, and last that of the system. */
 static void weigh_time(struct joule_attributor *s, size_t part,
                        struct joule_node_part *p, int64_t interval_ns,
                        const struct joule_job_use *jobs, size_t count,

@@ -5,8 +5,7 @@
  * A target is one LLVMFuzzerTestOneInput.  It runs under libFuzzer,
  *     clang -g -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. \
  *         -o fuzz_cpuinfo tests/fuzz/fuzz_cpuinfo.c \
- *         $(find common/base common/source common/sensors/energy_config.c -name
- * \*.c)
+ *         $(find common/base common/energy common/sensors -name \*.c)
  *     ./fuzz_cpuinfo tests/fuzz/corpus/cpuinfo
  * and, linked with standalone.c, as a test in `make check`.
  */
