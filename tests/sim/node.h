@@ -35,6 +35,7 @@ struct sim_node {
     struct sim_cores *cores; /* of CPUs with frequencies of their own, or NULL:
                                 then the model has the cost of CPU time */
     struct sim_jobs *jobs;   /* or NULL */
+    bool own_stat;           /* /proc/stat, also without jobs */
     struct {
         int64_t mono_ns;
         uint64_t cpu_ns;

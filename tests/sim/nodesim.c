@@ -125,6 +125,7 @@ static int node_create(struct sim_node *node, const struct sim_options *opt,
     node->khz = (uint64_t)opt->khz;
     node->ref_khz = (uint64_t)opt->ref_khz;
     sim_node_busy_changed(node);
+    node->own_stat = opt->stat;
     return opt->jobs ? jobs_begin(node, opt, err) : 0;
 }
 

@@ -64,6 +64,13 @@ STRING(parse_cpu_numbers, machine.cpu_numbers)
 STRING(parse_offline, machine.offline)
 STRING(parse_start, machine.start)
 STRING(parse_load, load)
+static int parse_stat(struct sim_options *opt, const char *text)
+{
+    (void)text;
+    opt->stat = true;
+    return 0;
+}
+
 STRING(parse_jobs, jobs)
 STRING(parse_jobs_also, jobs_also)
 STRING(parse_trace, trace)
@@ -291,6 +298,8 @@ static const struct row {
     {"jobs-also", ARG, "PATH", parse_jobs_also, "",
      "the same group in another hierarchy of v1: a job is there while it has"
      " a group in one of them"},
+    {"stat", NO_ARG, "", parse_stat, "",
+     "the /proc/stat also without --jobs: what cgroups and processes used"},
     {"wattmeter", ARG, "FILE", parse_wattmeter, "",
      "CSV log mono_ns,wall_ns,node_uj,package0_uj,..."},
     {"log-ms", ARG, "MS", parse_log_ms, "1 to 3600000",

@@ -26,6 +26,7 @@ struct sim_options {
     const char *load, *trace;
     bool trace_repeat;
     const char *jobs, *jobs_also;
+    bool stat;
     const char *cgroups[SIM_MEMBERS_MAX];
     size_t cgroup_count;
     pid_t pids[SIM_MEMBERS_MAX];

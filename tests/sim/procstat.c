@@ -9,7 +9,7 @@
 
 bool sim_procstat_there(const struct sim_node *node)
 {
-    return node->jobs;
+    return node->jobs || node->own_stat;
 }
 
 /* Ticks that were used and, of those until now, were not. */
@@ -34,9 +34,14 @@ static void add_evenly(const struct sim_machine *m, uint64_t ns, uint64_t *used)
 static void add_used(const struct sim_node *node, uint64_t *used)
 {
     const struct sim_machine *m = node->machine;
+    const uint64_t *host;
     size_t hosts;
-    const uint64_t *host = sim_jobs_by_cpu(node->jobs, &hosts);
 
+    if (!node->jobs) {
+        add_evenly(m, node->cpu_ns, used);
+        return;
+    }
+    host = sim_jobs_by_cpu(node->jobs, &hosts);
     if (!sim_jobs_know_cpus(node->jobs)) {
         add_evenly(m, host[0], used);
         return;

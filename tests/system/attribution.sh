@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # attribution.sh - for the tests of what jobs on shared nodes are charged:
-# source it after lib.sh.
+# source it after lib.sh.  (job_truth needs no more than cluster: tools/demo has it.)
 #
 # The nodes have SHARE_CPUS CPUs, a floor of SHARE_FLOOR watts, and SHARE_BUSY
 # watts for each CPU that is busy, whoever keeps it so: the truth of a job is

@@ -558,6 +558,33 @@ START_TEST(proc_stat_of_all)
 }
 END_TEST
 
+/* Without jobs, if wished: what a group of the node used while it was counted. */
+START_TEST(proc_stat_without_jobs)
+{
+    struct joule_error err = {""};
+    struct sim_node node;
+    size_t length;
+    char *text;
+
+    dir_make();
+    put("", "cpu.stat", "usage_usec 1000000\nuser_usec 1\n");
+    node_make(&node, machine_make(2, NULL), false);
+    node.own_stat = true;
+    ck_assert(sim_procstat_there(&node));
+    ck_assert_int_eq(sim_drive_add_cgroup(node.drive, dir, &err), 0);
+    clock_ns = 20 * S;
+    put("", "cpu.stat", "usage_usec 3020000\nuser_usec 1\n");
+    text = sim_procstat(&node, &length);
+    ck_assert_str_eq(text, "cpu  202 0 0 3798 0 0 0 0 0 0\n"
+                           "cpu0 101 0 0 1899 0 0 0 0 0 0\n"
+                           "cpu1 101 0 0 1899 0 0 0 0 0 0\n"
+                           "btime 0\n");
+    free(text);
+    sim_node_clear(&node);
+    dir_remove();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodesim_jobs");
@@ -576,6 +603,7 @@ int main(void)
     tcase_add_test(tc, node_with_jobs);
     tcase_add_test(tc, proc_stat);
     tcase_add_test(tc, proc_stat_of_all);
+    tcase_add_test(tc, proc_stat_without_jobs);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
