@@ -30,8 +30,10 @@ libjoule_a_SOURCES = \
 	common/energy/integrator.c common/energy/integrator.h \
 	common/energy/lag_model.c common/energy/lag_model.h \
 	common/energy/node_total.c common/energy/node_total.h \
-	common/sensors/bmc_open.c common/sensors/bmc_open.h \
+	common/energy/sensor_state.h \
 	common/sensors/cores.c common/sensors/cores.h \
+	common/sensors/counter_sensor.c common/sensors/counter_sensor.h \
+	common/sensors/counters.c common/sensors/counters.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
 	common/sensors/energy_config_ipmi.c \
@@ -41,30 +43,32 @@ libjoule_a_SOURCES = \
 	common/sensors/ipmi_config.c common/sensors/ipmi_config.h \
 	common/sensors/ipmi_helper.c common/sensors/ipmi_helper.h \
 	common/sensors/ipmi_wire.c common/sensors/ipmi_wire.h \
+	common/sensors/meter.h \
+	common/sensors/meter_log.c common/sensors/meter_log.h \
+	common/sensors/meter_sensor.c common/sensors/meter_sensor.h \
+	common/sensors/meter_thread.c common/sensors/meter_thread.h \
 	common/sensors/rapl.c common/sensors/rapl.h \
 	common/sensors/rapl_row.c common/sensors/rapl_row.h \
 	common/sensors/sdr.c common/sensors/sdr.h \
 	common/sensors/sensor.c common/sensors/sensor.h \
+	common/sensors/sensor_table.c common/sensors/sensor_table.h \
 	common/sensors/topology.c common/sensors/topology.h \
 	common/cgroup/busy.c common/cgroup/busy.h \
 	common/cgroup/cpuset.c common/cgroup/cpuset.h \
 	common/cgroup/hierarchy.c common/cgroup/hierarchy.h \
 	common/cgroup/processes.c common/cgroup/processes.h \
 	common/cgroup/usage.c common/cgroup/usage.h \
-	common/node/board.c common/node/board.h \
 	common/node/ledger.c common/node/ledger.h \
 	common/node/ledger_file.c common/node/ledger_file.h \
-	common/node/ledger_tickets.c \
+	common/node/ledger_node.c common/node/ledger_tickets.c \
 	common/node/node_dir.c common/node/node_dir.h \
 	common/node/user_file.c common/node/user_file.h \
 	common/node/user_view.c common/node/user_view.h \
 	common/daemon/job_rows.c common/daemon/job_rows.h \
 	common/daemon/sampler.c common/daemon/sampler.h \
-	common/daemon/sensor_log.c common/daemon/sensor_log.h \
 	common/daemon/step_rows.c common/daemon/step_rows.h \
 	common/daemon/steps.c common/daemon/steps.h \
 	common/daemon/tickets.c common/daemon/tickets.h \
-	common/step/board_follower.c common/step/board_follower.h \
 	common/step/energy_columns.c common/step/energy_columns.h \
 	common/step/node_energy.c common/step/node_energy.h \
 	common/step/row_queue.c common/step/row_queue.h \

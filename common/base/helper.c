@@ -181,6 +181,7 @@ int joule_helper_start(struct joule_helper *helper, const char *program,
                                             : "");
     }
     helper->fd = fds[0];
+    helper->program = program;
     return 0;
 }
 
@@ -230,25 +231,161 @@ int joule_helper_explain(struct joule_helper *helper, struct joule_error *err)
     if (ending == RUNNING) {
         joule_helper_kill(helper);
         return joule_error_set(err, EPIPE,
-                               "the reader process closed its socket");
+                               "the helper process closed its socket");
     }
     helper->pid = 0;
     close_socket(helper);
     if (ending == NOT_OURS)
-        return joule_error_set(err, EPIPE, "the reader process ended");
+        return joule_error_set(err, EPIPE, "the helper process ended");
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
         return joule_error_set(err, EPIPE,
-                               "the reader process was ended because it made a "
+                               "the helper process was ended because it made a "
                                "system call that it may not make (seccomp, "
                                "SIGSYS; the kernel's log names the call: "
                                "type=1326)");
     if (WIFSIGNALED(status))
         return joule_error_set(err, EPIPE,
-                               "the reader process died of signal %d",
+                               "the helper process died of signal %d",
                                WTERMSIG(status));
     return joule_error_set(err, EPIPE,
-                           "the reader process ended with exit code %d",
+                           "the helper process ended with exit code %d",
                            WEXITSTATUS(status));
+}
+
+/* ---- requests and replies ---- */
+
+struct joule_helper_head joule_helper_request(struct joule_helper *helper,
+                                              uint32_t type, size_t size)
+{
+    return (struct joule_helper_head){.version = helper->version,
+                                      .type = type,
+                                      .size = (uint32_t)size,
+                                      .seq = ++helper->seq};
+}
+
+int joule_helper_reject(struct joule_helper *helper, const char *what,
+                        struct joule_error *err)
+{
+    joule_helper_kill(helper);
+    return joule_error_set(err, EPROTO,
+                           "the helper process does not speak as %s should "
+                           "(%s): is it of another version?",
+                           helper->program, what);
+}
+
+static int late(struct joule_helper *helper, int64_t wait_ns,
+                struct joule_error *err)
+{
+    joule_helper_kill(helper);
+    return joule_error_set(err, ETIMEDOUT,
+                           "%s and the process that reads it gave no answer in "
+                           "%.3g s",
+                           helper->asks,
+                           (double)wait_ns / (double)JOULE_NS_PER_S);
+}
+
+int joule_helper_send(struct joule_helper *helper, const struct msghdr *packet,
+                      size_t size, int64_t wait_ns, struct joule_error *err)
+{
+    if (sendmsg(helper->fd, packet, MSG_NOSIGNAL) == (ssize_t)size)
+        return 0;
+    if (errno == EPIPE || errno == ECONNRESET)
+        return joule_helper_explain(helper, err);
+    if (errno == EAGAIN)
+        return late(helper, wait_ns, err);
+    joule_helper_kill(helper);
+    return joule_error_set(err, errno, "cannot ask the helper process: %m");
+}
+
+/* A packet, whatever it is: its size; 0 if there is none yet; -1 and the
+ * process is gone. */
+static ssize_t receive(struct joule_helper *helper, void *reply, size_t room,
+                       struct joule_error *err)
+{
+    const struct joule_helper_head *head = reply;
+    ssize_t n = recv(helper->fd, reply, room, MSG_TRUNC);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0) /* an empty packet is none of ours: as good as the end */
+        return joule_helper_explain(helper, err);
+    if ((size_t)n < sizeof(*head) || (size_t)n > room ||
+        head->size != (uint32_t)n)
+        return joule_helper_reject(helper, "a packet of the wrong size", err);
+    if (head->version != helper->version)
+        return joule_helper_reject(helper, "another version of the protocol",
+                                   err);
+    return n;
+}
+
+/* Errors that have a meaning of their own here are not those of what it asks. */
+static int refused(const struct joule_helper *helper,
+                   struct joule_helper_head *head, struct joule_error *err)
+{
+    int errnum = head->error;
+
+    if (errnum < 0 || errnum == EAGAIN || errnum == ECANCELED)
+        errnum = EIO;
+    head->text[sizeof(head->text) - 1] = '\0';
+    errno = errnum;
+    if (head->text[0] == '\0')
+        return joule_error_set(err, errnum, "%s cannot be read: %m",
+                               helper->asks);
+    return joule_error_set(err, errnum, "%s", head->text);
+}
+
+int joule_helper_reply(struct joule_helper *helper, uint32_t type, size_t size,
+                       int64_t wait_ns, int interrupt_fd, void *reply,
+                       size_t room, struct joule_error *err)
+{
+    int64_t deadline_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
+    struct joule_helper_head *head = reply;
+    ssize_t n;
+
+    do {
+        if (joule_helper_wait(helper, interrupt_fd, deadline_ns) < 0) {
+            if (errno == ETIMEDOUT)
+                return late(helper, wait_ns, err);
+            if (errno == ECANCELED)
+                return -1;
+            joule_helper_kill(helper);
+            return joule_error_set(err, errno,
+                                   "cannot wait for the helper process: %m");
+        }
+        n = receive(helper, reply, room, err);
+        if (n < 0)
+            return -1;
+    } while (n == 0 || head->seq != helper->seq);
+    if (head->type != type)
+        return joule_helper_reject(helper, "an answer to something else", err);
+    if (head->error != 0)
+        return refused(helper, head, err);
+    if ((size_t)n != size)
+        return joule_helper_reject(helper, "an answer of the wrong size", err);
+    return 0;
+}
+
+/* ---- back-off ---- */
+
+bool joule_helper_is_due(const struct joule_helper *helper, int64_t now_ns)
+{
+    return helper->failures == 0 || now_ns >= helper->retry_ns;
+}
+
+void joule_helper_worked(struct joule_helper *helper)
+{
+    helper->failures = 0;
+}
+
+void joule_helper_failed(struct joule_helper *helper, int64_t now_ns)
+{
+    int64_t s = INT64_C(1) << helper->failures;
+
+    if (s > JOULE_HELPER_BACKOFF_MAX_S)
+        s = JOULE_HELPER_BACKOFF_MAX_S;
+    else
+        helper->failures++;
+    helper->retry_ns = now_ns + s * JOULE_NS_PER_S;
 }
 
 void joule_helper_destroy(struct joule_helper *helper)
@@ -256,7 +393,8 @@ void joule_helper_destroy(struct joule_helper *helper)
     int saved = errno, status;
 
     close_socket(helper);
-    if (helper->pid > 0 && look_for(helper->pid, &status, GOODBYE_MS) == RUNNING)
+    if (helper->pid > 0 &&
+        look_for(helper->pid, &status, GOODBYE_MS) == RUNNING)
         joule_helper_kill(helper);
     helper->pid = 0;
     for (size_t i = 0; i < helper->lost_count; i++) {

@@ -11,53 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/deadline.h"
+#include "common/base/file.h"
 #include "common/base/thread.h"
-#include "common/node/ledger.h"
+#include "common/daemon/steps.h"
 #include "common/daemon/tickets.h"
-#include "common/daemon/sensor_log.h"
+#include "common/energy/counter.h"
 
 /* Deep enough for the host's logging. */
 #define THREAD_STACK (256 * 1024)
 
-/* Power over less than this is mostly the counter's 1 ms quantum: the figure
- * before stays. */
-#define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
-
-/* Each of them is said once, and once more when it is over. */
-enum problem {
-    PROBLEM_BOARD, /* the board cannot be had, for another reason than that
-                      another slurmd writes it */
-    PROBLEM_READ,  /* a counter does not answer; not taken back: one that
-                      fails now and then would fill the log */
-    PROBLEM_LOST,  /* for so long that there is no total */
-    PROBLEM_STALE, /* a counter no longer moves */
-    PROBLEM_NEVER, /* nothing has ever moved */
-    PROBLEM_COUNT,
-};
-
 struct joule_sampler {
     struct joule_sampler_options opt; /* root_fd, node: our own copies */
     char *node;
-    _Atomic(struct joule_board *) board; /* NULL until it is ours to write;
-                                            then it stays */
-    pid_t pid; /* of the process that has the threads */
+    pid_t pid; /* of the process that has the thread */
     pthread_t thread;
-    atomic_bool stop;
-    struct joule_tickets *tickets;
-    int64_t begun_ns;
-    int64_t power_ns;  /* counters: power is the mean since then */
-    uint64_t power_uj; /* the total then */
-    bool said[PROBLEM_COUNT];
+    pthread_mutex_t lock; /* of the next four */
+    pthread_cond_t wake;
+    bool stop, has_news; /* has_news: the sensor has more to read */
+    _Atomic(struct joule_ledger *) ledger; /* NULL until it is ours to write;
+                                              then it stays */
+    struct joule_steps *steps;             /* it has the ledger */
+    struct joule_tickets *tickets;         /* NULL: no ledger yet */
+    bool said_ledger;                      /* that it cannot be had */
+    unsigned lines;                        /* that may still be told */
+    int64_t refilled_ns;
     struct joule_snapshot snapshot;
-    union {
-        struct joule_reading readings[JOULE_DOMAINS_MAX];
-        struct joule_power power[JOULE_DOMAINS_MAX];
-    };
-    struct joule_sensor_log watch; /* counters: their remarks alone */
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
 };
 
 int64_t joule_sampler_period_ns(int64_t wrap_ns, int64_t asked_ns)
@@ -82,340 +64,225 @@ static void tell(struct joule_sampler *s, enum joule_event event,
     s->opt.event(event, text, s->opt.event_arg);
 }
 
-static bool say_once(struct joule_sampler *s, enum problem problem)
+/* Whether one more line of the sensor may be told now. */
+static bool may_tell(struct joule_sampler *s)
 {
-    bool first = !s->said[problem];
+    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
 
-    s->said[problem] = true;
-    return first;
-}
-
-static int64_t last_ns(const struct joule_sampler *s)
-{
-    return s->snapshot.total.mono_ns;
-}
-
-/* true: a part of the total is lost, and nothing else is worth a word. */
-static bool report_lost(struct joule_sampler *s)
-{
-    const struct joule_domain *domains = s->opt.source->domains;
-    int lost = joule_node_total_silent(&s->snapshot.total, domains);
-
-    if (lost >= 0 && say_once(s, PROBLEM_LOST))
-        tell(s, JOULE_EVENT_PROBLEM,
-             "energy counter %s answers on no CPU (on CPU %u: %s): the energy "
-             "of the node, and of steps that end meanwhile, is unknown until "
-             "it does",
-             domains[lost].name, domains[lost].cpu,
-             strerror(s->readings[lost].error));
-    if (lost < 0 && s->said[PROBLEM_LOST]) {
-        s->said[PROBLEM_LOST] = false;
-        tell(s, JOULE_EVENT_INFO,
-             "the energy counters answer again: energy is known");
+    while (s->lines < JOULE_SAMPLER_LINES &&
+           now_ns - s->refilled_ns >= JOULE_SAMPLER_REFILL_NS) {
+        s->lines++;
+        s->refilled_ns += JOULE_SAMPLER_REFILL_NS;
     }
-    return lost >= 0;
+    if (s->lines == 0)
+        return false;
+    if (s->lines == JOULE_SAMPLER_LINES)
+        s->refilled_ns = now_ns;
+    s->lines--;
+    return true;
 }
 
-static void remark(struct joule_sampler *s)
+static void tell_remarks(struct joule_sampler *s)
 {
-    struct joule_sensor *source = s->opt.source;
+    struct joule_sensor *sensor = s->opt.sensor;
+    enum joule_event event;
     struct joule_error text;
 
-    if (source->ops->remark && source->ops->remark(source, &text))
-        joule_sensor_log_remark(&s->watch, text.text, last_ns(s));
+    while (sensor->ops->remark(sensor, &event, &text))
+        if (may_tell(s))
+            tell(s, event, "%s", text.text);
 }
 
-static void report(struct joule_sampler *s)
-{
-    const struct joule_node_total *t = &s->snapshot.total;
-    const struct joule_domain *domains = s->opt.source->domains;
-    uint32_t i;
-
-    remark(s);
-    for (i = 0; i < t->count; i++) {
-        if (s->readings[i].error && say_once(s, PROBLEM_READ))
-            tell(s, JOULE_EVENT_PROBLEM,
-                 "reading energy counter %s on CPU %u failed: %s; the energy "
-                 "is counted with its next good reading",
-                 domains[i].name, domains[i].cpu,
-                 strerror(s->readings[i].error));
-    }
-    if (report_lost(s))
-        return;
-    if (!t->valid && t->mono_ns - s->begun_ns > JOULE_COUNTER_FROZEN_NS &&
-        say_once(s, PROBLEM_NEVER))
-        tell(s, JOULE_EVENT_PROBLEM,
-             "the energy counters do not move: energy is unknown on this "
-             "node (virtual machines do not pass RAPL on; on hardware, check "
-             "that the firmware enables it; `joule probe` shows the "
-             "registers)");
-    if (t->valid && s->said[PROBLEM_NEVER]) {
-        s->said[PROBLEM_NEVER] = false;
-        tell(s, JOULE_EVENT_INFO,
-             "the energy counters move now: energy is known");
-    }
-    if (!s->snapshot.stale && s->said[PROBLEM_STALE]) {
-        s->said[PROBLEM_STALE] = false;
-        tell(s, JOULE_EVENT_INFO, "the energy counters move again");
-    } else if (s->snapshot.stale && say_once(s, PROBLEM_STALE)) {
-        tell(s, JOULE_EVENT_PROBLEM,
-             "the energy counters have stopped: power is unknown until they "
-             "move again");
-    }
-}
-
-/* Not of a sample that was asked for: it may follow the one before at once. */
-static void find_power(struct joule_sampler *s)
-{
-    struct joule_snapshot *snap = &s->snapshot;
-    const struct joule_node_total *t = &snap->total;
-
-    if (t->mono_ns - s->power_ns < POWER_MIN_NS)
-        return;
-    snap->node_mw =
-        joule_power_mw(t->node_uj - s->power_uj, t->mono_ns - s->power_ns);
-    s->power_ns = t->mono_ns;
-    s->power_uj = t->node_uj;
-}
-
-static void read_counters(struct joule_sampler *s, bool is_asked)
+static void read_sensor(struct joule_sampler *s)
 {
     struct joule_snapshot *snap = &s->snapshot;
     struct joule_node_total *t = &snap->total;
-    const struct joule_clock *clock = s->opt.clock;
+    struct joule_sensor *sensor = s->opt.sensor;
     bool was_valid = t->valid;
-    int64_t now_ns;
+    int64_t edge_ns =
+        joule_ledger_last_edge(s->ledger, joule_clock_mono_ns(s->opt.clock));
+    int64_t now_ns = joule_sensor_read(sensor, edge_ns, s->readings);
 
-    now_ns = joule_sensor_read_all(s->opt.source, clock, s->readings);
-    joule_node_total_update(t, s->opt.source->domains, s->readings, now_ns);
-    snap->wall_ns = joule_clock_wall_ns(clock);
+    joule_node_total_update(t, sensor->domains, s->readings, now_ns);
+    snap->wall_ns = joule_clock_wall_ns(s->opt.clock);
     snap->samples++;
-    snap->stale = joule_node_total_stale(t, s->opt.source->domains);
-    snap->average_mw = JOULE_MW_UNKNOWN;
-    if (!was_valid || snap->stale) {
-        s->power_ns = t->mono_ns;
-        s->power_uj = t->node_uj;
-    }
-    if (!t->valid || !was_valid || snap->stale)
-        snap->node_mw = JOULE_MW_UNKNOWN;
-    else if (!is_asked)
-        find_power(s);
-    if (t->valid && t->mono_ns > snap->since_ns)
-        snap->average_mw =
-            joule_power_mw(t->node_uj, t->mono_ns - snap->since_ns);
-    joule_board_publish(s->board, snap);
-    report(s);
-}
-
-/* What is known of power at this moment, also if that is nothing. */
-static void publish_power(struct joule_sampler *s)
-{
-    struct joule_snapshot *snap = &s->snapshot;
-    const struct joule_node_total *t = &snap->total;
-    const struct joule_domain *domains = s->opt.source->domains;
-    uint32_t i;
-
-    snap->stale =
-        joule_node_total_overdue(t, joule_clock_mono_ns(s->opt.clock),
-                                 joule_power_gap_ns(s->opt.period_ns));
-    snap->node_mw = JOULE_MW_UNKNOWN;
-    for (i = 0; i < t->count && !snap->stale; i++) {
-        if (domains[i].in_total)
-            snap->node_mw = (uint64_t)(t->integrator[i].power_w * 1000 + 0.5);
-    }
-    snap->average_mw = JOULE_MW_UNKNOWN;
-    if (t->valid && t->mono_ns > snap->since_ns)
-        snap->average_mw =
-            joule_power_mw(t->node_uj, t->mono_ns - snap->since_ns);
-    joule_board_publish_fused(s->board, snap,
-                              joule_sensor_has_energy(s->opt.source)
-                                  ? s->opt.source->ops->state(s->opt.source)
-                                  : NULL);
-}
-
-/* Follow the readings in s->power. */
-static void integrate(struct joule_sampler *s)
-{
-    struct joule_snapshot *snap = &s->snapshot;
-    struct joule_node_total *t = &snap->total;
-    const struct joule_domain *domains = s->opt.source->domains;
-    int64_t before_ns = t->mono_ns;
-    int64_t edge_ns = 0;
-    bool was_valid = t->valid;
-    uint32_t i;
-
-    for (i = 0; i < t->count; i++) {
-        if (s->power[i].status < JOULE_POWER_STATUS_COUNT)
-            snap->power_faults[s->power[i].status]++;
-        if (domains[i].in_total && s->power[i].status == JOULE_POWER_OK)
-            edge_ns = joule_board_last_edge(s->board, s->power[i].mono_ns);
-    }
-    if (joule_sensor_has_energy(s->opt.source))
-        joule_node_total_add(t, domains, s->power);
-    else
-        joule_node_total_integrate(t, domains, s->power, edge_ns,
-                                   joule_power_gap_ns(s->opt.period_ns));
-    snap->samples++;
-    if (t->mono_ns != before_ns)
-        snap->wall_ns = joule_clock_wall_ns(s->opt.clock) -
-                        (joule_clock_mono_ns(s->opt.clock) - t->mono_ns);
     if (t->valid && !was_valid && t->base_uj == 0)
-        snap->since_ns = t->mono_ns;
+        snap->since_ns = t->began_ns;
+    snap->average_mw = JOULE_MW_UNKNOWN;
+    if (t->valid && now_ns > snap->since_ns)
+        snap->average_mw = joule_power_mw(t->node_uj, now_ns - snap->since_ns);
+    joule_ledger_stage_node(s->ledger, snap, sensor->ops->state(sensor));
+    tell_remarks(s);
 }
 
-static void read_power(struct joule_sampler *s)
+static void take_sample(struct joule_sampler *s)
 {
-    struct joule_sensor *source = s->opt.source;
-    struct joule_error err = {""}, remark;
-    int rc = source->ops->read_power(source, s->power, &err);
-    int errnum = rc < 0 ? errno : 0;
-    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
-    size_t i;
+    uint32_t tickets = joule_ledger_asked(s->ledger);
 
-    for (i = 0;
-         source->ops->remark && i < 4 && source->ops->remark(source, &remark);
-         i++)
-        joule_sensor_log_remark(&s->watch, remark.text, now_ns);
-    if (joule_sensor_has_energy(source) && err.text[0])
-        joule_sensor_log_failure(&s->watch, err.text, now_ns);
-    if (rc == 0) {
-        integrate(s);
-        joule_sensor_log_readings(&s->watch, s->power, &s->snapshot.total,
-                                  now_ns);
-    } else if (errnum != EAGAIN && errnum != ECANCELED) {
-        for (i = 0; i < source->domain_count; i++)
-            s->power[i] = (struct joule_power){.status = JOULE_POWER_FAILED};
-        integrate(s);
-        joule_sensor_log_failure(
-            &s->watch, err.text[0] ? err.text : strerror(errnum), now_ns);
-    }
-}
-
-static void ask_power(struct joule_sampler *s)
-{
-    read_power(s);
-    publish_power(s);
-}
-
-static void take_sample(struct joule_sampler *s, bool is_asked)
-{
-    uint32_t tickets;
-
-    /* A BMC's energy is carried on from the measurement to now.  Who asked does
-     * not wait for the next one. */
-    if (!joule_sensor_is_prompt(s->opt.source))
-        ask_power(s);
-    tickets = joule_tickets_asked(s->tickets);
-    if (joule_sensor_has_energy(s->opt.source))
-        ask_power(s);
-    else if (joule_sensor_is_prompt(s->opt.source))
-        read_counters(s, is_asked);
+    read_sensor(s);
     joule_tickets_sample(s->tickets, &s->snapshot, tickets);
 }
 
-/* A source of energy goes on where this total ends. */
-static void resume_source(struct joule_sampler *s, uint64_t key)
+/* The node of this boot, if there is one, and whether its domains are ours. */
+static bool read_total(struct joule_sampler *s, struct joule_ledger *ledger,
+                       bool *ret_is_same)
 {
-    struct joule_sensor *source = s->opt.source;
+    const struct joule_sensor *sensor = s->opt.sensor;
     const struct joule_node_total *t = &s->snapshot.total;
-    struct joule_fused_state *state;
 
-    if (!joule_sensor_has_energy(source) || t->domain_key != key)
-        return;
-    state = malloc(sizeof(*state));
-    if (state && joule_board_read_fused(s->board, state) == 0 &&
-        state->mono_ns == t->mono_ns)
-        source->ops->resume(source, state);
+    if (joule_ledger_read_node(ledger, &s->snapshot, NULL) < 0)
+        return false;
+    *ret_is_same =
+        t->count == sensor->domain_count &&
+        t->domain_key == joule_domains_key(sensor->domains, t->count);
+    return true;
+}
+
+/* Go on with the sensor's state.  false: it makes no sense. */
+static bool resume_sensor(struct joule_sampler *s, struct joule_ledger *ledger)
+{
+    struct joule_sensor *sensor = s->opt.sensor;
+    struct joule_sensor_state *state = malloc(sizeof(*state));
+    bool ok = state &&
+              joule_ledger_read_node(ledger, &s->snapshot, state) == 0 &&
+              sensor->ops->resume(sensor, state);
+
     free(state);
+    return ok;
 }
 
 /* Go on with the total of this boot, or begin one. */
-static void continue_total(struct joule_sampler *s)
+static void continue_total(struct joule_sampler *s, struct joule_ledger *ledger)
 {
     struct joule_snapshot *snap = &s->snapshot;
-    const struct joule_sensor *source = s->opt.source;
+    struct joule_node_total *t = &snap->total;
+    const struct joule_sensor *sensor = s->opt.sensor;
     int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
-    uint64_t key = joule_domains_key(source->domains, source->domain_count);
+    bool is_same;
 
-    if (joule_board_read(s->board, snap) < 0) {
+    if (!read_total(s, ledger, &is_same)) {
         memset(snap, 0, sizeof(*snap));
-        joule_node_total_start(&snap->total, source->domains,
-                               source->domain_count, 0);
         snap->since_ns = now_ns;
-    } else if (snap->total.domain_key != key ||
-               snap->total.count != source->domain_count) {
-        uint64_t base_uj = snap->total.node_uj;
+        joule_node_total_start(t, sensor->domains, sensor->domain_count, 0);
+    } else if (is_same && resume_sensor(s, ledger)) {
+        if (t->valid)
+            tell(s, JOULE_EVENT_INFO,
+                 "the node total goes on from %" PRIu64 " J, %" PRId64
+                 " ms after its last sample",
+                 t->node_uj / 1000000, (now_ns - t->mono_ns) / JOULE_NS_PER_MS);
+    } else {
+        uint64_t base_uj = t->node_uj;
 
-        joule_node_total_start(&snap->total, source->domains,
-                               source->domain_count, base_uj);
         tell(s, JOULE_EVENT_INFO,
-             "the energy domains have changed; the node total goes on from "
-             "%" PRIu64 " J",
+             "%s; the node total goes on from %" PRIu64 " J",
+             is_same ? "the energy since the last sample is unknown"
+                     : "the energy domains have changed",
              base_uj / 1000000);
-    } else if (!snap->total.is_power || snap->total.valid) {
-        tell(s, JOULE_EVENT_INFO,
-             "the node total goes on from %" PRIu64 " J, %" PRId64
-             " ms after its last sample",
-             snap->total.node_uj / 1000000,
-             (now_ns - snap->total.mono_ns) / JOULE_NS_PER_MS);
+        joule_node_total_start(t, sensor->domains, sensor->domain_count,
+                               base_uj);
     }
     snap->period_ns = s->opt.period_ns;
-    s->begun_ns = now_ns;
-    resume_source(s, key);
-    s->power_ns = snap->total.mono_ns;
-    s->power_uj = snap->total.node_uj;
 }
 
-/* true: the board is ours and the total is set up. */
-static bool acquire_board(struct joule_sampler *s, struct joule_error *err)
+/* true: the ledger is ours and the total is set up. */
+static bool acquire_ledger(struct joule_sampler *s, struct joule_error *err)
 {
-    struct joule_board *board;
+    struct joule_steps_options opt = {
+        .sensor = s->opt.sensor,
+        .root_fd = s->opt.root_fd,
+        .node = s->opt.node,
+        .attribution = s->opt.attribution,
+        .idle_uw = s->opt.idle_uw,
+    };
 
-    if (s->board)
+    if (s->ledger)
         return true;
-    board = joule_board_create(s->opt.root_fd, s->node, err);
-    if (!board)
+    if (!s->steps)
+        s->steps = joule_steps_create(&opt, err);
+    if (!s->steps)
         return false;
-    s->board = board;
-    continue_total(s);
-    joule_sensor_log_start(&s->watch, &s->opt, s->snapshot.total.mono_ns,
-                           s->begun_ns);
-    if (joule_sensor_is_power(s->opt.source))
-        publish_power(s);
+    s->tickets = joule_tickets_create(&s->opt, s->steps);
+    if (!s->tickets) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return false;
+    }
+    continue_total(s, joule_steps_ledger(s->steps));
+    pthread_mutex_lock(&s->lock);
+    s->ledger = joule_steps_ledger(s->steps);
+    pthread_mutex_unlock(&s->lock);
     return true;
+}
+
+/* Sleep until the deadline, or stop, or until a sample is asked for: true. */
+static bool wait(struct joule_sampler *s, int64_t deadline_ns)
+{
+    if (s->ledger)
+        return joule_tickets_wait(s->tickets, deadline_ns);
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop && joule_cond_wait(&s->wake, &s->lock, deadline_ns))
+        continue;
+    pthread_mutex_unlock(&s->lock);
+    return false;
+}
+
+static void on_news(void *arg)
+{
+    struct joule_sampler *s = arg;
+
+    pthread_mutex_lock(&s->lock);
+    s->has_news = true;
+    if (s->ledger)
+        joule_ledger_wake(s->ledger);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether to stop; and whether the sensor has news. */
+static bool is_stopped(struct joule_sampler *s, bool *ret_has_news)
+{
+    bool stop;
+
+    pthread_mutex_lock(&s->lock);
+    stop = s->stop;
+    *ret_has_news = s->has_news;
+    s->has_news = false;
+    pthread_mutex_unlock(&s->lock);
+    return stop;
 }
 
 static void *sampler_main(void *arg)
 {
     struct joule_sampler *s = arg;
-    bool is_power = joule_sensor_is_power(s->opt.source);
     int64_t period_ns = s->opt.period_ns, deadline_ns = joule_deadline_now();
-    int64_t now_ns;
-    bool asked = is_power; /* at once */
+    bool asked = false, has_news;
     struct joule_error err;
 
     prctl(PR_SET_NAME, "joule_sampler");
     for (;;) {
+        int64_t now_ns = joule_deadline_now();
+
         if (!asked)
             deadline_ns += period_ns;
-        now_ns = joule_deadline_now();
         /* After a suspend or a stop, one sample now and not a burst. */
         if (now_ns > deadline_ns + period_ns)
             deadline_ns = now_ns;
-        asked = joule_tickets_wait(s->tickets, deadline_ns);
-        if (s->stop)
+        asked = wait(s, deadline_ns);
+        if (is_stopped(s, &has_news))
             break;
-        if (acquire_board(s, &err))
-            take_sample(s, asked);
-        else if (errno != EWOULDBLOCK && say_once(s, PROBLEM_BOARD))
+        /* The pace is that of the news, where there are any. */
+        if (has_news) {
+            asked = false;
+            deadline_ns = joule_deadline_now();
+        }
+        if (acquire_ledger(s, &err)) {
+            take_sample(s);
+        } else if (errno != EWOULDBLOCK && !s->said_ledger) {
+            s->said_ledger = true;
             tell(s, JOULE_EVENT_PROBLEM, "energy is unknown on this node: %s",
                  err.text);
+        }
     }
-    if (s->board && !is_power)
-        take_sample(s, false);
-    /* It was interrupted, and puts away what must not outlive this thread. */
-    if (is_power)
-        joule_sensor_end(s->opt.source, s->power);
+    if (s->ledger)
+        take_sample(s);
     return NULL;
 }
 
@@ -429,14 +296,18 @@ static int start_thread(struct joule_sampler *s, struct joule_error *err)
     return 0;
 }
 
+/* In a child of fork somebody may have had the lock. */
 static void sampler_free(struct joule_sampler *s)
 {
     int saved = errno;
 
-    joule_tickets_destroy(s->tickets, s->pid == getpid());
-    joule_board_destroy(s->board);
-    if (s->opt.root_fd >= 0)
-        close(s->opt.root_fd);
+    if (s->pid == getpid()) {
+        pthread_cond_destroy(&s->wake);
+        pthread_mutex_destroy(&s->lock);
+    }
+    joule_tickets_destroy(s->tickets);
+    joule_steps_destroy(s->steps);
+    joule_close(s->opt.root_fd);
     free(s->node);
     free(s);
     errno = saved;
@@ -457,21 +328,22 @@ joule_sampler_create(const struct joule_sampler_options *opt,
     s->node = strdup(opt->node);
     s->opt.node = s->node;
     s->pid = getpid();
-    if (s->opt.root_fd >= 0 && s->node)
-        s->tickets = joule_tickets_create(&s->opt);
-    if (!s->tickets) {
+    s->lines = JOULE_SAMPLER_LINES;
+    pthread_mutex_init(&s->lock, NULL);
+    joule_cond_init(&s->wake);
+    if (s->opt.root_fd < 0 || !s->node) {
         joule_error_set(err, errno, "cannot start the sampler: %s",
                         strerror(errno));
         goto fail;
     }
-    if (acquire_board(s, err)) {
-        if (!joule_sensor_is_power(opt->source))
-            take_sample(s, false);
-    } else if (errno != EWOULDBLOCK) {
+    if (acquire_ledger(s, err))
+        take_sample(s);
+    else if (errno != EWOULDBLOCK)
         goto fail;
-    }
     if (start_thread(s, err) < 0)
         goto fail;
+    if (opt->sensor->ops->notify)
+        opt->sensor->ops->notify(opt->sensor, on_news, s);
     return s;
 fail:
     sampler_free(s);
@@ -483,10 +355,14 @@ void joule_sampler_destroy(struct joule_sampler *s)
     if (!s)
         return;
     if (s->pid == getpid()) {
-        if (joule_sensor_is_power(s->opt.source))
-            s->opt.source->ops->interrupt(s->opt.source);
+        if (s->opt.sensor->ops->notify)
+            s->opt.sensor->ops->notify(s->opt.sensor, NULL, NULL);
+        pthread_mutex_lock(&s->lock);
         s->stop = true;
-        joule_tickets_wake(s->tickets);
+        pthread_cond_broadcast(&s->wake);
+        if (s->ledger)
+            joule_ledger_wake(s->ledger);
+        pthread_mutex_unlock(&s->lock);
         pthread_join(s->thread, NULL);
     }
     sampler_free(s);
@@ -494,21 +370,10 @@ void joule_sampler_destroy(struct joule_sampler *s)
 
 int joule_sampler_read(struct joule_sampler *s, struct joule_snapshot *ret)
 {
-    struct joule_board *board = s->board;
-    int64_t now_ns;
+    struct joule_ledger *ledger = s->ledger;
 
-    if (!board || s->pid != getpid()) {
-        errno = s->pid == getpid() ? ENODATA : ECHILD;
-        return -1;
-    }
-    if (joule_board_read(board, ret) < 0)
-        return -1;
-    now_ns = joule_clock_mono_ns(s->opt.clock);
-    if (joule_sensor_is_power(s->opt.source) &&
-        joule_node_total_overdue(&ret->total, now_ns,
-                                 joule_power_gap_ns(ret->period_ns))) {
-        ret->stale = 1;
-        ret->node_mw = JOULE_MW_UNKNOWN;
-    }
-    return 0;
+    if (ledger && s->pid == getpid())
+        return joule_ledger_read_node(ledger, ret, NULL);
+    errno = s->pid == getpid() ? ENODATA : ECHILD;
+    return -1;
 }

@@ -30,6 +30,7 @@ struct joule_step_rows {
     enum joule_attribution attribution;
     uint64_t idle_uw;
     size_t words, part_count;
+    bool is_spoiled;  /* the rows made no sense, and began anew */
     bool parts_known; /* totals.part[].uj are of these parts */
     struct joule_attributor *attributor;
     struct joule_job_rows *jobs;
@@ -53,14 +54,13 @@ static uint64_t *of_slot(uint64_t *array, size_t slot, size_t each)
 }
 
 /* Go on with what is in the ledger. */
-static int load(struct joule_step_rows *c, uint64_t part_key)
+static void load(struct joule_step_rows *c, uint64_t part_key)
 {
     struct joule_ledger_totals *t = &c->totals;
 
     c->slots = JOULE_LEDGER_SLOTS_MAX;
     if (joule_ledger_read(c->ledger, t, c->row, &c->slots) < 0) {
-        if (errno != ENODATA)
-            return -1;
+        c->is_spoiled = errno != ENODATA;
         c->slots = 0;
         memset(t, 0, sizeof(*t));
         memset(c->row, 0, sizeof(c->row));
@@ -87,7 +87,6 @@ static int load(struct joule_step_rows *c, uint64_t part_key)
             memset(step_cpus, 0, c->words * sizeof(*step_cpus));
         }
     }
-    return 0;
 }
 
 struct joule_step_rows *
@@ -124,14 +123,18 @@ joule_step_rows_create(const struct joule_step_rows_options *o,
         errno = ENOMEM;
         goto fail;
     }
-    if (load(c, o->part_key) == 0)
-        return c;
+    load(c, o->part_key);
+    return c;
 fail:
     saved = errno;
     joule_step_rows_destroy(c);
-    joule_error_set(err, saved, "the ledger cannot be continued: %s",
-                    strerror(saved));
+    joule_error_set(err, saved, "cannot attribute energy: %s", strerror(saved));
     return NULL;
+}
+
+bool joule_step_rows_is_spoiled(const struct joule_step_rows *c)
+{
+    return c->is_spoiled;
 }
 
 void joule_step_rows_destroy(struct joule_step_rows *c)

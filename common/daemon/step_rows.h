@@ -30,20 +30,20 @@ struct joule_step_rows_options {
 enum joule_usage_state {
     JOULE_USAGE_UNKNOWN, /* could not be read */
     JOULE_USAGE_KNOWN,
-    JOULE_USAGE_GONE, /* the counter is no more: nothing is used */
+    JOULE_USAGE_GONE, /* the group is gone: nothing is used any more */
 };
 
-/* The CPU time that a step has used up to now. */
+/* CPU time of a step up to now. */
 struct joule_step_cpu_time {
-    uint64_t owner; /* whose it is; 0: nobody's */
+    uint64_t owner; /* the step's process; 0: the slot is free */
     enum joule_usage_state state;
     uint64_t cpu_ns;
     const uint64_t *part_ns; /* in each part, or NULL */
-    uint64_t stepd_ns;       /* slurmstepd's own, if the job's counter has it */
+    uint64_t stepd_ns; /* slurmstepd's, if the job's counter includes it */
 };
 
-/* The CPU time of a job's group up to now.  A job keeps its place in the array
- * from sample to sample. */
+/* CPU time of a job's group up to now.  A job keeps its place in the array from
+ * sample to sample. */
 struct joule_job_cpu_time {
     uint32_t job; /* 0: none */
     enum joule_usage_state state;
@@ -52,46 +52,45 @@ struct joule_job_cpu_time {
 };
 
 struct joule_step_rows_sample {
-    int64_t mono_ns;       /* when all of it was read */
-    uint64_t node_uj;      /* the node total */
-    int64_t node_since_ns; /* when it began: tells one total from another */
-    int64_t measured_ns;   /* since when it has all that the node used; what is
-                              before says nothing of the idle power */
-    uint64_t sensor_key;   /* the sensors of the total: others have another idle
+    int64_t mono_ns;         /* when all of it was read */
+    uint64_t node_uj;        /* the node total */
+    int64_t node_since_ns;   /* when the total began: tells it from another */
+    int64_t measured_ns;     /* since when the total has all that the node used;
+                              the idle power is not learned from earlier time */
+    uint64_t sensor_key;     /* of the total: other sensors have another idle
                               power; 0: not told */
-    const uint64_t *part_uj;                 /* that of each part, or NULL */
+    const uint64_t *part_uj; /* of each part, or NULL */
     const uint64_t *part_busy_ns;            /* CPU time of its CPUs, or NULL */
     const struct joule_step_cpu_time *usage; /* by slot */
     size_t usage_count;
     const struct joule_job_cpu_time *jobs;
     size_t job_count; /* up to JOULE_LEDGER_SLOTS_MAX */
-    uint64_t foreign; /* jobs in which foreign groups were found, anew */
-    bool gap; /* energy may be missing: idle power does not learn from it */
+    uint64_t foreign; /* jobs newly found to have foreign groups (usage.h) */
+    bool gap; /* energy may be missing: idle power is not learned from it */
 };
 
-/* NULL with a sentence: EINVAL, ENOMEM, or EBADMSG (rows that cannot be
- * read). */
+/* NULL with a sentence: EINVAL or ENOMEM.  Rows that make no sense begin anew:
+ * then joule_step_rows_is_spoiled is true. */
 struct joule_step_rows *
 joule_step_rows_create(const struct joule_step_rows_options *options,
                        struct joule_error *err);
-void joule_step_rows_destroy(
-    struct joule_step_rows *attribute_interval); /* NULL: no-op */
+bool joule_step_rows_is_spoiled(const struct joule_step_rows *rows);
+void joule_step_rows_destroy(struct joule_step_rows *rows); /* NULL: no-op */
 
 /*
- * Charge what the node has used since the sample before, and publish.  The
- * first sample of a boot, or of another node total, only begins.  A sample
- * that is not later than the one before changes nothing.  A node total that is
- * lower than before (a power that was carried on, and is corrected) charges
- * nothing until it has come up to what is charged.  Returns the totals, which
- * live until the next call.
+ * Attribute what the node has used since the sample before, and publish.  The
+ * first sample of a boot, or of another node total, only begins.  A sample that
+ * is not later than the one before changes nothing.  A node total that is lower
+ * than before attributes nothing until it has come up to what is attributed.
+ * Returns the totals, which live until the next call.
  */
 const struct joule_ledger_totals *
-joule_step_rows_update(struct joule_step_rows *attribute_interval,
+joule_step_rows_update(struct joule_step_rows *rows,
                        const struct joule_step_rows_sample *sample);
 
-/* The rows as they were published last, by slot, as long as the next call. */
-const struct joule_row *
-joule_step_rows_list(const struct joule_step_rows *attribute_interval,
-                     size_t *ret_count);
+/* The rows as they were published last, by slot; they live until the next
+ * update. */
+const struct joule_row *joule_step_rows_list(const struct joule_step_rows *rows,
+                                             size_t *ret_count);
 
 #endif

@@ -38,13 +38,13 @@ struct job_reader {
 struct joule_steps {
     struct joule_steps_options opt;
     struct joule_ledger *ledger;
-    struct joule_step_rows *attribute_interval;
+    struct joule_step_rows *rows;
     struct joule_busy *busy; /* NULL: not known */
     size_t cpus;             /* highest number + 1 */
     size_t words;
     size_t part_count;
     uint16_t package[JOULE_PARTS_MAX]; /* of each part, ascending */
-    bool by_package;
+    bool by_package, has_whole_node;
     uint8_t *part_of;    /* [cpus]; JOULE_PARTS_MAX: of none */
     uint64_t *part_cpus; /* [part_count][words] */
     uint64_t *cpu_ns;    /* [cpus]: scratch */
@@ -90,23 +90,32 @@ static bool is_of_package(const struct joule_domain *d)
     return d->kind == JOULE_DOMAIN_PACKAGE || d->kind == JOULE_DOMAIN_DRAM;
 }
 
-/* A source of energy has the node in its total, and packages beside it: what
- * those use says how the node's energy is divided. */
+/* Where one domain is the whole node, packages beside it say how its energy is
+ * divided. */
+static bool has_whole_node(const struct joule_sensor *sensor)
+{
+    for (size_t i = 0; i < sensor->domain_count; i++)
+        if (sensor->domains[i].in_total &&
+            sensor->domains[i].kind == JOULE_DOMAIN_POWER)
+            return true;
+    return false;
+}
+
 static bool is_counted(const struct joule_steps *b,
                        const struct joule_domain *d)
 {
-    return joule_sensor_has_energy(b->opt.source) ? is_of_package(d)
-                                                  : d->in_total;
+    return b->has_whole_node ? is_of_package(d) : d->in_total;
 }
 
 /* By package only if all energy is some package's. */
 static void find_parts(struct joule_steps *b)
 {
-    const struct joule_sensor *source = b->opt.source;
+    const struct joule_sensor *sensor = b->opt.sensor;
 
+    b->has_whole_node = has_whole_node(sensor);
     b->by_package = true;
-    for (size_t i = 0; i < source->domain_count; i++) {
-        const struct joule_domain *d = &source->domains[i];
+    for (size_t i = 0; i < sensor->domain_count; i++) {
+        const struct joule_domain *d = &sensor->domains[i];
 
         if (!is_counted(b, d))
             continue;
@@ -131,7 +140,6 @@ static uint8_t part_of_package(const struct joule_steps *b, uint16_t package)
 
 static int make_arrays(struct joule_steps *b)
 {
-    b->words = (b->cpus + 63) / 64;
     b->part_of = malloc(b->cpus);
     b->part_cpus = calloc(b->part_count * b->words, sizeof(*b->part_cpus));
     b->cpu_ns = calloc(b->cpus, sizeof(*b->cpu_ns));
@@ -145,6 +153,17 @@ static int make_arrays(struct joule_steps *b)
         return -1;
     }
     memset(b->part_of, JOULE_PARTS_MAX, b->cpus);
+    return 0;
+}
+
+/* One that is there may have room for more CPUs. */
+static int open_ledger(struct joule_steps *b, struct joule_error *err)
+{
+    b->ledger =
+        joule_ledger_create(b->opt.root_fd, b->node, (b->cpus + 63) / 64, err);
+    if (!b->ledger)
+        return -1;
+    b->words = joule_ledger_words(b->ledger);
     return 0;
 }
 
@@ -176,14 +195,14 @@ static int place_cpus(struct joule_steps *b, struct joule_error *err)
                                "CPU %zu is beyond what a ledger "
                                "can hold",
                                b->cpus - 1);
-    rc = make_arrays(b);
+    rc = open_ledger(b, err);
+    if (rc == 0 && make_arrays(b) < 0)
+        rc = joule_error_set(err, ENOMEM, "out of memory");
     for (size_t i = 0; rc == 0 && i < t.cpu_count; i++)
         put_cpu(b, t.cpus[i].cpu, part_of_package(b, t.cpus[i].package));
     for (uint32_t cpu = 0; rc == 0 && t.cpu_count == 0 && cpu < b->cpus; cpu++)
         put_cpu(b, cpu, 0);
     joule_topology_free(&t);
-    if (rc < 0)
-        joule_error_set(err, ENOMEM, "out of memory");
     return rc;
 }
 
@@ -191,13 +210,13 @@ static int place_cpus(struct joule_steps *b, struct joule_error *err)
  * of a BMC that say nothing of the node may come and go. */
 static uint64_t parts_key(const struct joule_steps *b)
 {
-    const struct joule_sensor *source = b->opt.source;
+    const struct joule_sensor *sensor = b->opt.sensor;
     uint64_t key = JOULE_HASH_BEGIN;
 
-    for (size_t i = 0; i < source->domain_count; i++)
-        if (source->domains[i].in_total || is_counted(b, &source->domains[i]))
+    for (size_t i = 0; i < sensor->domain_count; i++)
+        if (sensor->domains[i].in_total || is_counted(b, &sensor->domains[i]))
             key =
-                joule_hash_u64(key, joule_domains_key(&source->domains[i], 1));
+                joule_hash_u64(key, joule_domains_key(&sensor->domains[i], 1));
     for (size_t i = 0; i < b->part_count * b->words; i++)
         key = joule_hash_u64(key, b->part_cpus[i]);
     return joule_hash_u64(key, b->part_count);
@@ -207,7 +226,7 @@ struct joule_steps *joule_steps_create(const struct joule_steps_options *opt,
                                        struct joule_error *err)
 {
     struct joule_steps *b = calloc(1, sizeof(*b));
-    struct joule_step_rows_options attribute_interval = {
+    struct joule_step_rows_options rows = {
         .attribution = opt->attribution,
         .idle_uw = opt->idle_uw,
     };
@@ -227,16 +246,14 @@ struct joule_steps *joule_steps_create(const struct joule_steps_options *opt,
     find_parts(b);
     if (place_cpus(b, err) < 0)
         goto fail;
-    b->ledger = joule_ledger_create(opt->root_fd, opt->node, b->words, err);
-    if (!b->ledger)
+    rows.ledger = b->ledger;
+    rows.part_cpus = b->part_cpus;
+    rows.part_count = b->part_count;
+    rows.part_key = parts_key(b);
+    b->rows = joule_step_rows_create(&rows, err);
+    if (!b->rows)
         goto fail;
-    attribute_interval.ledger = b->ledger;
-    attribute_interval.part_cpus = b->part_cpus;
-    attribute_interval.part_count = b->part_count;
-    attribute_interval.part_key = parts_key(b);
-    b->attribute_interval = joule_step_rows_create(&attribute_interval, err);
-    if (!b->attribute_interval)
-        goto fail;
+    b->remarks.is_spoiled = joule_step_rows_is_spoiled(b->rows);
     b->busy = joule_busy_create(opt->root_fd, b->cpus, NULL);
     return b;
 fail:
@@ -255,7 +272,7 @@ void joule_steps_destroy(struct joule_steps *b)
         joule_usage_destroy(b->job[i].usage);
     }
     joule_busy_destroy(b->busy);
-    joule_step_rows_destroy(b->attribute_interval);
+    joule_step_rows_destroy(b->rows);
     joule_ledger_destroy(b->ledger);
     free(b->part_of);
     free(b->part_cpus);
@@ -464,65 +481,42 @@ static size_t read_usages(struct joule_steps *b)
 
 /* -- energy ------------------------------------------------------------- */
 
-static uint64_t counted_uj(const struct joule_snapshot *s,
-                           const struct joule_domain *d, size_t i)
-{
-    if (s->total.is_power)
-        return s->total.integrator[i].uj;
-    return joule_unit_to_uj(d->unit, s->total.counter[i].ticks);
-}
-
 static void find_part_energy(struct joule_steps *b,
                              const struct joule_snapshot *s)
 {
-    const struct joule_sensor *source = b->opt.source;
+    const struct joule_sensor *sensor = b->opt.sensor;
 
     memset(b->part_uj, 0, sizeof(b->part_uj));
-    for (size_t i = 0; i < source->domain_count; i++) {
-        const struct joule_domain *d = &source->domains[i];
+    for (size_t i = 0; i < sensor->domain_count; i++) {
+        const struct joule_domain *d = &sensor->domains[i];
         uint8_t part = part_of_package(b, d->package);
 
         if (is_counted(b, d) && part < b->part_count)
-            b->part_uj[part] += counted_uj(s, d, i);
+            b->part_uj[part] += s->total.reading[i].uj;
     }
 }
 
-/* A power is carried on to now. */
-static uint64_t node_energy(const struct joule_steps *b,
-                            const struct joule_snapshot *s, int64_t now_ns)
-{
-    const struct joule_sensor *source = b->opt.source;
-    const struct joule_node_total *t = &s->total;
-    uint64_t uj = t->node_uj;
-
-    if (!t->is_power || b->opt.no_extend)
-        return uj;
-    for (size_t i = 0; i < t->count && i < source->domain_count; i++)
-        if (source->domains[i].in_total)
-            uj += joule_integrator_extend(&t->integrator[i], now_ns) -
-                  t->integrator[i].uj;
-    return uj;
-}
-
 const struct joule_ledger_totals *
-joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s,
-                   int64_t now_ns)
+joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s)
 {
     struct joule_step_rows_sample sample = {
-        .mono_ns = s->total.is_power ? now_ns : s->total.mono_ns,
+        .mono_ns = s->total.mono_ns,
+        .node_uj = s->total.node_uj,
         .node_since_ns = s->since_ns,
         .measured_ns = s->total.from_ns,
-        .sensor_key =
-            joule_node_total_sensor_key(&s->total, b->opt.source->domains),
+        .sensor_key = s->total.sensor_key,
         .usage = b->usage,
         .jobs = b->job_usage,
         .gap = s->total.gap_ns > b->gap_ns,
     };
+    uint64_t generation = joule_ledger_generation(b->ledger);
+    const struct joule_ledger_totals *totals;
 
-    if (!s->total.valid)
+    if (!s->total.valid) {
+        joule_ledger_publish(b->ledger, NULL);
         return NULL;
+    }
     b->gap_ns = s->total.gap_ns;
-    sample.node_uj = node_energy(b, s, now_ns);
     if (b->by_package) {
         find_part_energy(b, s);
         sample.part_uj = b->part_uj;
@@ -535,7 +529,11 @@ joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s,
     sample.job_count = b->jobs;
     sample.foreign = read_jobs(b);
     b->round++;
-    return joule_step_rows_update(b->attribute_interval, &sample);
+    totals = joule_step_rows_update(b->rows, &sample);
+    /* There was no interval: the clock stands where it was. */
+    if (joule_ledger_generation(b->ledger) == generation)
+        joule_ledger_publish(b->ledger, NULL);
+    return totals;
 }
 
 struct joule_steps_remarks joule_steps_remarks(const struct joule_steps *b)
@@ -546,5 +544,5 @@ struct joule_steps_remarks joule_steps_remarks(const struct joule_steps *b)
 const struct joule_row *joule_steps_rows(const struct joule_steps *b,
                                          size_t *ret_count)
 {
-    return joule_step_rows_list(b->attribute_interval, ret_count);
+    return joule_step_rows_list(b->rows, ret_count);
 }

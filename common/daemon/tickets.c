@@ -3,26 +3,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 
 #include "common/base/deadline.h"
-#include "common/base/thread.h"
 #include "common/node/user_view.h"
-#include "common/daemon/steps.h"
-
-/* Deep enough for the host's logging. */
-#define THREAD_STACK (256 * 1024)
-
-/* A ledger that cannot be had is tried again after so long. */
-#define RETRY_NS (10 * JOULE_NS_PER_S)
 
 /* Each of them is said once. */
 enum problem {
-    PROBLEM_LEDGER,    /* the ledger cannot be had */
+    PROBLEM_SPOILED, /* rows made no sense */
     PROBLEM_FAULT,   /* an interval does not add up */
     PROBLEM_VIEW,    /* users cannot be shown what is theirs */
     PROBLEM_SURPLUS, /* steps have no row of their own */
@@ -33,15 +23,9 @@ enum problem {
 
 struct joule_tickets {
     const struct joule_sampler_options *opt;
-    bool is_slow;         /* the source is not prompt: */
-    pthread_t thread;     /* then there is one */
-    pthread_mutex_t lock; /* guards all that follows */
-    pthread_cond_t wake;
-    bool stop;
-    struct joule_steps *steps; /* NULL: none yet; then it stays */
+    struct joule_steps *steps;
+    struct joule_ledger *ledger;
     struct joule_userview *view;
-    struct joule_snapshot snapshot; /* the last sample, if is_slow */
-    int64_t tried_ns;
     uint32_t answered;   /* tickets */
     unsigned may_answer; /* samples that may be taken at once */
     int64_t earned_ns;   /* when that grew last */
@@ -67,7 +51,7 @@ static void say_once(struct joule_tickets *c, enum problem problem,
     c->said[problem] = true;
 }
 
-/* -- with the lock ------------------------------------------------------ */
+/* -- attributing -------------------------------------------------------- */
 
 static void open_view(struct joule_tickets *c)
 {
@@ -82,36 +66,6 @@ static void open_view(struct joule_tickets *c)
     if (!c->view)
         say_once(c, PROBLEM_VIEW, JOULE_EVENT_INFO,
                  "joule ledger is for root alone: %s", err.text);
-}
-
-static void open_steps(struct joule_tickets *c)
-{
-    struct joule_steps_options opt = {
-        .source = c->opt->source,
-        .root_fd = c->opt->root_fd,
-        .node = c->opt->node,
-        .attribution = c->opt->attribution,
-        .idle_uw = c->opt->idle_uw,
-        .no_extend = c->opt->no_extend,
-    };
-    int64_t now_ns = joule_clock_mono_ns(c->opt->clock);
-    struct joule_error err;
-
-    if (c->tried_ns && now_ns - c->tried_ns < RETRY_NS)
-        return;
-    c->tried_ns = now_ns;
-    c->steps = joule_steps_create(&opt, &err);
-    if (!c->steps) {
-        say_once(c, PROBLEM_LEDGER, JOULE_EVENT_PROBLEM,
-                 "the energy of the node cannot be divided among its jobs: %s",
-                 err.text);
-        return;
-    }
-    /* Who has asked another slurmd waits no more. */
-    c->answered = joule_ledger_asked(joule_steps_ledger(c->steps));
-    c->may_answer = JOULE_SAMPLER_ASKED_AT_ONCE;
-    open_view(c);
-    pthread_cond_broadcast(&c->wake);
 }
 
 static void show_users(struct joule_tickets *c, int64_t mono_ns)
@@ -138,6 +92,10 @@ static void say_remarks(struct joule_tickets *c,
                  "there are jobs with more steps at once than have a place in "
                  "the ledger: the energy of further steps is blank, and is "
                  "charged to their jobs");
+    if (r.is_spoiled)
+        say_once(c, PROBLEM_SPOILED, JOULE_EVENT_PROBLEM,
+                 "the rows of the ledger made no sense: what steps that run "
+                 "had used before this moment is lost");
     if (r.stray_job)
         say_once(c, PROBLEM_STRAY, JOULE_EVENT_PROBLEM,
                  "processes of job %u use CPU time and no step of it is left: "
@@ -151,13 +109,14 @@ static void say_remarks(struct joule_tickets *c,
                  (unsigned)r.foreign_job, r.foreign_groups);
 }
 
-static void attribute_interval(struct joule_tickets *c,
-                   const struct joule_snapshot *snapshot, uint32_t tickets)
+void joule_tickets_sample(struct joule_tickets *c,
+                          const struct joule_snapshot *snapshot,
+                          uint32_t tickets)
 {
-    const struct joule_ledger_totals *totals = joule_steps_sample(
-        c->steps, snapshot, joule_clock_mono_ns(c->opt->clock));
+    const struct joule_ledger_totals *totals =
+        joule_steps_sample(c->steps, snapshot);
 
-    joule_ledger_answer(joule_steps_ledger(c->steps), tickets);
+    joule_ledger_answer(c->ledger, tickets);
     c->answered = tickets;
     if (!totals)
         return;
@@ -188,155 +147,46 @@ static bool may_answer(struct joule_tickets *c)
     return true;
 }
 
-/* -- waiting ------------------------------------------------------------ */
-
-/* Until the deadline or stop, or with [for_book] until there is one. */
-static void sleep_until(struct joule_tickets *c, int64_t deadline_ns,
-                        bool for_steps)
+bool joule_tickets_wait(struct joule_tickets *c, int64_t deadline_ns)
 {
-    while (!c->stop && !(for_steps && c->steps) &&
-           joule_cond_wait(&c->wake, &c->lock, deadline_ns))
-        continue;
-}
+    int64_t ns;
 
-/* true: a sample is asked for, and may be taken.  Has the lock, and lets go of
- * it meanwhile. */
-static bool wait_for_tickets(struct joule_tickets *c, int64_t ns)
-{
-    struct joule_ledger *ledger = joule_steps_ledger(c->steps);
-    uint32_t answered = c->answered;
-    bool asked;
-
-    pthread_mutex_unlock(&c->lock);
-    asked = joule_ledger_wait(ledger, answered, ns);
-    pthread_mutex_lock(&c->lock);
-    if (!asked || c->stop)
-        return false;
-    if (may_answer(c))
-        return true;
-    ns = ns < JOULE_SAMPLER_ASKED_NS ? ns : JOULE_SAMPLER_ASKED_NS;
-    pthread_mutex_unlock(&c->lock);
-    joule_sleep_ns(ns);
-    pthread_mutex_lock(&c->lock);
+    while ((ns = joule_deadline_left(deadline_ns)) > 0) {
+        if (!joule_ledger_wait(c->ledger, c->answered, ns))
+            continue;
+        if (may_answer(c))
+            return true;
+        joule_sleep_ns(ns < JOULE_SAMPLER_ASKED_NS ? ns
+                                                   : JOULE_SAMPLER_ASKED_NS);
+    }
     return false;
 }
 
-bool joule_tickets_wait(struct joule_tickets *c, int64_t deadline_ns)
-{
-    bool asked = false;
-    int64_t ns;
-
-    pthread_mutex_lock(&c->lock);
-    while (!asked && !c->stop && (ns = joule_deadline_left(deadline_ns)) > 0) {
-        if (c->is_slow || !c->steps)
-            sleep_until(c, deadline_ns, false);
-        else
-            asked = wait_for_tickets(c, ns);
-    }
-    pthread_mutex_unlock(&c->lock);
-    return asked;
-}
-
-void joule_tickets_wake(struct joule_tickets *c)
-{
-    pthread_mutex_lock(&c->lock);
-    c->stop = true;
-    pthread_cond_broadcast(&c->wake);
-    if (c->steps)
-        joule_ledger_wake(joule_steps_ledger(c->steps));
-    pthread_mutex_unlock(&c->lock);
-}
-
-/* Power sources: between two measurements. */
-static void *tickets_main(void *arg)
-{
-    struct joule_tickets *c = arg;
-
-    prctl(PR_SET_NAME, "joule_ledger");
-    pthread_mutex_lock(&c->lock);
-    while (!c->stop) {
-        if (!c->steps) {
-            sleep_until(c, joule_deadline_in(60 * JOULE_NS_PER_S), true);
-        } else if (wait_for_tickets(c, 60 * JOULE_NS_PER_S)) {
-            attribute_interval(c, &c->snapshot,
-                   joule_ledger_asked(joule_steps_ledger(c->steps)));
-        }
-    }
-    pthread_mutex_unlock(&c->lock);
-    return NULL;
-}
-
-/* -- the sampler's ------------------------------------------------------ */
-
-uint32_t joule_tickets_asked(struct joule_tickets *c)
-{
-    uint32_t tickets = 0;
-
-    pthread_mutex_lock(&c->lock);
-    if (c->steps)
-        tickets = joule_ledger_asked(joule_steps_ledger(c->steps));
-    pthread_mutex_unlock(&c->lock);
-    return tickets;
-}
-
-void joule_tickets_sample(struct joule_tickets *c,
-                          const struct joule_snapshot *snapshot,
-                          uint32_t tickets)
-{
-    pthread_mutex_lock(&c->lock);
-    if (c->is_slow)
-        c->snapshot = *snapshot;
-    if (!c->steps) {
-        open_steps(c);
-        tickets = c->answered;
-    }
-    if (c->steps)
-        attribute_interval(c, snapshot, tickets);
-    pthread_mutex_unlock(&c->lock);
-}
-
-static void init_locks(struct joule_tickets *c)
-{
-    pthread_mutex_init(&c->lock, NULL);
-    joule_cond_init(&c->wake);
-}
-
 struct joule_tickets *
-joule_tickets_create(const struct joule_sampler_options *opt)
+joule_tickets_create(const struct joule_sampler_options *opt,
+                     struct joule_steps *steps)
 {
     struct joule_tickets *c = calloc(1, sizeof(*c));
-    int rc;
 
     if (!c)
         return NULL;
     c->opt = opt;
-    c->is_slow = !joule_sensor_is_prompt(opt->source);
-    init_locks(c);
-    if (!c->is_slow)
-        return c;
-    rc = joule_thread_start(&c->thread, THREAD_STACK, tickets_main, c);
-    if (rc == 0)
-        return c;
-    free(c);
-    errno = rc;
-    return NULL;
+    c->steps = steps;
+    c->ledger = joule_steps_ledger(steps);
+    /* Who has asked another slurmd waits no more. */
+    c->answered = joule_ledger_asked(c->ledger);
+    c->may_answer = JOULE_SAMPLER_ASKED_AT_ONCE;
+    open_view(c);
+    return c;
 }
 
-void joule_tickets_destroy(struct joule_tickets *c, bool has_threads)
+void joule_tickets_destroy(struct joule_tickets *c)
 {
     int saved = errno;
 
     if (!c)
         return;
-    if (has_threads) {
-        joule_tickets_wake(c);
-        if (c->is_slow)
-            pthread_join(c->thread, NULL);
-        pthread_cond_destroy(&c->wake);
-        pthread_mutex_destroy(&c->lock);
-    }
     joule_userview_destroy(c->view);
-    joule_steps_destroy(c->steps);
     free(c);
     errno = saved;
 }

@@ -55,7 +55,7 @@ bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
 {
     /* The quantum of a fast counter is about 1 ms: two readings a few us
      * apart may legitimately differ by one whole step.  The time of the
-     * earlier one is known to 1 ms (joule_sensor_read_all). */
+     * earlier one is known to 1 ms (joule_counters_read). */
     int64_t ns = elapsed_ns + 2000000;
     /* Not joule_unit_to_uj: a 64-bit counter that was set back makes more
      * microjoules than 64 bits hold. */
@@ -67,8 +67,9 @@ bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
 
 void joule_counter_update(struct joule_counter *c,
                           const struct joule_domain *domain,
-                          struct joule_reading reading, int64_t now_ns)
+                          struct joule_raw reading, int64_t now_ns)
 {
+    int64_t ns = now_ns - c->read_ns;
     uint64_t ticks;
 
     if (reading.error) {
@@ -78,6 +79,7 @@ void joule_counter_update(struct joule_counter *c,
     }
     if (c->state == JOULE_COUNTER_NEW) {
         c->raw = reading.raw;
+        c->began_ns = now_ns;
         c->read_ns = now_ns;
         c->moved_ns = now_ns;
         c->state = JOULE_COUNTER_STILL;
@@ -88,8 +90,9 @@ void joule_counter_update(struct joule_counter *c,
         if (c->state == JOULE_COUNTER_MOVING &&
             now_ns - c->moved_ns > JOULE_COUNTER_FROZEN_NS)
             c->state = JOULE_COUNTER_FROZEN;
-    } else if (joule_domain_absurd(domain, ticks, now_ns - c->read_ns)) {
+    } else if (joule_domain_absurd(domain, ticks, ns)) {
         c->gaps++;
+        c->gap_ns += ns;
         c->moved_ns = now_ns;
     } else {
         c->ticks += ticks;
@@ -97,8 +100,10 @@ void joule_counter_update(struct joule_counter *c,
         c->moved_ns = now_ns;
         if (reading.raw < c->raw)
             c->wraps++;
-        if (now_ns - c->read_ns > joule_domain_wrap_ns(domain))
+        if (ns > joule_domain_wrap_ns(domain)) {
             c->gaps++;
+            c->gap_ns += ns;
+        }
     }
     c->raw = reading.raw;
     c->read_ns = now_ns;

@@ -23,8 +23,11 @@ enum joule_counter_state {
 struct joule_counter {
     uint64_t raw;     /* last good reading */
     uint64_t ticks;   /* since the counter was first read, never falls */
-    int64_t read_ns;  /* when raw was read (monotonic) */
-    int64_t moved_ns; /* when raw last changed; first reading: read_ns */
+    int64_t began_ns; /* when the counter was first read (monotonic) */
+    int64_t read_ns;  /* when raw was read */
+    int64_t moved_ns; /* when raw last changed; first reading: read_ns; while
+                         there is none the caller's: when it was asked last */
+    int64_t gap_ns;   /* time in which wraps may have been missed */
     uint32_t wraps;   /* that were seen */
     uint32_t errors;  /* readings that failed, saturating */
     uint32_t gaps;    /* readings too far apart to know the wraps, or more
@@ -79,6 +82,6 @@ bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
  */
 void joule_counter_update(struct joule_counter *c,
                           const struct joule_domain *domain,
-                          struct joule_reading reading, int64_t now_ns);
+                          struct joule_raw reading, int64_t now_ns);
 
 #endif

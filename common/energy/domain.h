@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * domain.h - what a sensor measures: domains of a node, and one reading of
- * each.
+ * domain.h - what is measured: domains of a node, and a reading of each.
  *
  * Plain structs, passed by value; no functions.
  */
@@ -23,9 +22,9 @@ enum joule_domain_kind {
     JOULE_DOMAIN_PP1,   /* graphics; inside package */
     JOULE_DOMAIN_PSYS,  /* platform; package and DRAM are inside it */
     JOULE_DOMAIN_CORE,  /* AMD: one core; inside package */
-    JOULE_DOMAIN_POWER, /* of a power source: what a label of the admin's
-                           stands for, "Node" or "Socket0"; its unit is 1 uJ,
-                           its width 64 bits, and "Node" alone is in_total */
+    JOULE_DOMAIN_POWER, /* of a meter: what a label of the admin's stands for,
+                           "Node" or "Socket0"; its unit is 1 uJ, its width 64
+                           bits, and "Node" alone is in_total */
 };
 
 #define JOULE_DOMAIN_BIT(kind) (1u << (kind))
@@ -36,7 +35,8 @@ struct joule_unit {
     uint32_t shift; /* 0..31 */
 };
 
-/* What a counter is.  Constant for the life of its source, but for cpu. */
+/* What a number of a sensor covers.  Constant for the life of the sensor, but
+ * for cpu. */
 struct joule_domain {
     enum joule_domain_kind kind;
     uint16_t package; /* physical package id as sysfs says */
@@ -50,8 +50,8 @@ struct joule_domain {
                            "core-17": [a-z0-9-], unique in the source */
 };
 
-/* One raw reading. */
-struct joule_reading {
+/* What a register of a counter holds. */
+struct joule_raw {
     uint64_t raw; /* valid only when error is 0; below 2^width_bits */
     int error;    /* 0 or an errno value */
 };
@@ -75,17 +75,36 @@ enum joule_power_status {
 /* No node or part of one uses more (2026: racks of 8 GPUs stay below 20 kW). */
 #define JOULE_POWER_MAX_W 100000.0
 
+/* What a meter says of a domain. */
 struct joule_power {
     double watts;    /* valid only when status is JOULE_POWER_OK */
     int64_t mono_ns; /* middle of the request (joule_clock_mono_ns) */
     enum joule_power_status status;
     uint64_t sensor_key; /* tells the sensors that this is the power of from any
                             others that may stand behind the same name; 0: the
-                            source has no others, or does not know yet */
-    /* Sources that measure energy, valid as watts: */
-    double joules;  /* since the last reading that was OK; the first: 0 */
-    int64_t gap_ns; /* of that time, not measured */
-    bool is_held;   /* instead: the power holds until the next measurement */
+                            meter has no others, or does not know yet */
+};
+
+/* Power that is not known. */
+#define JOULE_MW_UNKNOWN UINT64_MAX
+
+enum joule_reading_state {
+    JOULE_READING_UNKNOWN, /* the domain's energy is not known (now) */
+    JOULE_READING_OK,
+    JOULE_READING_STALE, /* energy is known, but no longer measured */
+};
+
+/* What a sensor says of a domain: energy that grows.  A whole number of 64-bit
+ * words. */
+struct joule_reading {
+    uint64_t uj;      /* used */
+    int64_t began_ns; /* from this time, when the domain was first measured */
+    int64_t mono_ns;  /* to this one */
+    int64_t gap_ns;   /* of the time between, not measured */
+    uint64_t mw;      /* power now, or JOULE_MW_UNKNOWN */
+    uint64_t sensor_key; /* as in struct joule_power */
+    uint64_t errors;     /* readings that failed */
+    uint64_t state;      /* enum joule_reading_state */
 };
 
 #endif

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/energy/integrator.h"
+
 /* Longer intervals say nothing of the power's shape. */
 #define HISTORY_NS INT64_C(60000000000)
 
@@ -22,27 +24,15 @@ struct unseen {
     double joules;
 };
 
-void joule_fused_start(struct joule_fused_state *s,
-                       const struct joule_domain *domains, size_t count)
-{
-    memset(s, 0, sizeof(*s));
-    joule_node_total_start(&s->rapl, domains, count, 0);
-}
-
 static bool is_power(double watts)
 {
     return watts >= 0 && watts <= JOULE_POWER_MAX_W;
 }
 
-bool joule_fused_check(const struct joule_fused_state *s,
-                       const struct joule_domain *domains, size_t count,
-                       int64_t now_ns)
+bool joule_fused_check(const struct joule_fused_state *s, int64_t now_ns)
 {
-    const struct joule_node_total *t = &s->rapl;
-
-    if (t->count != count || t->is_power ||
-        t->domain_key != joule_domains_key(domains, count) || s->mono_ns < 0 ||
-        s->mono_ns > now_ns || t->mono_ns < 0 || t->mono_ns > now_ns ||
+    if (s->mono_ns < 0 || s->mono_ns > now_ns || s->rapl_ns < 0 ||
+        s->rapl_ns > now_ns || s->rapl_gap_ns < 0 || s->rapl_gap_ns > now_ns ||
         s->bmc_mono_ns < 0 || s->bmc_mono_ns > now_ns || s->asked_ns < 0 ||
         s->asked_ns > now_ns || s->basis >= JOULE_FUSED_BASES)
         return false;
@@ -69,51 +59,31 @@ const char *joule_fused_basis_words(enum joule_fused_basis basis)
     return words[basis];
 }
 
-static bool all_answer(const struct joule_node_total *t,
-                       const struct joule_domain *domains,
-                       const struct joule_reading *readings)
-{
-    if (t->count == 0)
-        return false;
-    for (uint32_t i = 0; i < t->count; i++)
-        if (domains[i].in_total && readings[i].error)
-            return false;
-    return true;
-}
-
-/* The counters since they were read last; their energy goes to [ret]. */
+/* The counters since they were read last. */
 static struct shape follow_counters(struct joule_fused_state *s,
-                                    const struct joule_domain *domains,
-                                    const struct joule_reading *readings,
-                                    int64_t now_ns,
-                                    struct joule_fused_interval *ret)
+                                    const struct joule_node_total *rapl,
+                                    int64_t now_ns)
 {
-    struct joule_node_total *t = &s->rapl;
-    int64_t before_ns = t->mono_ns, before_gap_ns = t->gap_ns;
-    uint64_t before_uj = t->node_uj;
-    bool was_valid = t->valid;
-    struct shape shape = {.known = false, .from_ns = before_ns};
+    struct shape shape = {.known = false, .from_ns = s->rapl_ns};
+    int64_t before_gap_ns = s->rapl_gap_ns;
+    uint64_t before_uj = s->rapl_uj;
+    bool was_valid = s->rapl_valid;
 
-    for (uint32_t i = 0; ret->domain_j && i < t->count; i++)
-        ret->domain_j[i] =
-            (double)joule_unit_to_uj(domains[i].unit, t->counter[i].ticks);
-    joule_node_total_update(t, domains, readings, now_ns);
-    for (uint32_t i = 0; ret->domain_j && i < t->count; i++)
-        ret->domain_j[i] =
-            ((double)joule_unit_to_uj(domains[i].unit, t->counter[i].ticks) -
-             ret->domain_j[i]) /
-            1e6;
-    if (now_ns <= before_ns)
+    s->rapl_ns = now_ns;
+    s->rapl_gap_ns = rapl->gap_ns;
+    s->rapl_uj = rapl->node_uj;
+    s->rapl_valid = rapl->valid;
+    if (now_ns <= shape.from_ns)
         return shape;
-    if (!was_valid || !t->valid || joule_node_total_stale(t, domains) ||
-        t->gap_ns != before_gap_ns) {
+    if (!was_valid || !rapl->valid || rapl->stale ||
+        rapl->gap_ns != before_gap_ns || rapl->node_uj < before_uj) {
         joule_lag_model_gap(&s->lag_model);
         return shape;
     }
-    shape.watts =
-        (double)(t->node_uj - before_uj) * 1e3 / (double)(now_ns - before_ns);
+    shape.watts = (double)(rapl->node_uj - before_uj) * 1e3 /
+                  (double)(now_ns - shape.from_ns);
     shape.known = is_power(shape.watts);
-    if (!shape.known || now_ns - before_ns > HISTORY_NS)
+    if (!shape.known || now_ns - shape.from_ns > HISTORY_NS)
         joule_lag_model_gap(&s->lag_model);
     return shape;
 }
@@ -244,7 +214,7 @@ static void count_plain(struct joule_fused_state *s,
     }
     ret->node_j = (before_w + s->bmc_w) / 2 * (double)ret->ns / 1e9;
     s->basis = JOULE_FUSED_BMC;
-    if (!s->rapl.valid)
+    if (!s->rapl_valid)
         return;
     s->stand_in_ns += ret->ns;
     s->stand_in_j += ret->node_j;
@@ -301,44 +271,33 @@ static bool can_begin(struct joule_fused_state *s, bool has_counters,
     return true;
 }
 
-static void clear_domains(const struct joule_fused_state *s,
-                          struct joule_fused_interval *ret)
-{
-    for (uint32_t i = 0; ret->domain_j && i < s->rapl.count; i++)
-        ret->domain_j[i] = 0;
-}
-
 /* The next reading of a counter covers the time of one that failed. */
 static bool waits(const struct joule_fused_state *s, int64_t ns)
 {
-    return ns <= JOULE_FUSED_WAIT_NS && s->rapl.valid &&
+    return ns <= JOULE_FUSED_WAIT_NS && s->rapl_valid &&
            (s->basis == JOULE_FUSED_BOTH || s->basis == JOULE_FUSED_RAPL);
 }
 
 void joule_fused_advance(struct joule_fused_state *s,
-                         const struct joule_domain *domains,
-                         const struct joule_reading *readings, int64_t now_ns,
+                         const struct joule_node_total *rapl, int64_t now_ns,
                          const struct joule_power *bmc, int64_t gap_ns,
                          struct joule_fused_interval *ret)
 {
     struct shape shape = {.known = false};
     struct joule_fused_interval correction = {.node_j = 0};
     struct unseen unseen = {0, 0};
-    bool answer = all_answer(&s->rapl, domains, readings);
 
-    *ret = (struct joule_fused_interval){.domain_j = ret->domain_j};
-    clear_domains(s, ret);
+    *ret = (struct joule_fused_interval){.known = false};
     if (bmc && (bmc->status != JOULE_POWER_OK || !is_power(bmc->watts) ||
                 bmc->mono_ns <= s->bmc_mono_ns))
         bmc = NULL;
     if (bmc)
         follow_sensor(s, bmc);
-    if (answer)
-        shape = follow_counters(s, domains, readings, now_ns, ret);
+    if (rapl)
+        shape = follow_counters(s, rapl, now_ns);
     if (s->mono_ns == 0) {
         if (!can_begin(s, shape.known, now_ns, bmc))
             return;
-        clear_domains(s, ret);
         s->mono_ns = now_ns;
         ret->known = true;
         return;
@@ -346,7 +305,7 @@ void joule_fused_advance(struct joule_fused_state *s,
     ret->ns = now_ns - s->mono_ns;
     if (ret->ns <= 0)
         return;
-    if (!answer && waits(s, ret->ns)) {
+    if (!rapl && waits(s, ret->ns)) {
         if (bmc) {
             s->bmc_w = bmc->watts;
             s->bmc_mono_ns = bmc->mono_ns;
@@ -355,7 +314,6 @@ void joule_fused_advance(struct joule_fused_state *s,
     }
     if (!shape.known && !bmc && now_ns - s->bmc_mono_ns > gap_ns)
         return;
-    ret->bmc_j = s->bmc_w * (double)ret->ns / 1e9;
     if (shape.known) {
         unseen = count_unseen(s, &shape, ret);
         correct_stand_in(s, &shape, &correction);

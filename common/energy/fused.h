@@ -3,8 +3,8 @@
  * fused.h - the energy of a whole node from its BMC and its counters: the BMC
  * tells the amount, the counters tell the time.
  *
- *     joule_fused_start(&state, domains, count);
- *     joule_fused_advance(&state, domains, readings, now_ns, bmc, gap_ns, &part);
+ *     struct joule_fused_state state = {0};
+ *     joule_fused_advance(&state, rapl, now_ns, bmc, gap_ns, &part);
  *
  * While both answer, and the lag model (lag_model.h) has learned how they
  * belong together, the power is that of the model.  Before that, the power is
@@ -48,18 +48,19 @@ struct joule_fused_state {
                             answer for so long, */
     double stand_in_j;   /* and that was counted */
     double debt_j;       /* that was too much by so much */
-    struct joule_node_total
-        rapl; /* last: only rapl.count counters are published */
+    /* The counters' total, when all of them answered last: */
+    int64_t rapl_ns; /* 0: never */
+    int64_t rapl_gap_ns;
+    uint64_t rapl_uj;
+    uint64_t rapl_valid;
 };
 
 /* What came to pass since the call before. */
 struct joule_fused_interval {
-    bool known;       /* false: wait for the next call, nothing is lost */
-    int64_t ns;       /* that were counted; 0: the count begins here */
-    int64_t gap_ns;   /* of it, not measured */
-    double node_j;    /* >= 0 */
-    double bmc_j;     /* the BMC's reading, held, over the time */
-    double *domain_j; /* the caller's, one for each counter, or NULL */
+    bool known;     /* false: wait for the next call, nothing is lost */
+    int64_t ns;     /* that were counted; 0: the count begins here */
+    int64_t gap_ns; /* of it, not measured */
+    double node_j;  /* >= 0 */
 };
 
 /* After so long without a counter, the BMC's power replaces it. */
@@ -68,24 +69,17 @@ struct joule_fused_interval {
 /* The longest wait for the first measurement of the BMC. */
 #define JOULE_FUSED_PATIENCE_NS INT64_C(10000000000)
 
-/* Begin with [count] counters, 0 or more, that have not been read. */
-void joule_fused_start(struct joule_fused_state *s,
-                       const struct joule_domain *domains, size_t count);
-
-/* Whether a state of unknown origin is of these counters and can be continued
- * at [now_ns]. */
-bool joule_fused_check(const struct joule_fused_state *s,
-                       const struct joule_domain *domains, size_t count,
-                       int64_t now_ns);
+/* Whether a state of unknown origin can be continued at [now_ns]. */
+bool joule_fused_check(const struct joule_fused_state *s, int64_t now_ns);
 
 /*
- * Count up to [now_ns], when the counters were read.  [bmc] is the BMC's
+ * Count up to [now_ns].  [rapl] is the total of the counters, read at [now_ns],
+ * or NULL if one of them does not answer or there are none.  [bmc] is the BMC's
  * measurement since the last call, or NULL.  After [gap_ns] without a
  * measurement the BMC counts as not answering.
  */
 void joule_fused_advance(struct joule_fused_state *s,
-                         const struct joule_domain *domains,
-                         const struct joule_reading *readings, int64_t now_ns,
+                         const struct joule_node_total *rapl, int64_t now_ns,
                          const struct joule_power *bmc, int64_t gap_ns,
                          struct joule_fused_interval *ret);
 

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/energy/integrator.h"
 
+#include <math.h>
+
+#include "common/base/clock.h"
+
 /* W * ns = nJ */
 #define NJ_PER_UJ 1000.0
 
 /* What no node uses between two readings. */
 #define MOST_J 1e12
+
+int64_t joule_power_gap_ns(int64_t period_ns)
+{
+    int64_t ns = 3 * period_ns;
+
+    return ns > 3 * JOULE_NS_PER_S ? ns : 3 * JOULE_NS_PER_S;
+}
 
 /* Energy between two measurements: see the header. */
 static double interval_uj(double before_w, double now_w, int64_t before_ns,
@@ -69,17 +80,20 @@ int64_t joule_integrator_update(struct joule_integrator *g, double watts,
     int64_t lost_ns = 0;
 
     if (g->readings == 0) {
+        g->began_ns = at_ns;
         change_sensor(g, sensor_key, at_ns);
     } else if (ns <= 0) {
         return 0;
     } else {
         if (ns > gap_ns || ns > JOULE_POWER_BRIDGE_NS) {
             g->gaps++;
+            g->gap_ns += ns;
             lost_ns = ns;
         }
-        if (ns > JOULE_POWER_BRIDGE_NS)
+        if (ns > JOULE_POWER_BRIDGE_NS) {
             g->lost++;
-        else
+            add_uj(g, g->power_w * (double)JOULE_POWER_BRIDGE_NS / NJ_PER_UJ);
+        } else
             add_uj(g, interval_uj(g->power_w, watts, g->read_ns, at_ns,
                                   is_other ? at_ns : edge_ns));
         if (is_other)
@@ -99,6 +113,8 @@ void joule_integrator_add(struct joule_integrator *g, double watts,
 {
     if (g->readings > 0 && at_ns <= g->read_ns)
         return;
+    if (g->readings == 0)
+        g->began_ns = at_ns;
     if (g->readings == 0 || watts != g->power_w)
         g->changed_ns = at_ns;
     if (g->readings > 0 && joules > 0 && joules < MOST_J)
@@ -127,4 +143,48 @@ uint64_t joule_integrator_extend(const struct joule_integrator *g,
     if (ns > JOULE_POWER_BRIDGE_NS)
         ns = JOULE_POWER_BRIDGE_NS;
     return g->uj + (uint64_t)(g->rest_uj + g->power_w * (double)ns / NJ_PER_UJ);
+}
+
+struct joule_reading joule_integrator_reading(const struct joule_integrator *g,
+                                              int64_t gap_ns, int64_t now_ns,
+                                              bool carry)
+{
+    struct joule_reading r = {
+        .uj = carry ? joule_integrator_extend(g, now_ns) : g->uj,
+        .began_ns = g->began_ns,
+        .mono_ns = now_ns,
+        .gap_ns = g->gap_ns,
+        .mw = JOULE_MW_UNKNOWN,
+        .sensor_key = g->sensor_key,
+        .errors = g->errors,
+        .state = JOULE_READING_OK,
+    };
+
+    if (g->readings == 0) {
+        r.state = JOULE_READING_UNKNOWN;
+    } else if (now_ns - g->read_ns > gap_ns) {
+        r.state = JOULE_READING_STALE;
+        r.gap_ns += now_ns - g->read_ns;
+    } else {
+        r.mw = (uint64_t)(g->power_w * 1000 + 0.5);
+    }
+    return r;
+}
+
+static bool is_power(double watts)
+{
+    return isfinite(watts) && watts >= 0 && watts <= JOULE_POWER_MAX_W;
+}
+
+bool joule_integrator_check(const struct joule_integrator *g, int64_t now_ns)
+{
+    return is_power(g->power_w) && g->rest_uj >= 0 && g->rest_uj < 1 &&
+           g->began_ns >= 0 && g->read_ns >= g->began_ns &&
+           g->read_ns <= now_ns && g->changed_ns >= 0 &&
+           g->changed_ns <= now_ns && g->gap_ns >= 0 && g->gap_ns <= now_ns;
+}
+
+bool joule_power_is_measured(const struct joule_power *power)
+{
+    return power->status == JOULE_POWER_OK && is_power(power->watts);
 }

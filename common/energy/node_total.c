@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/energy/node_total.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "common/base/hash.h"
+#include "common/energy/counter.h"
 
 uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
 {
@@ -30,22 +30,6 @@ uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
     return hash;
 }
 
-uint64_t joule_node_total_sensor_key(const struct joule_node_total *t,
-                                     const struct joule_domain *domains)
-{
-    uint64_t hash = JOULE_HASH_BEGIN;
-    bool told = false;
-    uint32_t i;
-
-    for (i = 0; t->is_power && i < t->count; i++) {
-        if (!domains[i].in_total)
-            continue;
-        hash = joule_hash_u64(hash, t->integrator[i].sensor_key);
-        told |= t->integrator[i].sensor_key != 0;
-    }
-    return told ? hash : 0;
-}
-
 int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
 {
     int64_t least_ns = INT64_MAX;
@@ -68,34 +52,37 @@ void joule_node_total_start(struct joule_node_total *t,
     t->base_uj = base_uj;
     t->node_uj = base_uj;
     t->domain_key = joule_domains_key(domains, count);
-    t->count = (uint32_t)count;
-    t->is_power = count > 0 && domains[0].kind == JOULE_DOMAIN_POWER;
+    t->mw = JOULE_MW_UNKNOWN;
+    t->count = count;
 }
 
-/* A total stands on its package or PSYS counters; DRAM that reads 0 for ever
- * (desktop parts) neither makes nor spoils one. */
-static bool carries_total(const struct joule_domain *domain)
+/* The longest time that a domain of the total has missed since the update
+ * before. */
+static int64_t missed_ns(const struct joule_node_total *t,
+                         const struct joule_domain *domains,
+                         const struct joule_reading *readings)
 {
-    return domain->in_total && (domain->kind == JOULE_DOMAIN_PACKAGE ||
-                                domain->kind == JOULE_DOMAIN_PSYS);
-}
+    int64_t most_ns = 0;
 
-int joule_node_total_silent(const struct joule_node_total *t,
-                            const struct joule_domain *domains)
-{
-    uint32_t i;
+    for (size_t i = 0; i < t->count; i++) {
+        int64_t ns = readings[i].gap_ns - t->reading[i].gap_ns;
 
-    for (i = 0; i < t->count; i++) {
-        const struct joule_counter *c = &t->counter[i];
-
-        if (!domains[i].in_total || t->mono_ns == 0 ||
-            (c->state == JOULE_COUNTER_STILL && !carries_total(&domains[i])))
-            continue;
-        if (c->state == JOULE_COUNTER_NEW ||
-            t->mono_ns - c->read_ns > JOULE_COUNTER_FROZEN_NS)
-            return (int)i;
+        if (domains[i].in_total && ns > most_ns)
+            most_ns = ns;
     }
-    return -1;
+    return most_ns;
+}
+
+/* A gap that goes on may turn out to be none: what was counted of it stays, and
+ * is not counted again. */
+static void keep_reading(struct joule_reading *to,
+                         const struct joule_reading *r)
+{
+    int64_t gap_ns = to->gap_ns;
+
+    *to = *r;
+    if (gap_ns > r->gap_ns)
+        to->gap_ns = gap_ns;
 }
 
 void joule_node_total_update(struct joule_node_total *t,
@@ -103,137 +90,44 @@ void joule_node_total_update(struct joule_node_total *t,
                              const struct joule_reading *readings,
                              int64_t now_ns)
 {
-    uint64_t sum_uj = t->base_uj;
-    int64_t gap_ns = 0;
-    bool carried = false, missing = false;
-    uint32_t i;
+    uint64_t sum_uj = t->base_uj, key = JOULE_HASH_BEGIN;
+    bool is_known = false, is_missing = false, is_told = false;
 
-    for (i = 0; i < t->count; i++) {
-        struct joule_counter *c = &t->counter[i];
-        const struct joule_domain *d = &domains[i];
-        int64_t before_ns = c->read_ns;
-        uint32_t gaps = c->gaps;
-        bool was_new = c->state == JOULE_COUNTER_NEW;
+    t->gap_ns += missed_ns(t, domains, readings);
+    t->mw = 0;
+    t->stale = 0;
+    t->began_ns = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct joule_reading *r = &readings[i];
 
-        joule_counter_update(c, d, readings[i], now_ns);
-        if (!d->in_total)
+        keep_reading(&t->reading[i], r);
+        if (!domains[i].in_total)
             continue;
-        if (c->gaps != gaps && now_ns - before_ns > gap_ns)
-            gap_ns = now_ns - before_ns;
-        if (was_new && t->mono_ns != 0 && now_ns - t->mono_ns > gap_ns)
-            gap_ns = now_ns - t->mono_ns;
-        sum_uj += joule_unit_to_uj(d->unit, c->ticks);
-        if (carries_total(d)) {
-            if (c->state >= JOULE_COUNTER_MOVING)
-                carried = true;
-            else
-                missing = true;
-        }
+        if (r->state == JOULE_READING_UNKNOWN)
+            is_missing = true;
+        else
+            is_known = true;
+        if (r->state == JOULE_READING_STALE)
+            t->stale = 1;
+        if (r->mw == JOULE_MW_UNKNOWN)
+            t->mw = JOULE_MW_UNKNOWN;
+        else if (t->mw != JOULE_MW_UNKNOWN)
+            t->mw += r->mw;
+        if (r->began_ns && (t->began_ns == 0 || r->began_ns < t->began_ns))
+            t->began_ns = r->began_ns;
+        key = joule_hash_u64(key, r->sensor_key);
+        is_told = is_told || r->sensor_key != 0;
+        sum_uj += r->uj;
     }
-    t->node_uj = sum_uj;
-    t->gap_ns += gap_ns;
+    if (sum_uj > t->node_uj)
+        t->node_uj = sum_uj;
     t->mono_ns = now_ns;
+    t->sensor_key = is_told ? key : 0;
     if (!t->valid)
         t->from_ns = now_ns;
-    t->valid = carried && !missing && joule_node_total_silent(t, domains) < 0;
-}
-
-bool joule_node_total_stale(const struct joule_node_total *t,
-                            const struct joule_domain *domains)
-{
-    uint32_t i;
-
-    for (i = 0; i < t->count; i++) {
-        const struct joule_counter *c = &t->counter[i];
-
-        if (!carries_total(&domains[i]) || c->state < JOULE_COUNTER_MOVING)
-            continue;
-        if (c->state == JOULE_COUNTER_FROZEN ||
-            t->mono_ns - c->read_ns > JOULE_COUNTER_FROZEN_NS)
-            return true;
-    }
-    return false;
-}
-
-/* Sources classify; that nothing but a power gets into the integral is seen
- * to here as well. */
-static bool is_measurement(const struct joule_power *power)
-{
-    return power->status == JOULE_POWER_OK && isfinite(power->watts) &&
-           power->watts >= 0 && power->watts <= JOULE_POWER_MAX_W;
-}
-
-void joule_node_total_integrate(struct joule_node_total *t,
-                                const struct joule_domain *domains,
-                                const struct joule_power *power,
-                                int64_t edge_ns, int64_t gap_ns)
-{
-    uint64_t sum_uj = t->base_uj;
-    uint32_t i;
-
-    for (i = 0; i < t->count; i++) {
-        struct joule_integrator *g = &t->integrator[i];
-        int64_t lost_ns = 0;
-
-        if (is_measurement(&power[i]))
-            lost_ns =
-                joule_integrator_update(g, power[i].watts, power[i].sensor_key,
-                                        power[i].mono_ns, edge_ns, gap_ns);
-        else
-            joule_integrator_error(g);
-        if (!domains[i].in_total)
-            continue;
-        t->gap_ns += lost_ns;
-        t->mono_ns = g->read_ns;
-        if (!t->valid)
-            t->from_ns = g->read_ns;
-        t->valid = g->readings > 0;
-        sum_uj += g->uj;
-    }
-    t->node_uj = sum_uj;
-}
-
-void joule_node_total_add(struct joule_node_total *t,
-                          const struct joule_domain *domains,
-                          const struct joule_power *power)
-{
-    uint64_t sum_uj = t->base_uj;
-    uint32_t i;
-
-    for (i = 0; i < t->count; i++) {
-        struct joule_integrator *g = &t->integrator[i];
-
-        if (!is_measurement(&power[i]))
-            joule_integrator_error(g);
-        else if (power[i].is_held)
-            joule_integrator_update(g, power[i].watts, power[i].sensor_key,
-                                    power[i].mono_ns, power[i].mono_ns,
-                                    JOULE_POWER_BRIDGE_NS);
-        else
-            joule_integrator_add(g, power[i].watts, power[i].joules,
-                                 power[i].sensor_key, power[i].mono_ns);
-        if (!domains[i].in_total)
-            continue;
-        if (is_measurement(&power[i]))
-            t->gap_ns += power[i].gap_ns;
-        t->mono_ns = g->read_ns;
-        if (!t->valid)
-            t->from_ns = g->read_ns;
-        t->valid = g->readings > 0;
-        sum_uj += g->uj;
-    }
-    t->node_uj = sum_uj;
-}
-
-int64_t joule_power_gap_ns(int64_t period_ns)
-{
-    int64_t ns = 3 * period_ns;
-
-    return ns > 3 * JOULE_NS_PER_S ? ns : 3 * JOULE_NS_PER_S;
-}
-
-bool joule_node_total_overdue(const struct joule_node_total *t, int64_t now_ns,
-                              int64_t gap_ns)
-{
-    return !t->valid || now_ns - t->mono_ns > gap_ns;
+    t->valid = is_known && !is_missing;
+    if (!t->valid)
+        t->stale = 0;
+    if (!t->valid || t->stale)
+        t->mw = JOULE_MW_UNKNOWN;
 }

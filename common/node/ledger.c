@@ -12,18 +12,19 @@
     (offsetof(struct joule_ledger_totals, part) / sizeof(uint64_t))
 
 /* A registration as it is in the file. */
-union claim_words {
+union registration_words {
     struct {
         uint32_t job, step, uid, kind, cpu_count, job_cpu_count;
         int64_t began_ns;
         char path[JOULE_LEDGER_PATH_MAX];
     } field;
-    uint64_t word[sizeof(((struct ledger_claim *)0)->word) / sizeof(uint64_t)];
+    uint64_t word[sizeof(((struct ledger_registration *)0)->word) /
+                  sizeof(uint64_t)];
 };
 
-_Static_assert(sizeof(union claim_words) ==
-                   sizeof(((struct ledger_claim *)0)->word),
-               "the words of a claim are its fields");
+_Static_assert(sizeof(union registration_words) ==
+                   sizeof(((struct ledger_registration *)0)->word),
+               "the words of a registration are its fields");
 
 /* What nobody should believe of a step. */
 static bool makes_sense(const struct joule_registration *r)
@@ -38,7 +39,8 @@ static bool makes_sense(const struct joule_registration *r)
 
 static bool take(struct ledger_slot *slot, uint64_t old, uint64_t owner)
 {
-    return atomic_compare_exchange_strong(&slot->claim.owner, &old, owner);
+    return atomic_compare_exchange_strong(&slot->registration.owner, &old,
+                                          owner);
 }
 
 /* The version that is published with [generation], or NULL. */
@@ -88,8 +90,8 @@ static int take_free(struct joule_ledger *l, uint64_t owner, bool owed)
     size_t slots = joule_ledger_slots(l);
 
     for (size_t i = 0; i < slots; i++)
-        if (ledger_slot(l, i)->claim.owner == 0 && (owed || !is_owed(l, i)) &&
-            take(ledger_slot(l, i), 0, owner))
+        if (ledger_slot(l, i)->registration.owner == 0 &&
+            (owed || !is_owed(l, i)) && take(ledger_slot(l, i), 0, owner))
             return (int)i;
     return -1;
 }
@@ -107,8 +109,8 @@ static bool has_room(struct joule_ledger *l, const struct joule_registration *r)
     if (r->kind == JOULE_STEP_EXTERN)
         return true;
     for (size_t i = 0; i < slots; i++) {
-        struct ledger_claim *c = &ledger_slot(l, i)->claim;
-        union claim_words w;
+        struct ledger_registration *c = &ledger_slot(l, i)->registration;
+        union registration_words w;
 
         if (c->owner == 0 || c->ready != c->owner)
             continue;
@@ -146,7 +148,7 @@ static int find_slot(struct joule_ledger *l, int root_fd, uint64_t owner)
         return i;
     slots = joule_ledger_slots(l);
     for (size_t s = 0; s < slots; s++) {
-        uint64_t old = ledger_slot(l, s)->claim.owner;
+        uint64_t old = ledger_slot(l, s)->registration.owner;
 
         if (joule_process_is_dead(root_fd, old) &&
             take(ledger_slot(l, s), old, owner))
@@ -160,7 +162,7 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
                           const uint64_t *job_cpus, const uint64_t *step_cpus,
                           unsigned *ret_slot, struct joule_error *err)
 {
-    union claim_words w;
+    union registration_words w;
     struct ledger_slot *slot;
     int i;
 
@@ -195,13 +197,16 @@ int joule_ledger_register(struct joule_ledger *l, int root_fd,
     w.field.job_cpu_count = r->job_cpu_count;
     w.field.began_ns = r->began_ns;
     memcpy(w.field.path, r->path, strlen(r->path));
-    atomic_store(&slot->claim.ready, 0);
-    joule_words_store(slot->claim.word, w.word, sizeof(w) / sizeof(uint64_t));
+    atomic_store(&slot->registration.ready, 0);
+    joule_words_store(slot->registration.word, w.word,
+                      sizeof(w) / sizeof(uint64_t));
     joule_words_store(slot->cpus, job_cpus, l->words);
     joule_words_store(slot->cpus + l->words, step_cpus, l->words);
-    atomic_store(&slot->claim.ended_ns, r->ended_ns);
-    atomic_store(&slot->claim.cpu_ns, JOULE_CPU_UNKNOWN);
-    atomic_store_explicit(&slot->claim.ready, r->owner, memory_order_release);
+    atomic_store(&slot->registration.tasks_ns, 0);
+    atomic_store(&slot->registration.ended_ns, r->ended_ns);
+    atomic_store(&slot->registration.cpu_ns, JOULE_CPU_UNKNOWN);
+    atomic_store_explicit(&slot->registration.ready, r->owner,
+                          memory_order_release);
     *ret_slot = (unsigned)i;
     return 0;
 }
@@ -217,10 +222,39 @@ uint64_t joule_ledger_surplus(struct joule_ledger *l)
     return atomic_load_explicit(&l->head->surplus, memory_order_relaxed);
 }
 
+void joule_ledger_begin_tasks(struct joule_ledger *l, unsigned slot,
+                              uint64_t owner, int64_t ns)
+{
+    struct ledger_registration *c = &ledger_slot(l, slot)->registration;
+
+    if (l->writable && slot < joule_ledger_slots(l) && c->owner == owner)
+        atomic_store(&c->tasks_ns, ns);
+}
+
+int64_t joule_ledger_last_edge(struct joule_ledger *l, int64_t by_ns)
+{
+    size_t slots = joule_ledger_slots(l);
+    int64_t last_ns = 0;
+
+    for (size_t i = 0; i < slots; i++) {
+        struct ledger_registration *c = &ledger_slot(l, i)->registration;
+        int64_t began_ns =
+            atomic_load_explicit(&c->tasks_ns, memory_order_relaxed);
+        int64_t ended_ns =
+            atomic_load_explicit(&c->ended_ns, memory_order_relaxed);
+
+        if (began_ns > last_ns && began_ns <= by_ns)
+            last_ns = began_ns;
+        if (began_ns > 0 && ended_ns > last_ns && ended_ns <= by_ns)
+            last_ns = ended_ns;
+    }
+    return last_ns;
+}
+
 void joule_ledger_end(struct joule_ledger *l, unsigned slot, uint64_t owner,
                       int64_t ended_ns)
 {
-    struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    struct ledger_registration *c = &ledger_slot(l, slot)->registration;
 
     if (l->writable && slot < joule_ledger_slots(l) && c->owner == owner)
         atomic_store(&c->ended_ns, ended_ns);
@@ -229,7 +263,7 @@ void joule_ledger_end(struct joule_ledger *l, unsigned slot, uint64_t owner,
 void joule_ledger_report_cpu(struct joule_ledger *l, unsigned slot,
                              uint64_t owner, uint64_t cpu_ns)
 {
-    struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    struct ledger_registration *c = &ledger_slot(l, slot)->registration;
 
     if (l->writable && slot < joule_ledger_slots(l) && c->owner == owner)
         atomic_store(&c->cpu_ns, cpu_ns);
@@ -243,9 +277,9 @@ void joule_ledger_release(struct joule_ledger *l, unsigned slot, uint64_t owner)
 
 bool joule_ledger_sweep(struct joule_ledger *l, int root_fd, unsigned slot)
 {
-    uint64_t owner = ledger_slot(l, slot)->claim.owner;
+    uint64_t owner = ledger_slot(l, slot)->registration.owner;
 
-    return owner && joule_process_is_dead(root_fd, owner) &&
+    return l->writable && owner && joule_process_is_dead(root_fd, owner) &&
            take(ledger_slot(l, slot), owner, 0);
 }
 
@@ -254,21 +288,23 @@ int joule_ledger_registered(struct joule_ledger *l, unsigned slot,
                             uint64_t *ret_job_cpus, uint64_t *ret_step_cpus)
 {
     struct ledger_slot *s = ledger_slot(l, slot);
-    uint64_t owner = atomic_load(&s->claim.owner);
-    union claim_words w;
+    uint64_t owner = atomic_load(&s->registration.owner);
+    union registration_words w;
 
     errno = ENOENT;
-    if (owner == 0 ||
-        atomic_load_explicit(&s->claim.ready, memory_order_acquire) != owner)
+    if (owner == 0 || atomic_load_explicit(&s->registration.ready,
+                                           memory_order_acquire) != owner)
         return -1;
-    joule_words_load(w.word, s->claim.word, sizeof(w) / sizeof(uint64_t));
+    joule_words_load(w.word, s->registration.word,
+                     sizeof(w) / sizeof(uint64_t));
     if (ret_job_cpus)
         joule_words_load(ret_job_cpus, s->cpus, l->words);
     if (ret_step_cpus)
         joule_words_load(ret_step_cpus, s->cpus + l->words, l->words);
-    ret->ended_ns = atomic_load(&s->claim.ended_ns);
+    ret->ended_ns = atomic_load(&s->registration.ended_ns);
     atomic_thread_fence(memory_order_acquire);
-    if (atomic_load(&s->claim.owner) != owner || s->claim.ready != owner)
+    if (atomic_load(&s->registration.owner) != owner ||
+        s->registration.ready != owner)
         return -1;
     ret->owner = owner;
     ret->job = w.field.job;
@@ -287,7 +323,7 @@ int joule_ledger_registered(struct joule_ledger *l, unsigned slot,
 
 uint64_t joule_ledger_owner_of(struct joule_ledger *l, unsigned slot)
 {
-    const struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    const struct ledger_registration *c = &ledger_slot(l, slot)->registration;
     uint64_t owner = atomic_load(&c->owner);
 
     return atomic_load_explicit(&c->ready, memory_order_acquire) == owner
@@ -300,11 +336,12 @@ int joule_ledger_cpus_of(struct joule_ledger *l, unsigned slot, uint64_t owner,
 {
     struct ledger_slot *s = ledger_slot(l, slot);
 
-    if (atomic_load_explicit(&s->claim.ready, memory_order_acquire) == owner) {
+    if (atomic_load_explicit(&s->registration.ready, memory_order_acquire) ==
+        owner) {
         joule_words_load(ret_job_cpus, s->cpus, l->words);
         joule_words_load(ret_step_cpus, s->cpus + l->words, l->words);
         atomic_thread_fence(memory_order_acquire);
-        if (atomic_load(&s->claim.ready) == owner)
+        if (atomic_load(&s->registration.ready) == owner)
             return 0;
     }
     errno = ENOENT;
@@ -315,8 +352,9 @@ size_t joule_ledger_taken(struct joule_ledger *l)
 {
     size_t i = joule_ledger_slots(l);
 
-    while (i > 0 && atomic_load_explicit(&ledger_slot(l, i - 1)->claim.owner,
-                                         memory_order_relaxed) == 0)
+    while (i > 0 &&
+           atomic_load_explicit(&ledger_slot(l, i - 1)->registration.owner,
+                                memory_order_relaxed) == 0)
         i--;
     return i;
 }
@@ -324,7 +362,7 @@ size_t joule_ledger_taken(struct joule_ledger *l)
 int64_t joule_ledger_ended(struct joule_ledger *l, unsigned slot,
                            uint64_t owner)
 {
-    struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    struct ledger_registration *c = &ledger_slot(l, slot)->registration;
     int64_t ended_ns = atomic_load(&c->ended_ns);
 
     return atomic_load(&c->ready) == owner && ended_ns > 0 ? ended_ns : 0;
@@ -333,7 +371,7 @@ int64_t joule_ledger_ended(struct joule_ledger *l, unsigned slot,
 uint64_t joule_ledger_reported_cpu(struct joule_ledger *l, unsigned slot,
                                    uint64_t owner)
 {
-    struct ledger_claim *c = &ledger_slot(l, slot)->claim;
+    struct ledger_registration *c = &ledger_slot(l, slot)->registration;
     uint64_t cpu_ns = atomic_load(&c->cpu_ns);
 
     return atomic_load(&c->ready) == owner ? cpu_ns : JOULE_CPU_UNKNOWN;
@@ -349,9 +387,11 @@ void joule_ledger_stage(struct joule_ledger *l, unsigned slot,
                                     ? &s->version[1]
                                     : &s->version[0];
 
+    /* Readers that see that the version is none also see the generation that
+     * made it free: else they would find no row where the version was theirs.
+     * Readers that see a new word see both. */
+    atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&to->generation, 0, memory_order_relaxed);
-    /* Who sees a new word sees that the version is none, and the generation
-     * that made it free. */
     atomic_thread_fence(memory_order_release);
     joule_words_store(to->word, row, ROW_WORDS);
     atomic_store_explicit(&to->generation, generation + 1,
@@ -363,10 +403,18 @@ void joule_ledger_publish(struct joule_ledger *l,
 {
     uint64_t next =
         atomic_load_explicit(&l->head->generation, memory_order_relaxed) + 1;
-    size_t parts = totals->part_count < JOULE_PARTS_MAX ? totals->part_count
-                                                        : JOULE_PARTS_MAX;
+    struct joule_ledger_totals before;
+    size_t parts;
 
+    if (!totals) {
+        joule_words_load(&before, l->head->totals[(next - 1) & 1],
+                         TOTALS_WORDS);
+        totals = &before;
+    }
+    parts = totals->part_count < JOULE_PARTS_MAX ? totals->part_count
+                                                 : JOULE_PARTS_MAX;
     atomic_thread_fence(memory_order_release);
+    joule_ledger_keep_node(l, next);
     joule_words_store(l->head->totals[next & 1], totals,
                       FIXED_WORDS + parts * PART_WORDS);
     atomic_store_explicit(&l->head->generation, next, memory_order_release);
@@ -410,6 +458,10 @@ int joule_ledger_read(struct joule_ledger *l,
             continue;
         if (totals->part_count > JOULE_PARTS_MAX)
             break;
+        if (totals->mono_ns == 0) {
+            errno = ENODATA;
+            return -1;
+        }
         if (count)
             *count = slots;
         return 0;

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ledger.h - the node's rows, one for each step, in
- * /run/slurm-joule/<NodeName>/ledger: what it has been charged; and the way
- * in which a slurmstepd says that there is a step.
+ * ledger.h - the file of a node, /run/slurm-joule/<NodeName>/ledger: the node's
+ * total and the state of its sensor, a row for each step with what it has been
+ * charged, and the registrations and tickets of steps.
  *
- * One writer of rows and totals: who holds the writer's lock of the board
- * (board.h).  Any number of processes register, ask and read.  Nobody waits
- * for a lock.  See doc/architecture.md for what holds when a process is killed at
- * any instruction.
+ *     l = joule_ledger_create(root_fd, node, words, &err);   slurmd
+ *     joule_ledger_stage_node(l, &snapshot, state);
+ *     joule_ledger_stage(l, slot, &row);
+ *     joule_ledger_publish(l, &totals);
  *
- * A handle belongs to one thread at a time.
+ *     l = joule_ledger_open(root_fd, node, &err);            everybody else
+ *     joule_ledger_register(l, ...); joule_ledger_ask(l, timeout_ns);
+ *     joule_ledger_read_node(l, &snapshot, NULL); joule_ledger_read_row(l, ...);
+ *
+ * One writer (its process stands in the file and keeps a second one out), any
+ * number of processes that register, ask and read.  Nobody waits for a lock.
+ * Of all that is published there are two versions and a generation: the writer
+ * fills the one that is not published and then publishes it, so that a writer
+ * killed at any instruction leaves the last whole publication behind.  The file
+ * outlives its writer: a restarted slurmd goes on with it.
+ *
+ * The file and its directory belong to the effective user (root) and nobody
+ * else may read them: the numbers are finer than users may see (CVE-2020-8694).
+ *
+ * A handle belongs to one thread at a time, but for joule_ledger_read_node and
+ * joule_ledger_wake.
  */
 #ifndef JOULE_NODE_LEDGER_H
 #define JOULE_NODE_LEDGER_H
@@ -20,8 +35,10 @@
 #include <sys/types.h>
 
 #include "common/base/error.h"
-#include "common/energy/idle_power.h"
 #include "common/energy/attribution.h"
+#include "common/energy/idle_power.h"
+#include "common/energy/node_total.h"
+#include "common/energy/sensor_state.h"
 
 #define JOULE_LEDGER_SLOTS_MAX 1024
 #define JOULE_LEDGER_STEPS_MAX 768 /* of them, without extern steps */
@@ -29,6 +46,18 @@
 #define JOULE_LEDGER_SEGMENT   64  /* slots that are added at a time */
 #define JOULE_LEDGER_PATH_MAX  128 /* with the NUL */
 #define JOULE_LEDGER_WORDS_MAX 128 /* of CPU bitmaps: 8192 CPUs */
+
+/* The node at a sample: plain data, a whole number of 64-bit words. */
+struct joule_snapshot {
+    int64_t wall_ns;     /* label of total.mono_ns */
+    int64_t since_ns;    /* monotonic: since when the total counts */
+    int64_t period_ns;   /* of the sampler */
+    uint64_t samples;    /* taken since the total began */
+    uint64_t average_mw; /* node_uj over the time since since_ns, or
+                            JOULE_MW_UNKNOWN */
+    struct joule_node_total
+        total; /* last: only total.count domains are copied */
+};
 
 /* What a step says of itself.  Beside it stand two bitmaps of
  * joule_ledger_words: the CPUs that its job has on this node, and those of them
@@ -105,7 +134,7 @@ struct joule_ledger_totals {
     uint64_t stray_ns;   /* CPU time of jobs that had no step */
     uint64_t part_key;   /* tells one set of parts from another */
     uint64_t sensor_key; /* and the sensors that the node total is made of, of
-                            which the floors are; 0: not told */
+                            which the idle power is; 0: not told */
     uint64_t how; /* enum joule_attribution + 1: by which rule; 0: not said */
     uint64_t part_count;
     struct joule_ledger_part part[JOULE_PARTS_MAX]; /* last: only part_count
@@ -115,12 +144,17 @@ struct joule_ledger_totals {
 struct joule_ledger;
 
 /*
- * Open the ledger of [node] below root_fd for writing rows, for bitmaps of
+ * Open the ledger of [node] below root_fd for writing, for bitmaps of at least
  * [words] (1 to JOULE_LEDGER_WORDS_MAX); it and its directory are made where
- * missing.  A file of this boot is continued; any other is replaced, and who
- * has the old one open talks to nobody.  NULL with errno and a sentence:
- * EINVAL, EPERM (a symbolic link, another owner, others may write), ENOSPC, or
- * of the file system.
+ * missing.  A file of this boot and version with room for so many CPUs or more
+ * is continued; any other is replaced, and who has the old one open talks to
+ * nobody.  The node goes on where only the room was too little, the rows do
+ * not.  On failure what was there stays.  NULL with errno and a sentence:
+ *   EINVAL      [words], or [node] is empty, too long, or holds '/' or starts
+ *               with '.'
+ *   EWOULDBLOCK the process that writes it lives
+ *   EPERM       a symbolic link, another owner, others may write
+ *   ENOSPC, or of the file system
  */
 struct joule_ledger *joule_ledger_create(int root_fd, const char *node,
                                          size_t words, struct joule_error *err);
@@ -135,6 +169,7 @@ struct joule_ledger *joule_ledger_open(int root_fd, const char *node,
  * has nothing mapped, the ledger is good for this alone. */
 void joule_ledger_destroy(struct joule_ledger *ledger);
 
+/* Of its bitmaps: the writer may have asked for fewer. */
 size_t joule_ledger_words(const struct joule_ledger *ledger);
 
 /* Slots that there are now: 0 to JOULE_LEDGER_SLOTS_MAX, never fewer than
@@ -165,6 +200,14 @@ int joule_ledger_register(struct joule_ledger *ledger, int root_fd,
 void joule_ledger_add_surplus(struct joule_ledger *ledger);
 uint64_t joule_ledger_surplus(struct joule_ledger *ledger);
 
+/* The tasks of the step begin: the node's load changes. */
+void joule_ledger_begin_tasks(struct joule_ledger *ledger, unsigned slot,
+                              uint64_t owner, int64_t ns);
+
+/* When the tasks of a step began or ended last, on the whole node, not later
+ * than [by_ns]; 0: not known. */
+int64_t joule_ledger_last_edge(struct joule_ledger *ledger, int64_t by_ns);
+
 /* It has ended; it stays registered. */
 void joule_ledger_end(struct joule_ledger *ledger, unsigned slot,
                       uint64_t owner, int64_t ended_ns);
@@ -178,7 +221,8 @@ void joule_ledger_report_cpu(struct joule_ledger *ledger, unsigned slot,
 void joule_ledger_release(struct joule_ledger *ledger, unsigned slot,
                           uint64_t owner);
 
-/* Free the slot if its process is dead.  true: it was. */
+/* Free the slot if its process is dead.  true: it was.  Where the ledger may not
+ * be written it is not freed. */
 bool joule_ledger_sweep(struct joule_ledger *ledger, int root_fd,
                         unsigned slot);
 
@@ -213,13 +257,31 @@ uint64_t joule_ledger_reported_cpu(struct joule_ledger *ledger, unsigned slot,
  * from the next publication on. */
 void joule_ledger_stage(struct joule_ledger *ledger, unsigned slot,
                         const struct joule_row *row);
+
+/* The same for the node and the state of its sensor. */
+void joule_ledger_stage_node(struct joule_ledger *ledger,
+                             const struct joule_snapshot *snapshot,
+                             const struct joule_sensor_state *state);
+
+/* What is staged is seen from here on, with [totals] (NULL: as before). */
 void joule_ledger_publish(struct joule_ledger *ledger,
                           const struct joule_ledger_totals *totals);
+
+/* -- the node ----------------------------------------------------------- */
+
+/* Number of the last publication; 0: there is none.  Costs one load. */
+uint64_t joule_ledger_generation(const struct joule_ledger *ledger);
+
+/* Copy the node, and the state of its sensor (may be NULL), of one publication.
+ * -1 with ENODATA (none is published) or EBADMSG.  Any thread. */
+int joule_ledger_read_node(const struct joule_ledger *ledger,
+                           struct joule_snapshot *ret_snapshot,
+                           struct joule_sensor_state *ret_state);
 
 /*
  * Copy totals and rows of one publication; rows may be NULL, else rows[i] is
  * that of slot i, *count in: at most so many, out: so many slots there are.
- * -1 with ENODATA (nothing has been published) or EBADMSG.
+ * -1 with ENODATA (no interval has been attributed) or EBADMSG.
  */
 int joule_ledger_read(struct joule_ledger *ledger,
                       struct joule_ledger_totals *ret_totals,

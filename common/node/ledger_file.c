@@ -6,14 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+#include "common/base/process.h"
 #include "common/node/node_dir.h"
 
 #define LEDGER_MAGIC   UINT64_C(0x31306472676c644a) /* "Jdlgrd01" */
-#define LEDGER_VERSION 6
+#define LEDGER_VERSION 7
+
+#define ANOTHER_WRITER "another slurmd writes the ledger of this node"
 
 _Static_assert(sizeof(struct joule_row) % sizeof(uint64_t) == 0 &&
                    sizeof(struct joule_ledger_part) % sizeof(uint64_t) == 0 &&
@@ -84,7 +89,7 @@ static struct joule_ledger *map_file(int fd, size_t words, bool writable,
     return l;
 }
 
-/* A new file, whole before it has its name. */
+/* A new file, which has not its name yet. */
 static int make_file(int dir_fd, size_t words,
                      const char boot_id[JOULE_BOOT_ID_MAX],
                      struct joule_error *err)
@@ -110,9 +115,8 @@ static int make_file(int dir_fd, size_t words,
         return joule_error_set(err, errno, "cannot make the ledger: %s",
                                strerror(errno));
     rc = posix_fallocate(fd, 0, (off_t)length_of(words, JOULE_LEDGER_SEGMENT));
+    errno = EIO; /* a short write sets none */
     if (rc == 0 && pwrite(fd, &head, n, 0) != (ssize_t)n)
-        rc = errno ? errno : EIO;
-    if (rc == 0 && renameat(dir_fd, "ledger.new", dir_fd, "ledger") < 0)
         rc = errno;
     if (rc == 0)
         return fd;
@@ -135,13 +139,93 @@ static void drop_unpublished(struct joule_ledger *l)
                 ledger_slot(l, i)->version[v].generation = 0;
 }
 
+/*
+ * The lock is for this moment only: a child of fork has it, too, and one that
+ * hangs before its exec (slurmd opens the file of an sbcast in such a child,
+ * perhaps on a dead NFS) would keep the next slurmd out.
+ */
+static int lock(int dir_fd, struct joule_error *err)
+{
+    if (flock(dir_fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return joule_error_set(err, errno,
+                           errno == EWOULDBLOCK ? ANOTHER_WRITER
+                                                : "cannot lock the directory "
+                                                  "of the ledger");
+}
+
+/* The file that is there, if it is of this boot and version; NULL without an
+ * error: none is. */
+static struct joule_ledger *map_old(int dir_fd, const char *node,
+                                    const char boot_id[JOULE_BOOT_ID_MAX],
+                                    struct joule_error *err)
+{
+    struct joule_ledger *l = NULL;
+    struct ledger_head head;
+    int fd = joule_nodedir_file(dir_fd, node, "ledger", O_RDWR, err);
+
+    if (fd < 0 && errno == ENOENT)
+        errno = 0;
+    if (fd < 0)
+        return NULL;
+    errno = 0;
+    if (read_head(fd, boot_id, &head))
+        l = map_file(fd, head.words, true, err);
+    if (!l)
+        joule_close(fd);
+    return l;
+}
+
+/* Another file for more CPUs: the node's total goes on in it.  Nobody has the
+ * new one yet, and nobody writes the old one. */
+static void copy_node(struct ledger_head *to, const struct ledger_head *from)
+{
+    uint64_t generation = from->generation;
+
+    if (generation == 0)
+        return;
+    memcpy(to->node[1], from->node[generation & 1], sizeof(to->node[1]));
+    memcpy(to->state[1], from->state[generation & 1], sizeof(to->state[1]));
+    to->generation = 1;
+}
+
+/* Whole before it has its name: a writer that is killed here, or fails, leaves
+ * the old one in its place. */
+static struct joule_ledger *make_new(int dir_fd, size_t words,
+                                     const char boot_id[JOULE_BOOT_ID_MAX],
+                                     const struct joule_ledger *old,
+                                     struct joule_error *err)
+{
+    struct joule_ledger *l;
+    int saved, fd = make_file(dir_fd, words, boot_id, err);
+
+    if (fd < 0)
+        return NULL;
+    l = map_file(fd, words, true, err);
+    if (!l) {
+        joule_close(fd);
+        goto fail;
+    }
+    if (old)
+        copy_node(l->head, old->head);
+    if (renameat(dir_fd, "ledger.new", dir_fd, "ledger") == 0)
+        return l;
+    joule_error_set(err, errno, "cannot name the ledger: %s", strerror(errno));
+    joule_ledger_destroy(l);
+fail:
+    saved = errno;
+    unlinkat(dir_fd, "ledger.new", 0);
+    errno = saved;
+    return NULL;
+}
+
 struct joule_ledger *joule_ledger_create(int root_fd, const char *node,
                                          size_t words, struct joule_error *err)
 {
     char boot_id[JOULE_BOOT_ID_MAX];
-    struct joule_ledger *l = NULL;
-    struct ledger_head head;
-    int dir_fd, fd, saved;
+    struct joule_ledger *l = NULL, *old = NULL;
+    uint64_t start = 0;
+    int dir_fd;
 
     if (words == 0 || words > JOULE_LEDGER_WORDS_MAX) {
         joule_error_set(err, EINVAL, "a ledger for %zu CPUs cannot be",
@@ -151,25 +235,34 @@ struct joule_ledger *joule_ledger_create(int root_fd, const char *node,
     dir_fd = joule_nodedir_open(root_fd, node, true, boot_id, err);
     if (dir_fd < 0)
         return NULL;
-    fd = joule_nodedir_file(dir_fd, node, "ledger", O_RDWR, err);
-    if (fd < 0 && errno != ENOENT)
-        goto out;
-    if (fd >= 0 && (!read_head(fd, boot_id, &head) || head.words != words)) {
-        close(fd);
-        fd = -1;
+    if (lock(dir_fd, err) < 0) {
+        joule_close(dir_fd);
+        return NULL;
     }
-    if (fd < 0)
-        fd = make_file(dir_fd, words, boot_id, err);
-    if (fd >= 0)
-        l = map_file(fd, words, true, err);
-    if (l)
+    old = map_old(dir_fd, node, boot_id, err);
+    if (!old && errno)
+        goto out;
+    if (old && !joule_process_is_dead(root_fd, old->head->writer)) {
+        joule_error_set(err, EWOULDBLOCK, ANOTHER_WRITER);
+        goto out;
+    }
+    if (old && old->words >= words) {
+        l = old;
+        old = NULL;
+    } else {
+        l = make_new(dir_fd, words, boot_id, old, err);
+    }
+    if (l) {
         drop_unpublished(l);
+        /* Without proc there is no writer but this one. */
+        joule_process_start(root_fd, getpid(), &start);
+        l->number = joule_process_number(getpid(), start);
+        atomic_store(&l->head->writer, l->number);
+    }
 out:
-    saved = errno;
-    if (!l && fd >= 0)
-        close(fd);
-    close(dir_fd);
-    errno = saved;
+    joule_ledger_destroy(old);
+    flock(dir_fd, LOCK_UN);
+    joule_close(dir_fd);
     return l;
 }
 
@@ -206,11 +299,17 @@ out:
 void joule_ledger_destroy(struct joule_ledger *l)
 {
     int saved = errno;
+    uint64_t number;
 
     if (!l)
         return;
-    if (l->pid == getpid()) /* in a child, something else may be there */
+    number = l->number;
+    if (l->pid == getpid()) { /* in a child, something else may be there */
+        /* Whoever writes it now has put another number there. */
+        if (number)
+            atomic_compare_exchange_strong(&l->head->writer, &number, 0);
         munmap(l->head, l->length);
+    }
     close(l->fd);
     free(l);
     errno = saved;

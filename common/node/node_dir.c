@@ -99,8 +99,8 @@ int joule_nodedir_file(int dir_fd, const char *node, const char *name,
                        int flags, struct joule_error *err)
 {
     char what[32];
-    int fd = openat(dir_fd, name,
-                           flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int fd =
+        openat(dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return joule_error_set(err, errno == ELOOP ? EPERM : errno,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * node_dir.h - the directory of a node, /run/slurm-joule/<NodeName>, and the
- * files in it that several processes map: the board and the ledger.
+ * node_dir.h - the directory of a node, /run/slurm-joule/<NodeName>, and how
+ * the file in it is opened that several processes map.
  *
  * Users pass through it to what is theirs (user_view.h), and may not list it;
  * all other files in it are 0600.

@@ -12,8 +12,8 @@
  * them (the end of a step), or of less time than that, is in whole joules,
  * unless each job is charged the whole node.
  *
- * The writer is passive and belongs to one thread at a time: whoever holds the
- * writer's lock of the board.  Readers need nothing of it; one that overlaps
+ * The writer is passive and belongs to one thread at a time: the writer of the
+ * ledger.  Readers need nothing of it; one that overlaps
  * with the writer tries again.
  */
 #ifndef JOULE_NODE_USER_VIEW_H

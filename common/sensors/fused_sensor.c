@@ -2,182 +2,73 @@
 #include "common/sensors/fused_sensor.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "common/base/deadline.h"
-#include "common/base/thread.h"
 #include "common/energy/fused.h"
-#include "common/sensors/ipmi_helper.h"
-#include "common/sensors/rapl.h"
+#include "common/energy/integrator.h"
+#include "common/energy/node_total.h"
+#include "common/sensors/counter_sensor.h"
+#include "common/sensors/meter_log.h"
+#include "common/sensors/meter_thread.h"
 
-#define THREAD_STACK (128 * 1024)
-
-/* Power over less than this is mostly the counters' 1 ms quantum. */
-#define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
-
-#define REMARKS 4
-
-/* What the BMC's thread has to say; of each the last that nobody has taken. */
-struct mail {
-    bool has_power;
-    struct joule_power power[JOULE_DOMAINS_MAX]; /* of each domain of the BMC */
-    struct joule_error failure;                  /* empty: none */
-    struct joule_error remark[REMARKS];
-    size_t remarks;
-};
+/* Power is the mean over so much time at least: over less it is mostly the
+ * counters' 1 ms quantum. */
+#define POWER_NS (100 * JOULE_NS_PER_MS)
 
 struct fused_sensor {
-    struct joule_sensor source; /* first */
+    struct joule_sensor sensor; /* first */
     struct joule_domain domains[JOULE_DOMAINS_MAX];
-    struct joule_fused_sensor_options opt; /* both sources: ours */
-    size_t counter_count, counters_at;     /* the first among the domains */
-    uint32_t bmc_node; /* the node among the BMC's domains */
-    struct joule_fused_state state;
-    struct joule_reading readings[JOULE_DOMAINS_MAX];
-    struct joule_power bmc[JOULE_DOMAINS_MAX]; /* its last word */
-    double joules[JOULE_DOMAINS_MAX];
-    /* mean power since then, for what is carried on */
+    const struct joule_clock *clock;
+    int64_t gap_ns;
+    struct joule_sensor *counters;     /* NULL: none */
+    struct joule_meter_thread *thread; /* it has the meter */
+    size_t counter_count, counters_at; /* the first among the domains */
+    size_t label_count;                /* domains of the meter */
+    uint32_t meter_node;               /* the node among them */
+    /* state.integrator: those of Node, BMC and the labels */
+    struct joule_sensor_state state;
+    struct joule_node_total rapl;   /* of the counters */
+    uint64_t uj[JOULE_DOMAINS_MAX]; /* as it was said last */
+    /* mean power of the node since then */
     int64_t since_ns;
-    double since_j[JOULE_DOMAINS_MAX], watts[JOULE_DOMAINS_MAX];
-    struct joule_error remark; /* empty: none */
+    double since_j, watts;
     bool said_learned, said_counters;
-    /* the BMC's thread */
-    pid_t pid; /* of the process that has it; 0: none */
-    pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
-    bool stop;
-    struct mail mail;
-    /* the thread's own */
-    struct joule_power power[JOULE_DOMAINS_MAX];
+    struct joule_error remark, missing; /* empty: none */
+    struct joule_meter_log log;
+    struct joule_reading reading[JOULE_DOMAINS_MAX]; /* of the counters */
+    struct joule_meter_mail mail;                    /* scratch */
 };
 
-/* ------------------------------------------------------------ BMC's thread */
+/* ----------------------------------------------------------------- remarks */
 
-static void take_remarks(struct fused_sensor *f, struct mail *m)
+/* The first counter of the total that has failed now, or NULL. */
+static const struct joule_domain *failed_counter(const struct fused_sensor *f)
 {
-    struct joule_sensor *bmc = f->opt.bmc;
-
-    while (bmc->ops->remark && m->remarks < REMARKS &&
-           bmc->ops->remark(bmc, &m->remark[m->remarks]))
-        m->remarks++;
-}
-
-static void ask_bmc(struct fused_sensor *f)
-{
-    struct joule_sensor *bmc = f->opt.bmc;
-    struct joule_error err = {""};
-    int rc = bmc->ops->read_power(bmc, f->power, &err);
-    int errnum = rc < 0 ? errno : 0;
-
-    pthread_mutex_lock(&f->lock);
-    take_remarks(f, &f->mail);
-    if (rc == 0) {
-        f->mail.has_power = true;
-        memcpy(f->mail.power, f->power,
-               bmc->domain_count * sizeof(f->power[0]));
-        f->mail.failure.text[0] = '\0';
-    } else if (errnum != EAGAIN && errnum != ECANCELED) {
-        if (!err.text[0])
-            joule_error_set(&err, errnum, "%s", strerror(errnum));
-        f->mail.failure = err;
-    }
-    pthread_mutex_unlock(&f->lock);
-}
-
-/* true: go on.  At a steady pace; a reading that took longer is not made up
- * for. */
-static bool wait_period(struct fused_sensor *f, int64_t *due_ns)
-{
-    int64_t now_ns = joule_deadline_now();
-    bool stop;
-
-    *due_ns += f->opt.bmc_period_ns;
-    if (*due_ns < now_ns)
-        *due_ns = now_ns;
-    pthread_mutex_lock(&f->lock);
-    while (!f->stop && joule_cond_wait(&f->wake, &f->lock, *due_ns))
-        continue;
-    stop = f->stop;
-    pthread_mutex_unlock(&f->lock);
-    return !stop;
-}
-
-static void *bmc_main(void *arg)
-{
-    struct fused_sensor *f = arg;
-    int64_t due_ns = joule_deadline_now();
-
-    prctl(PR_SET_NAME, "joule_bmc");
-    do
-        ask_bmc(f);
-    while (wait_period(f, &due_ns));
-    /* It was interrupted, and puts away what must not outlive this thread. */
-    joule_sensor_end(f->opt.bmc, f->power);
+    for (size_t i = 0; i < f->counter_count; i++)
+        if (f->counters->domains[i].in_total &&
+            f->reading[i].mono_ns != f->rapl.mono_ns)
+            return &f->counters->domains[i];
     return NULL;
-}
-
-static int start_thread(struct fused_sensor *f, struct joule_error *err)
-{
-    int rc = joule_thread_start(&f->thread, THREAD_STACK, bmc_main, f);
-
-    if (rc)
-        return joule_error_set(err, rc, "cannot start the BMC's thread: %s",
-                               strerror(rc));
-    f->pid = getpid();
-    return 0;
-}
-
-static void end_thread(struct fused_sensor *f)
-{
-    if (f->pid == 0 || f->pid != getpid())
-        return;
-    pthread_join(f->thread, NULL);
-    f->pid = 0;
-}
-
-static void fusion_interrupt(struct joule_sensor *source)
-{
-    struct fused_sensor *f = (struct fused_sensor *)source;
-
-    pthread_mutex_lock(&f->lock);
-    f->stop = true;
-    pthread_cond_broadcast(&f->wake);
-    pthread_mutex_unlock(&f->lock);
-    f->opt.bmc->ops->interrupt(f->opt.bmc);
-}
-
-/* ----------------------------------------------------------------- reading */
-
-static int64_t read_counters(struct fused_sensor *f)
-{
-    if (!f->opt.counters)
-        return joule_clock_mono_ns(f->opt.clock);
-    return joule_sensor_read_all(f->opt.counters, f->opt.clock, f->readings);
 }
 
 static void say_counters(struct fused_sensor *f)
 {
-    const struct joule_domain *domains = f->opt.counters->domains;
-    bool by_bmc =
-        f->state.basis == JOULE_FUSED_BMC || f->state.basis == JOULE_FUSED_NONE;
+    const struct joule_domain *failed = failed_counter(f);
+    bool by_bmc = f->state.fused.basis == JOULE_FUSED_BMC ||
+                  f->state.fused.basis == JOULE_FUSED_NONE;
 
-    for (size_t i = 0; !f->said_counters && by_bmc && i < f->counter_count;
-         i++) {
-        if (!f->readings[i].error || !domains[i].in_total)
-            continue;
+    if (!f->said_counters && by_bmc && failed) {
+        size_t i = (size_t)(failed - f->counters->domains);
+
         f->said_counters = true;
-        joule_error_set(&f->remark, 0,
-                        "reading energy counter %s on CPU %u failed: %s; the "
-                        "power of the BMC stands in until it answers",
-                        domains[i].name, domains[i].cpu,
-                        strerror(f->readings[i].error));
+        joule_error_set(
+            &f->remark, 0,
+            "reading energy counter %s on CPU %u failed: %s; the "
+            "power of the BMC stands in until it answers",
+            failed->name, failed->cpu,
+            strerror(joule_counter_sensor_raw(f->counters)[i].error));
     }
     if (f->said_counters && !by_bmc) {
         f->said_counters = false;
@@ -187,7 +78,7 @@ static void say_counters(struct fused_sensor *f)
 
 static void say_learned(struct fused_sensor *f)
 {
-    const struct joule_lag_model *model = &f->state.lag_model;
+    const struct joule_lag_model *model = &f->state.fused.lag_model;
 
     if (!joule_lag_model_learned(model))
         f->said_learned = false;
@@ -203,209 +94,240 @@ static void say_learned(struct fused_sensor *f)
                     model->gain, model->rest_w);
 }
 
-static void find_watts(struct fused_sensor *f, int64_t now_ns)
+static bool take_text(struct joule_error *from, struct joule_error *ret)
 {
-    int64_t ns = now_ns - f->since_ns;
-    size_t i;
-
-    for (i = 0; i < f->source.domain_count; i++)
-        f->since_j[i] += f->joules[i];
-    if (ns < POWER_MIN_NS)
-        return;
-    for (i = 0; i < f->source.domain_count; i++) {
-        if (f->since_ns != 0)
-            f->watts[i] = f->since_j[i] * 1e9 / (double)ns;
-        f->since_j[i] = 0;
-    }
-    f->since_ns = now_ns;
-}
-
-static void fill_labels(struct fused_sensor *f, int64_t now_ns,
-                        struct joule_power *out)
-{
-    out += JOULE_FUSED_SENSOR_LABELS;
-    for (uint32_t i = 0; i < f->opt.bmc->domain_count; i++) {
-        if (i == f->bmc_node)
-            continue;
-        *out = f->bmc[i];
-        if (out->status == JOULE_POWER_OK &&
-            now_ns - out->mono_ns > f->opt.gap_ns)
-            out->status = JOULE_POWER_FAILED;
-        /* Up to now the one before: that is what has been said
-         * (board_follower.h). */
-        out->mono_ns = now_ns;
-        out->is_held = true;
-        out++;
-    }
-}
-
-static void fill(struct fused_sensor *f,
-                 const struct joule_fused_interval *interval,
-                 struct joule_power *out)
-{
-    int64_t now_ns = f->state.mono_ns;
-    enum joule_power_status status = f->bmc[f->bmc_node].status;
-    size_t i;
-
-    f->joules[JOULE_FUSED_SENSOR_NODE] = interval->node_j;
-    f->joules[JOULE_FUSED_SENSOR_BMC] = interval->bmc_j;
-    if (interval->ns > 0)
-        find_watts(f, now_ns);
-    for (i = 0; i < f->source.domain_count; i++)
-        out[i] = (struct joule_power){
-            .watts = f->watts[i],
-            .joules = f->joules[i],
-            .mono_ns = now_ns,
-        };
-    out[JOULE_FUSED_SENSOR_NODE].gap_ns = interval->gap_ns;
-    out[JOULE_FUSED_SENSOR_NODE].sensor_key = f->state.bmc_key;
-    out[JOULE_FUSED_SENSOR_BMC].sensor_key = f->state.bmc_key;
-    if (interval->ns == 0)
-        out[JOULE_FUSED_SENSOR_NODE].watts = f->state.watts;
-    out[JOULE_FUSED_SENSOR_BMC].watts = f->state.bmc_w;
-    /* Without a thread, its last word is the state's. */
-    if (f->opt.bmc_period_ns == 0)
-        status = JOULE_POWER_OK;
-    if (now_ns - f->state.bmc_mono_ns > f->opt.gap_ns &&
-        status == JOULE_POWER_OK)
-        status = JOULE_POWER_FAILED;
-    out[JOULE_FUSED_SENSOR_BMC].status = status;
-    fill_labels(f, now_ns, out);
-    for (i = 0; i < f->counter_count; i++)
-        if (f->readings[i].error)
-            out[f->counters_at + i].status = JOULE_POWER_FAILED;
-}
-
-static int fusion_read_power(struct joule_sensor *source,
-                             struct joule_power *out, struct joule_error *err)
-{
-    struct fused_sensor *f = (struct fused_sensor *)source;
-    struct joule_fused_interval interval = {
-        .domain_j = f->joules + f->counters_at,
-    };
-    bool stop, has_power;
-    int64_t now_ns;
-
-    pthread_mutex_lock(&f->lock);
-    stop = f->stop;
-    has_power = f->mail.has_power;
-    f->mail.has_power = false;
-    if (has_power)
-        memcpy(f->bmc, f->mail.power,
-               f->opt.bmc->domain_count * sizeof(f->bmc[0]));
-    if (f->mail.failure.text[0])
-        *err = f->mail.failure;
-    f->mail.failure.text[0] = '\0';
-    pthread_mutex_unlock(&f->lock);
-    if (stop) {
-        end_thread(f);
-        errno = ECANCELED;
-        return -1;
-    }
-    if (f->pid == 0 && f->opt.bmc_period_ns > 0 && start_thread(f, err) < 0)
-        return -1;
-    now_ns = read_counters(f);
-    joule_fused_advance(
-        &f->state, f->opt.counters ? f->opt.counters->domains : NULL,
-        f->readings, now_ns, has_power ? &f->bmc[f->bmc_node] : NULL,
-        f->opt.gap_ns, &interval);
-    if (!interval.known) {
-        errno = EAGAIN;
-        return -1;
-    }
-    fill(f, &interval, out);
-    if (f->opt.counters)
-        say_counters(f);
-    say_learned(f);
-    return 0;
-}
-
-static int fusion_remark(struct joule_sensor *source,
-                         struct joule_error *ret_remark)
-{
-    struct fused_sensor *f = (struct fused_sensor *)source;
-    int has = 0;
-
-    if (f->remark.text[0]) {
-        *ret_remark = f->remark;
-        f->remark.text[0] = '\0';
-        return 1;
-    }
-    if (f->opt.counters && f->opt.counters->ops->remark &&
-        f->opt.counters->ops->remark(f->opt.counters, ret_remark))
-        return 1;
-    pthread_mutex_lock(&f->lock);
-    if (f->mail.remarks > 0) {
-        *ret_remark = f->mail.remark[0];
-        f->mail.remarks--;
-        memmove(f->mail.remark, f->mail.remark + 1,
-                f->mail.remarks * sizeof(f->mail.remark[0]));
-        has = 1;
-    }
-    pthread_mutex_unlock(&f->lock);
-    return has;
-}
-
-static const struct joule_fused_state *fusion_state(struct joule_sensor *source)
-{
-    return &((struct fused_sensor *)source)->state;
-}
-
-static bool fusion_resume(struct joule_sensor *source,
-                          const struct joule_fused_state *state)
-{
-    struct fused_sensor *f = (struct fused_sensor *)source;
-    const struct joule_domain *domains =
-        f->opt.counters ? f->opt.counters->domains : NULL;
-
-    if (!joule_fused_check(state, domains, f->counter_count,
-                           joule_clock_mono_ns(f->opt.clock)))
+    if (!from->text[0])
         return false;
-    f->state = *state;
-    f->said_learned = joule_lag_model_learned(&state->lag_model);
-    f->since_ns = state->mono_ns;
-    memset(f->since_j, 0, sizeof(f->since_j));
-    f->watts[JOULE_FUSED_SENSOR_NODE] = state->watts;
+    *ret = *from;
+    from->text[0] = '\0';
     return true;
 }
 
-static void fusion_destroy(struct joule_sensor *source)
+/* The counters' own words on what is unknown without them do not hold here. */
+static int fused_remark(struct joule_sensor *sensor,
+                        enum joule_event *ret_event, struct joule_error *ret)
 {
-    struct fused_sensor *f = (struct fused_sensor *)source;
+    struct fused_sensor *f = (struct fused_sensor *)sensor;
 
-    if (f->pid != 0 && f->pid == getpid()) {
-        fusion_interrupt(source);
-        end_thread(f);
+    *ret_event = JOULE_EVENT_PROBLEM;
+    if (take_text(&f->missing, ret))
+        return 1;
+    *ret_event = JOULE_EVENT_INFO;
+    if (take_text(&f->remark, ret))
+        return 1;
+    if (f->counters && joule_counter_sensor_moved(f->counters, ret))
+        return 1;
+    return joule_meter_log_next(&f->log, ret_event, ret);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* The counters' total, if all of them answer now. */
+static const struct joule_node_total *read_counters(struct fused_sensor *f,
+                                                    int64_t *ret_now_ns)
+{
+    if (!f->counters) {
+        *ret_now_ns = joule_clock_mono_ns(f->clock);
+        return NULL;
     }
-    /* In a child of fork somebody may have had the lock. */
-    if (f->pid == 0) {
-        pthread_cond_destroy(&f->wake);
-        pthread_mutex_destroy(&f->lock);
+    *ret_now_ns = joule_sensor_read(f->counters, 0, f->reading);
+    joule_node_total_update(&f->rapl, f->counters->domains, f->reading,
+                            *ret_now_ns);
+    return failed_counter(f) ? NULL : &f->rapl;
+}
+
+/* The power of BMC and labels holds from reading to reading; [power] is what the
+ * meter says of each of its domains, or NULL. */
+static void hold_power(struct fused_sensor *f, const struct joule_power *power)
+{
+    struct joule_integrator *label =
+        &f->state.integrator[JOULE_FUSED_SENSOR_LABELS];
+
+    for (size_t i = 0; i < f->label_count; i++) {
+        struct joule_integrator *g =
+            i == f->meter_node ? &f->state.integrator[JOULE_FUSED_SENSOR_BMC]
+                               : label++;
+
+        if (power && joule_power_is_measured(&power[i]))
+            joule_integrator_update(g, power[i].watts, power[i].sensor_key,
+                                    power[i].mono_ns, power[i].mono_ns,
+                                    f->gap_ns);
+        else
+            joule_integrator_error(g);
     }
-    joule_sensor_destroy(f->opt.counters);
-    joule_sensor_destroy(f->opt.bmc);
+}
+
+/* The meter's power of the node since the last time, or NULL. */
+static const struct joule_power *take_mail(struct fused_sensor *f)
+{
+    struct joule_meter_mail *m = &f->mail;
+
+    if (!joule_meter_thread_take(f->thread, m))
+        return NULL;
+    joule_meter_log_mail(&f->log, m);
+    if (m->has_power || m->failure.text[0])
+        hold_power(f, m->has_power ? m->power : NULL);
+    return m->has_power ? &m->power[f->meter_node] : NULL;
+}
+
+static double find_watts(struct fused_sensor *f,
+                         const struct joule_fused_interval *interval)
+{
+    int64_t ns = f->state.fused.mono_ns - f->since_ns;
+
+    f->since_j += interval->node_j;
+    if (interval->ns == 0 || f->since_ns == 0)
+        f->watts = f->state.fused.watts;
+    else if (ns < POWER_NS)
+        return f->watts;
+    else
+        f->watts = f->since_j * 1e9 / (double)ns;
+    /* With what stood in for counters, it may be more than a power. */
+    if (!(f->watts <= JOULE_POWER_MAX_W))
+        f->watts = f->state.fused.watts;
+    f->since_ns = f->state.fused.mono_ns;
+    f->since_j = 0;
+    return f->watts;
+}
+
+static void count(struct fused_sensor *f,
+                  const struct joule_fused_interval *interval)
+{
+    const struct joule_fused_state *s = &f->state.fused;
+    struct joule_integrator *node =
+        &f->state.integrator[JOULE_FUSED_SENSOR_NODE];
+
+    node->gap_ns += interval->gap_ns;
+    joule_integrator_add(node, find_watts(f, interval), interval->node_j,
+                         s->bmc_key, s->mono_ns);
+    if (f->counters)
+        say_counters(f);
+    say_learned(f);
+}
+
+static int64_t fused_read(struct joule_sensor *sensor, int64_t edge_ns,
+                          struct joule_reading *out)
+{
+    struct fused_sensor *f = (struct fused_sensor *)sensor;
+    struct joule_fused_interval interval;
+    const struct joule_power *bmc = take_mail(f);
+    const struct joule_node_total *rapl;
+    int64_t now_ns;
+
+    (void)edge_ns; /* the counters tell when the load changes */
+    rapl = read_counters(f, &now_ns);
+    joule_fused_advance(&f->state.fused, rapl, now_ns, bmc, f->gap_ns,
+                        &interval);
+    if (interval.known)
+        count(f, &interval);
+    for (size_t i = 0; i < f->counters_at; i++) {
+        out[i] = joule_integrator_reading(&f->state.integrator[i], f->gap_ns,
+                                          now_ns, true);
+        if (out[i].uj < f->uj[i])
+            out[i].uj = f->uj[i];
+        f->uj[i] = out[i].uj;
+    }
+    memcpy(&out[f->counters_at], f->reading, f->counter_count * sizeof(out[0]));
+    return now_ns;
+}
+
+/* ------------------------------------------------------------------- state */
+
+static const struct joule_sensor_state *fused_state(struct joule_sensor *sensor)
+{
+    struct fused_sensor *f = (struct fused_sensor *)sensor;
+
+    if (f->counters)
+        memcpy(f->state.counter, f->counters->ops->state(f->counters)->counter,
+               f->counter_count * sizeof(f->state.counter[0]));
+    return &f->state;
+}
+
+static bool is_sound(const struct fused_sensor *f,
+                     const struct joule_sensor_state *state, int64_t now_ns)
+{
+    if (state->domain_key != f->state.domain_key || state->is_fused != 1 ||
+        state->counters != f->counter_count ||
+        state->integrators != f->counters_at ||
+        !joule_fused_check(&state->fused, now_ns))
+        return false;
+    for (size_t i = 0; i < f->counters_at; i++)
+        if (!joule_integrator_check(&state->integrator[i], now_ns))
+            return false;
+    return true;
+}
+
+/* The counters' part of a state, as their own sensor has it. */
+static bool resume_counters(struct fused_sensor *f,
+                            const struct joule_sensor_state *state)
+{
+    struct joule_sensor_state *own;
+    bool ok;
+
+    if (!f->counters)
+        return true;
+    own = calloc(1, sizeof(*own));
+    if (!own)
+        return false;
+    own->domain_key = joule_domains_key(f->counters->domains, f->counter_count);
+    own->counters = f->counter_count;
+    memcpy(own->counter, state->counter,
+           f->counter_count * sizeof(own->counter[0]));
+    ok = f->counters->ops->resume(f->counters, own);
+    free(own);
+    return ok;
+}
+
+static bool fused_resume(struct joule_sensor *sensor,
+                         const struct joule_sensor_state *state)
+{
+    struct fused_sensor *f = (struct fused_sensor *)sensor;
+    int64_t now_ns = joule_clock_mono_ns(f->clock);
+
+    if (!is_sound(f, state, now_ns) || !resume_counters(f, state))
+        return false;
+    f->state.fused = state->fused;
+    memcpy(f->state.integrator, state->integrator,
+           f->counters_at * sizeof(state->integrator[0]));
+    f->rapl.node_uj = state->fused.rapl_uj;
+    f->rapl.gap_ns = state->fused.rapl_gap_ns;
+    for (size_t i = 0; i < f->counter_count; i++)
+        f->rapl.reading[i].gap_ns = state->counter[i].gap_ns;
+    f->said_learned = joule_lag_model_learned(&state->fused.lag_model);
+    f->since_ns = state->fused.mono_ns;
+    f->since_j = 0;
+    f->watts = state->fused.watts;
+    f->log.measured_ns = state->fused.bmc_mono_ns;
+    memset(f->uj, 0, sizeof(f->uj));
+    return true;
+}
+
+static void fused_destroy(struct joule_sensor *sensor)
+{
+    struct fused_sensor *f = (struct fused_sensor *)sensor;
+
+    joule_meter_thread_destroy(f->thread);
+    joule_sensor_destroy(f->counters);
     free(f);
 }
 
 static const struct joule_sensor_ops fused_sensor_ops = {
     .type = "fused",
-    .read_power = fusion_read_power,
-    .remark = fusion_remark,
-    .interrupt = fusion_interrupt,
-    .state = fusion_state,
-    .resume = fusion_resume,
-    .destroy = fusion_destroy,
+    .read = fused_read,
+    .state = fused_state,
+    .resume = fused_resume,
+    .remark = fused_remark,
+    .destroy = fused_destroy,
 };
 
 /* ---------------------------------------------------------------- creation */
 
-static void add_domain(struct fused_sensor *f, const char *name,
-                       enum joule_domain_kind kind)
+static void add_domain(struct fused_sensor *f, const char *name)
 {
-    struct joule_domain *d = &f->domains[f->source.domain_count++];
+    struct joule_domain *d = &f->domains[f->sensor.domain_count++];
 
     *d = (struct joule_domain){
-        .kind = kind,
+        .kind = JOULE_DOMAIN_POWER,
         .unit = {1, 0},
         .width_bits = 64,
         .in_total = d == &f->domains[JOULE_FUSED_SENSOR_NODE],
@@ -425,7 +347,7 @@ static bool is_same_name(const char *a, const char *b)
 static int check_names(const struct fused_sensor *f, struct joule_error *err)
 {
     for (size_t i = JOULE_FUSED_SENSOR_LABELS; i < f->counters_at; i++)
-        for (size_t j = 0; j < f->source.domain_count; j++)
+        for (size_t j = 0; j < f->sensor.domain_count; j++)
             if (j != i && is_same_name(f->domains[i].name, f->domains[j].name))
                 return joule_error_set(
                     err, EINVAL,
@@ -435,105 +357,99 @@ static int check_names(const struct fused_sensor *f, struct joule_error *err)
     return 0;
 }
 
-static struct fused_sensor *make(const struct joule_sensor *counters,
-                                 const struct joule_sensor *bmc,
-                                 struct joule_error *err)
+static void add_domains(struct fused_sensor *f, const struct joule_meter *meter,
+                        const struct joule_counters *counters)
 {
-    size_t count = counters ? counters->domain_count : 0;
-    struct fused_sensor *f;
-
-    /* One of the BMC's is the node. */
-    if (count + bmc->domain_count + JOULE_FUSED_SENSOR_LABELS - 1 >
-        JOULE_DOMAINS_MAX) {
-        joule_error_set(err, E2BIG,
-                        "there are more than %d energy counters and labels",
-                        JOULE_DOMAINS_MAX);
-        return NULL;
-    }
-    f = calloc(1, sizeof(*f));
-    if (!f) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
-    }
-    add_domain(f, "Node", JOULE_DOMAIN_POWER);
-    add_domain(f, "BMC", JOULE_DOMAIN_POWER);
-    for (uint32_t i = 0; i < bmc->domain_count; i++) {
-        f->bmc[i].status = JOULE_POWER_FAILED;
-        if (bmc->domains[i].in_total)
-            f->bmc_node = i;
+    add_domain(f, "Node");
+    add_domain(f, "BMC");
+    f->label_count = meter->domain_count;
+    for (uint32_t i = 0; i < meter->domain_count; i++) {
+        if (meter->domains[i].in_total)
+            f->meter_node = i;
         else
-            add_domain(f, bmc->domains[i].name, JOULE_DOMAIN_POWER);
+            add_domain(f, meter->domains[i].name);
     }
-    f->counters_at = f->source.domain_count;
-    for (size_t i = 0; i < count; i++) {
-        const struct joule_domain *d = &counters->domains[i];
+    f->counters_at = f->sensor.domain_count;
+    f->counter_count = counters ? counters->domain_count : 0;
+    for (size_t i = 0; i < f->counter_count; i++) {
+        struct joule_domain *d = &f->domains[f->sensor.domain_count++];
 
-        add_domain(f, d->name, d->kind);
-        f->domains[f->counters_at + i].package = d->package;
-        f->domains[f->counters_at + i].die = d->die;
-        f->domains[f->counters_at + i].cpu = d->cpu;
+        *d = counters->domains[i];
+        d->in_total = false;
     }
-    f->counter_count = count;
-    f->source.domains = f->domains;
-    if (check_names(f, err) < 0) {
-        free(f);
-        errno = EINVAL;
-        return NULL;
-    }
-    if (count > 0)
-        f->source.wrap_ns = joule_domains_wrap_ns(counters->domains, count);
-    return f;
+    f->sensor.domains = f->domains;
 }
 
-static void init_locks(struct fused_sensor *f)
+/* [counters] is a sensor's in any case. */
+static int make(struct fused_sensor *f, struct joule_counters *counters,
+                struct joule_error *err)
 {
-    pthread_mutex_init(&f->lock, NULL);
-    joule_cond_init(&f->wake);
+    if (counters) {
+        f->counters = joule_counter_sensor_create(f->clock, counters);
+        if (!f->counters)
+            return joule_error_set(err, ENOMEM, "out of memory");
+        joule_node_total_start(&f->rapl, f->counters->domains, f->counter_count,
+                               0);
+    }
+    f->sensor.wrap_ns = f->counters ? f->counters->wrap_ns : INT64_MAX;
+    f->state.domain_key = joule_domains_key(f->domains, f->sensor.domain_count);
+    f->state.is_fused = 1;
+    f->state.counters = f->counter_count;
+    f->state.integrators = f->counters_at;
+    return check_names(f, err);
 }
 
 struct joule_sensor *
 joule_fused_sensor_create(const struct joule_fused_sensor_options *opt,
                           struct joule_error *err)
 {
-    struct fused_sensor *f = make(opt->counters, opt->bmc, err);
+    size_t counters = opt->counters ? opt->counters->domain_count : 0;
+    struct fused_sensor *f = NULL;
+    struct joule_counters *mine = opt->counters;
+    struct joule_meter *meter = opt->meter;
 
-    if (!f)
-        return NULL;
-    f->source.ops = &fused_sensor_ops;
-    f->opt = *opt;
-    joule_fused_start(&f->state, opt->counters ? opt->counters->domains : NULL,
-                      f->counter_count);
-    init_locks(f);
-    return &f->source;
-}
-
-/* ------------------------------------------------- who follows the board */
-
-struct joule_sensor *
-joule_fused_sensor_follower_open(int root_fd,
-                                 const struct joule_energy_config *config,
-                                 struct joule_error *err)
-{
-    struct joule_rapl_options rapl = {.total_kinds = config->rapl_total_kinds};
-    struct joule_fused_sensor_options opt = {
-        .clock = &joule_clock_system,
-        .gap_ns = joule_power_gap_ns(config->sample_period_ns),
-    };
-    struct joule_ipmi_config ipmi;
-    struct joule_sensor *source;
-
-    if (joule_ipmi_sensors_parse(config->ipmi_sensors, &ipmi, err) < 0)
-        return NULL;
-    opt.bmc = joule_ipmi_helper_labels_create(&ipmi);
-    if (!opt.bmc) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
+    /* One of the meter's is the node. */
+    if (counters + meter->domain_count + JOULE_FUSED_SENSOR_LABELS - 1 >
+        JOULE_DOMAINS_MAX) {
+        joule_error_set(err, E2BIG,
+                        "there are more than %d energy counters and labels",
+                        JOULE_DOMAINS_MAX);
+        goto fail;
     }
-    opt.counters = joule_rapl_create(root_fd, &rapl, NULL);
-    source = joule_fused_sensor_create(&opt, err);
-    if (source)
-        return source;
-    joule_sensor_destroy(opt.counters);
-    joule_sensor_destroy(opt.bmc);
+    f = calloc(1, sizeof(*f));
+    if (!f) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        goto fail;
+    }
+    f->sensor.ops = &fused_sensor_ops;
+    f->clock = opt->clock;
+    f->gap_ns = opt->gap_ns;
+    add_domains(f, meter, mine);
+    f->log.domains = meter->domains;
+    f->log.domain_count = meter->domain_count;
+    f->log.gap_ns = opt->gap_ns;
+    f->log.has_counters = mine != NULL;
+    f->thread = joule_meter_thread_create(meter, opt->period_ns);
+    meter = NULL;
+    if (!f->thread) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        goto fail;
+    }
+    if (opt->missing)
+        joule_error_set(&f->missing, 0,
+                        "the energy of the node is that of its BMC alone: %s",
+                        opt->missing);
+    if (make(f, mine, err) == 0)
+        return &f->sensor;
+    mine = NULL;
+fail:
+    joule_counters_destroy(mine);
+    joule_meter_destroy(meter);
+    if (f) {
+        int saved = errno;
+
+        fused_destroy(&f->sensor);
+        errno = saved;
+    }
     return NULL;
 }

@@ -18,8 +18,8 @@
 #define JOULE_IPMI_LABELS_MAX  16
 #define JOULE_IPMI_SENSORS_MAX 64 /* of all labels together */
 #define JOULE_IPMI_LABEL_SIZE  32 /* [A-Za-z0-9_-], with the final 0 */
-#define JOULE_IPMI_NAME_SIZE                                                     \
-    64                              /* a sensor's name, with the final 0; ID     \
+#define JOULE_IPMI_NAME_SIZE                                                   \
+    64 /* a sensor's name, with the final 0; ID     \
                                        strings have at most 16 bytes, names made \
                                        with the entity are longer */
 #define JOULE_IPMI_USER_SIZE     17 /* IPMI 2.0, 20.7: 16 bytes */

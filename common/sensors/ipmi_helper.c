@@ -16,12 +16,11 @@
 #include "common/base/helper.h"
 #include "common/sensors/energy_config.h"
 
-#define GRACE_NS      JOULE_NS_PER_S /* beyond what the BMC is given */
-#define BACKOFF_MAX_S 60
+#define GRACE_NS JOULE_NS_PER_S /* beyond what the BMC is given */
 
-/* Head of both kinds of sources here. */
+/* Head of both kinds of meters here. */
 struct labels {
-    struct joule_sensor source; /* first: a source is cast to it */
+    struct joule_meter meter; /* first: a meter is cast to it */
     struct joule_domain domains[JOULE_IPMI_LABELS_MAX];
 };
 
@@ -34,12 +33,8 @@ struct reader {
     int root_fd;
     struct joule_helper helper;
     bool open; /* the process has answered JOULE_WIRE_OPEN */
-    uint64_t seq;
     int interrupt_fd;
     atomic_bool interrupted;
-    /* back-off */
-    unsigned failures; /* in a row */
-    int64_t retry_ns;  /* of the clock: not before */
     /* what the last connection found */
     bool has_found;
     struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
@@ -50,16 +45,16 @@ struct reader {
 };
 
 union reply {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
     struct joule_wire_opened opened;
     struct joule_wire_values values;
     struct joule_wire_listed listed;
 };
 
 _Static_assert(offsetof(struct joule_wire_open, config) ==
-                       sizeof(struct joule_wire_head) &&
+                       sizeof(struct joule_helper_head) &&
                    sizeof(struct joule_wire_open) ==
-                       sizeof(struct joule_wire_head) +
+                       sizeof(struct joule_helper_head) +
                            sizeof(struct joule_ipmi_config),
                "head and configuration make a request");
 _Static_assert(sizeof(((struct joule_domain *)0)->name) ==
@@ -74,115 +69,6 @@ static const char *const driver_names[] = {
     [JOULE_IPMI_DRIVER_LAN] = "LAN",
     [JOULE_IPMI_DRIVER_LAN_2_0] = "LAN_2_0",
 };
-
-/* The process is of no more use. */
-static int protocol_error(struct reader *r, const char *what,
-                          struct joule_error *err)
-{
-    joule_helper_kill(&r->helper);
-    return joule_error_set(err, EPROTO,
-                           "the reader process does not speak as %s should "
-                           "(%s): is it of another version?",
-                           r->program, what);
-}
-
-static int late(struct reader *r, int64_t wait_ns, struct joule_error *err)
-{
-    joule_helper_kill(&r->helper);
-    return joule_error_set(err, ETIMEDOUT,
-                           "the BMC and the process that reads it gave no "
-                           "answer in %.3g s",
-                           (double)wait_ns / (double)JOULE_NS_PER_S);
-}
-
-static struct joule_wire_head head_of(struct reader *r, uint32_t type,
-                                      size_t size)
-{
-    return (struct joule_wire_head){.version = JOULE_WIRE_VERSION,
-                                    .type = type,
-                                    .size = (uint32_t)size,
-                                    .seq = ++r->seq};
-}
-
-static int send_packet(struct reader *r, const struct msghdr *packet,
-                       size_t size, int64_t wait_ns, struct joule_error *err)
-{
-    if (sendmsg(r->helper.fd, packet, MSG_NOSIGNAL) == (ssize_t)size)
-        return 0;
-    if (errno == EPIPE || errno == ECONNRESET)
-        return joule_helper_explain(&r->helper, err);
-    if (errno == EAGAIN)
-        return late(r, wait_ns, err);
-    joule_helper_kill(&r->helper);
-    return joule_error_set(err, errno, "cannot ask the reader process: %m");
-}
-
-/* A packet, whatever it is: its size; 0 if there is none yet; -1 and the
- * process is gone. */
-static ssize_t receive(struct reader *r, union reply *reply,
-                       struct joule_error *err)
-{
-    ssize_t n = recv(r->helper.fd, reply, sizeof(*reply), MSG_TRUNC);
-
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (n <= 0) /* an empty packet is none of ours: as good as the end */
-        return joule_helper_explain(&r->helper, err);
-    if ((size_t)n < sizeof(reply->head) || (size_t)n > sizeof(*reply) ||
-        reply->head.size != (uint32_t)n)
-        return protocol_error(r, "a packet of the wrong size", err);
-    if (reply->head.version != JOULE_WIRE_VERSION)
-        return protocol_error(r, "another version of the protocol", err);
-    return n;
-}
-
-/* Errors that have a meaning of their own for the caller of read_power are
- * not those of a BMC. */
-static int refused(union reply *reply, struct joule_error *err)
-{
-    int errnum = reply->head.error;
-
-    if (errnum < 0 || errnum == EAGAIN || errnum == ECANCELED)
-        errnum = EIO;
-    reply->head.text[sizeof(reply->head.text) - 1] = '\0';
-    errno = errnum;
-    if (reply->head.text[0] == '\0')
-        return joule_error_set(err, errnum, "the BMC cannot be read: %m");
-    return joule_error_set(err, errnum, "%s", reply->head.text);
-}
-
-/* Wait for the answer to the last request; a reply to an earlier one is
- * dropped.  -1: the reader process has been ended, or (r->child.pid is not 0)
- * it is well and what it was asked for has failed. */
-static int wait_reply(struct reader *r, uint32_t type, size_t size,
-                      int64_t wait_ns, union reply *reply,
-                      struct joule_error *err)
-{
-    int64_t deadline_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
-    ssize_t n;
-
-    do {
-        if (joule_helper_wait(&r->helper, r->interrupt_fd, deadline_ns) < 0) {
-            if (errno == ETIMEDOUT)
-                return late(r, wait_ns, err);
-            if (errno == ECANCELED)
-                return -1;
-            joule_helper_kill(&r->helper);
-            return joule_error_set(err, errno,
-                                   "cannot wait for the reader process: %m");
-        }
-        n = receive(r, reply, err);
-        if (n < 0)
-            return -1;
-    } while (n == 0 || reply->head.seq != r->seq);
-    if (reply->head.type != type)
-        return protocol_error(r, "an answer to something else", err);
-    if (reply->head.error != 0)
-        return refused(reply, err);
-    if ((size_t)n != size)
-        return protocol_error(r, "an answer of the wrong size", err);
-    return 0;
-}
 
 static bool same_sensor(const struct joule_wire_found *a,
                         const struct joule_wire_found *b)
@@ -262,8 +148,8 @@ static void take_found(struct reader *r, struct joule_wire_opened *opened)
 static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
                        struct joule_error *err)
 {
-    struct joule_wire_head head =
-        head_of(r, type, sizeof(struct joule_wire_open));
+    struct joule_helper_head head =
+        joule_helper_request(&r->helper, type, sizeof(struct joule_wire_open));
     struct iovec part[] = {{&head, sizeof(head)},
                            {&r->config, sizeof(r->config)}};
     struct msghdr packet = {.msg_iov = part, .msg_iovlen = 2};
@@ -274,7 +160,7 @@ static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
     int fd, rc, errnum;
 
     if (!r->credentials_file[0])
-        return send_packet(r, &packet, head.size, wait_ns, err);
+        return joule_helper_send(&r->helper, &packet, head.size, wait_ns, err);
     fd = joule_ipmi_credentials_open(r->root_fd, r->credentials_file, err);
     if (fd < 0)
         return -1;
@@ -285,7 +171,7 @@ static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
     memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
     packet.msg_control = &control;
     packet.msg_controllen = sizeof(control);
-    rc = send_packet(r, &packet, head.size, wait_ns, err);
+    rc = joule_helper_send(&r->helper, &packet, head.size, wait_ns, err);
     errnum = errno;
     close(fd);
     errno = errnum;
@@ -302,11 +188,13 @@ static int ask_with_config(struct reader *r, uint32_t type, size_t size,
     /* One that has given up its rights ends after a failure. */
     if (!joule_helper_is_there(&r->helper))
         joule_helper_kill(&r->helper);
-    if (r->helper.pid == 0 && joule_helper_start(&r->helper, r->program, err) < 0)
+    if (r->helper.pid == 0 &&
+        joule_helper_start(&r->helper, r->program, err) < 0)
         return -1;
     if (send_config(r, type, wait_ns, err) < 0)
         return -1;
-    return wait_reply(r, type, size, wait_ns, reply, err);
+    return joule_helper_reply(&r->helper, type, size, wait_ns, r->interrupt_fd,
+                              reply, sizeof(*reply), err);
 }
 
 /* As many as there are in the configuration, or have been chosen. */
@@ -331,7 +219,7 @@ static int connect_bmc(struct reader *r, struct joule_error *err)
         ask_with_config(r, JOULE_WIRE_OPEN, sizeof(reply.opened), &reply, err);
 
     if (rc == 0 && !is_found(&r->config, &reply.opened))
-        rc = protocol_error(r, "another number of sensors", err);
+        rc = joule_helper_reject(&r->helper, "another number of sensors", err);
     if (rc < 0) {
         /* What failed attempts leave behind in it is not gathered; it has no
          * session with the BMC that it could close. */
@@ -394,41 +282,35 @@ static int read_values(struct reader *r, struct joule_power *out,
                        struct joule_error *err)
 {
     struct joule_wire_read request = {
-        .head = head_of(r, JOULE_WIRE_READ, sizeof(request))};
+        .head =
+            joule_helper_request(&r->helper, JOULE_WIRE_READ, sizeof(request))};
     struct iovec part = {&request, sizeof(request)};
     const struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
     union reply reply;
     int64_t wait_ns = r->config.answer_ns + GRACE_NS, now_ns;
 
-    if (send_packet(r, &packet, sizeof(request), wait_ns, err) < 0 ||
-        wait_reply(r, JOULE_WIRE_READ, sizeof(reply.values), wait_ns, &reply,
-                   err) < 0)
+    if (joule_helper_send(&r->helper, &packet, sizeof(request), wait_ns, err) <
+            0 ||
+        joule_helper_reply(&r->helper, JOULE_WIRE_READ, sizeof(reply.values),
+                           wait_ns, r->interrupt_fd, &reply, sizeof(reply),
+                           err) < 0)
         return -1;
     if (reply.values.count != r->config.sensor_count)
-        return protocol_error(r, "another number of values", err);
+        return joule_helper_reject(&r->helper, "another number of values", err);
     now_ns = joule_clock_mono_ns(&joule_clock_system);
     for (uint32_t i = 0; i < r->config.sensor_count; i++)
         if (!is_sound(&reply.values.value[i], now_ns))
-            return protocol_error(r, "a value that cannot be", err);
+            return joule_helper_reject(&r->helper, "a value that cannot be",
+                                       err);
     for (uint32_t i = 0; i < r->config.label_count; i++)
         sum_label(r, i, reply.values.value, &out[i]);
     return 0;
 }
 
-static void back_off(struct reader *r)
+static int reader_read(struct joule_meter *meter, struct joule_power *out,
+                       struct joule_error *err)
 {
-    int64_t s = r->failures < 6 ? INT64_C(1) << r->failures : BACKOFF_MAX_S;
-
-    r->failures++;
-    if (r->failures > 6)
-        r->failures = 6;
-    r->retry_ns = joule_clock_mono_ns(r->clock) + s * JOULE_NS_PER_S;
-}
-
-static int reader_read_power(struct joule_sensor *source,
-                             struct joule_power *out, struct joule_error *err)
-{
-    struct reader *r = (struct reader *)source;
+    struct reader *r = (struct reader *)meter;
     int errnum;
 
     if (atomic_load(&r->interrupted)) {
@@ -437,28 +319,28 @@ static int reader_read_power(struct joule_sensor *source,
         return -1;
     }
     joule_helper_reap(&r->helper);
-    if (!r->open && r->failures > 0 &&
-        joule_clock_mono_ns(r->clock) < r->retry_ns) {
+    if (!r->open &&
+        !joule_helper_is_due(&r->helper, joule_clock_mono_ns(r->clock))) {
         errno = EAGAIN;
         return -1;
     }
     if ((r->open || connect_bmc(r, err) == 0) &&
         read_values(r, out, err) == 0) {
-        r->failures = 0;
+        joule_helper_worked(&r->helper);
         return 0;
     }
     errnum = errno;
     /* A process that is well but could not read connects again: the session
      * may be gone. */
     r->open = false;
-    back_off(r);
+    joule_helper_failed(&r->helper, joule_clock_mono_ns(r->clock));
     errno = errnum;
     return -1;
 }
 
-static void reader_interrupt(struct joule_sensor *source)
+static void reader_interrupt(struct joule_meter *meter)
 {
-    struct reader *r = (struct reader *)source;
+    struct reader *r = (struct reader *)meter;
     const uint64_t one = 1;
 
     atomic_store(&r->interrupted, true);
@@ -511,10 +393,10 @@ static void describe_found(const struct reader *r, struct joule_error *out)
         text, lan ? c->host : "this machine's BMC", driver_names[c->driver]);
 }
 
-static int reader_remark(struct joule_sensor *source,
+static int reader_remark(struct joule_meter *meter,
                          struct joule_error *ret_remark)
 {
-    struct reader *r = (struct reader *)source;
+    struct reader *r = (struct reader *)meter;
 
     if (r->say_found) {
         r->say_found = false;
@@ -529,9 +411,9 @@ static int reader_remark(struct joule_sensor *source,
     return 0;
 }
 
-static void reader_destroy(struct joule_sensor *source)
+static void reader_destroy(struct joule_meter *meter)
 {
-    struct reader *r = (struct reader *)source;
+    struct reader *r = (struct reader *)meter;
 
     joule_helper_destroy(&r->helper);
     if (r->interrupt_fd >= 0)
@@ -544,31 +426,31 @@ static void reader_destroy(struct joule_sensor *source)
     free(r);
 }
 
-static const struct joule_sensor_ops reader_ops = {
+static const struct joule_meter_ops reader_ops = {
     .type = "ipmi",
-    .read_power = reader_read_power,
+    .read = reader_read,
     .remark = reader_remark,
     .interrupt = reader_interrupt,
     .destroy = reader_destroy,
 };
 
-static int labels_read_power(struct joule_sensor *source,
-                             struct joule_power *out, struct joule_error *err)
+static int labels_read(struct joule_meter *meter, struct joule_power *out,
+                       struct joule_error *err)
 {
-    (void)source;
+    (void)meter;
     (void)out;
     return joule_error_set(err, ENOSYS, "the BMC is read in slurmd only");
 }
 
-static void labels_interrupt(struct joule_sensor *source)
+static void labels_interrupt(struct joule_meter *meter)
 {
-    (void)source;
+    (void)meter;
 }
 
-int joule_reader_list(struct joule_sensor *source,
-                      struct joule_wire_listed *ret, struct joule_error *err)
+int joule_reader_list(struct joule_meter *meter, struct joule_wire_listed *ret,
+                      struct joule_error *err)
 {
-    struct reader *r = (struct reader *)source;
+    struct reader *r = (struct reader *)meter;
     union reply reply;
     int rc, errnum;
 
@@ -576,7 +458,7 @@ int joule_reader_list(struct joule_sensor *source,
     r->open = false;
     rc = ask_with_config(r, JOULE_WIRE_LIST, sizeof(reply.listed), &reply, err);
     if (rc == 0 && reply.listed.count > JOULE_IPMI_SENSORS_MAX)
-        rc = protocol_error(r, "too many sensors", err);
+        rc = joule_helper_reject(&r->helper, "too many sensors", err);
     memset(ret, 0, sizeof(*ret));
     if (rc == 0) {
         for (uint32_t i = 0; i < reply.listed.count; i++) {
@@ -593,25 +475,34 @@ int joule_reader_list(struct joule_sensor *source,
     return rc;
 }
 
-static void labels_destroy(struct joule_sensor *source)
+static void labels_destroy(struct joule_meter *meter)
 {
-    free(source);
+    free(meter);
 }
 
-static const struct joule_sensor_ops labels_ops = {
+static int labels_remark(struct joule_meter *meter,
+                         struct joule_error *ret_remark)
+{
+    (void)meter;
+    (void)ret_remark;
+    return 0;
+}
+
+static const struct joule_meter_ops labels_ops = {
     .type = "ipmi",
-    .read_power = labels_read_power,
+    .read = labels_read,
+    .remark = labels_remark,
     .interrupt = labels_interrupt,
     .destroy = labels_destroy,
 };
 
 static void fill_labels(struct labels *labels,
-                        const struct joule_sensor_ops *ops,
+                        const struct joule_meter_ops *ops,
                         const struct joule_ipmi_config *config)
 {
-    labels->source.ops = ops;
-    labels->source.domains = labels->domains;
-    labels->source.domain_count = config->label_count;
+    labels->meter.ops = ops;
+    labels->meter.domains = labels->domains;
+    labels->meter.domain_count = config->label_count;
     for (uint32_t i = 0; i < config->label_count; i++) {
         struct joule_domain *d = &labels->domains[i];
 
@@ -624,7 +515,7 @@ static void fill_labels(struct labels *labels,
     }
 }
 
-struct joule_sensor *
+struct joule_meter *
 joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config)
 {
     struct labels *labels = calloc(1, sizeof(*labels));
@@ -634,7 +525,7 @@ joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config)
         return NULL;
     }
     fill_labels(labels, &labels_ops, config);
-    return &labels->source;
+    return &labels->meter;
 }
 
 static bool is_usable(const struct joule_ipmi_config *config)
@@ -659,7 +550,7 @@ static bool is_usable(const struct joule_ipmi_config *config)
     return true;
 }
 
-struct joule_sensor *
+struct joule_meter *
 joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
                          struct joule_error *err)
 {
@@ -681,6 +572,8 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
     r->clock = opt->clock;
     r->config = *opt->config;
     joule_helper_init(&r->helper);
+    r->helper.version = JOULE_WIRE_VERSION;
+    r->helper.asks = "the BMC";
     fill_labels(&r->labels, &reader_ops, &r->config);
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);
@@ -688,20 +581,20 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
     r->root_fd = file[0] ? fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (r->interrupt_fd >= 0 && r->program && r->credentials_file &&
         (r->root_fd >= 0 || !file[0]))
-        return &r->labels.source;
+        return &r->labels.meter;
     errnum = errno;
-    reader_destroy(&r->labels.source);
+    reader_destroy(&r->labels.meter);
     errno = errnum;
     joule_error_set(err, errnum, "cannot prepare to read the BMC: %m");
     return NULL;
 }
 
 const struct joule_wire_found *
-joule_reader_found(const struct joule_sensor *source, uint32_t *ret_count)
+joule_reader_found(const struct joule_meter *meter, uint32_t *ret_count)
 {
-    const struct reader *r = (const struct reader *)source;
+    const struct reader *r = (const struct reader *)meter;
 
-    if (source->ops != &reader_ops || !r->has_found)
+    if (meter->ops != &reader_ops || !r->has_found)
         return NULL;
     *ret_count = r->config.sensor_count;
     return r->found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ipmi_helper.h - a power source whose readings come from a process of its own,
+ * ipmi_helper.h - a power meter whose readings come from a process of its own,
  * joule-ipmi-reader: started, asked with a deadline, killed when it is late,
  * and started again with back-off.
  *
@@ -14,7 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/sensors/ipmi_wire.h"
-#include "common/sensors/sensor.h"
+#include "common/sensors/meter.h"
 
 struct joule_ipmi_helper_options {
     const struct joule_clock *clock;        /* required; kept */
@@ -28,23 +28,22 @@ struct joule_ipmi_helper_options {
 };
 
 /*
- * A power source.  No process is started before the first read_power.  The
+ * A power meter.  No process is started before the first read.  The
  * process gets an empty environment, /dev/null as descriptors 1 and 2, the
  * socket as 0 and no other, no argument that tells anything, and ends with
- * this source or with the thread that reads it.
+ * this meter or with the thread that reads it.
  * NULL with errno and a sentence on failure.
  *
- * read_power waits at most config->answer_ns for a reading, and config->
+ * read waits at most config->answer_ns for a reading, and config->
  * connect_ns before it where it connects, each and 1 s for the process to say
  * so; then the process is killed.  After a failure the next tries are 1, 2, 4
  * ... 60 s apart by [clock]; a reading that works ends that.
  *
- * The first read_power after interrupt() ends the process, and gives it a
+ * The first read after interrupt() ends the process, and gives it a
  * moment to close its session with the BMC: the thread that reads calls it
- * before it ends (joule_sensor_end), because the process is killed with that
- * thread.
+ * before it ends, because the process is killed with that thread.
  */
-struct joule_sensor *
+struct joule_meter *
 joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
                          struct joule_error *err);
 
@@ -52,15 +51,15 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
  * Ask for every sensor in watts that the BMC has, used or not, each with one
  * reading; takes config->connect_ns and 1 s at most.  The reader process that
  * there may be is ended before, and the one that answers afterwards, so the
- * next read_power connects anew.  For diagnosis: the sampler has no use for
+ * next read connects anew.  For diagnosis: the sampler has no use for
  * it.  -1 with errno and a sentence, then ret->count is 0.
  */
-int joule_reader_list(struct joule_sensor *source,
-                      struct joule_wire_listed *ret, struct joule_error *err);
+int joule_reader_list(struct joule_meter *meter, struct joule_wire_listed *ret,
+                      struct joule_error *err);
 
-/* A power source that has the domains only, for processes that follow the
- * board: read_power fails with ENOSYS.  NULL with ENOMEM. */
-struct joule_sensor *
+/* A power meter that has the domains only, for processes that follow
+ * slurmd: read fails with ENOSYS.  NULL with ENOMEM. */
+struct joule_meter *
 joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config);
 
 /* What the sensors of the last connection turned out to be, *ret_count of them:
@@ -68,6 +67,6 @@ joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config);
  * those that were chosen, all of label 0.  NULL before the first connection.
  * The thread that reads, or after it has ended. */
 const struct joule_wire_found *
-joule_reader_found(const struct joule_sensor *source, uint32_t *ret_count);
+joule_reader_found(const struct joule_meter *meter, uint32_t *ret_count);
 
 #endif

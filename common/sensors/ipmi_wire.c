@@ -104,7 +104,7 @@ static bool is_bool(const bool *field)
 int joule_wire_request_check(const void *packet, size_t size,
                              struct joule_error *err)
 {
-    const struct joule_wire_head *head = packet;
+    const struct joule_helper_head *head = packet;
     const struct joule_wire_open *request = packet;
     size_t need;
 

@@ -28,8 +28,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/helper.h"
+#include "common/energy/domain.h"
 #include "common/sensors/ipmi_config.h"
-#include "common/sensors/sensor.h"
 
 #define JOULE_WIRE_VERSION 5
 
@@ -42,21 +43,13 @@ enum joule_wire_type {
                             with ENOTCONN */
 };
 
-struct joule_wire_head {
-    uint32_t version;
-    uint32_t type;
-    uint64_t seq;
-    uint32_t size; /* of the whole packet */
-    int32_t error; /* replies: 0 or an errno value; then text says more */
-    char text[JOULE_ERROR_MAX]; /* replies: the sentence, or empty; a remark
-                                   of an OPEN that went well; OPEN and LIST:
-                                   the name of the credentials file that comes
-                                   with it, or empty: it has them itself */
-};
+/* The text of a head is in replies also a remark of an OPEN that went well; in
+ * OPEN and LIST the name of the credentials file that comes with it, or empty:
+ * it has them itself. */
 
 /* OPEN and LIST */
 struct joule_wire_open {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
     struct joule_ipmi_config config;
 };
 
@@ -74,13 +67,13 @@ struct joule_wire_found {
 };
 
 struct joule_wire_opened {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
     uint32_t count; /* as in the request, or what was chosen for DEFAULT */
     struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
 };
 
 struct joule_wire_read {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
 };
 
 struct joule_wire_value {
@@ -91,13 +84,13 @@ struct joule_wire_value {
 };
 
 struct joule_wire_values {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
     uint32_t count;
     struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
 };
 
 struct joule_wire_listed {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
     uint32_t count;
     uint32_t more; /* sensors for which there was no room */
     struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];

@@ -56,7 +56,8 @@ struct device {
 };
 
 struct rapl {
-    struct joule_sensor source; /* first: a source is cast to its rapl */
+    struct joule_counters
+        counters; /* first: a set of counters is cast to its rapl */
     struct joule_rapl_info info;
     int root_fd; /* our own copy; -1: none yet */
     struct joule_topology topology;
@@ -67,7 +68,7 @@ struct rapl {
     struct joule_domain domains[JOULE_DOMAINS_MAX];
 };
 
-/* What creation needs beside the source. */
+/* What creation needs beside the counters. */
 struct builder {
     struct rapl *rapl;
     const struct joule_rapl_row *row;
@@ -117,7 +118,7 @@ static void move_device(struct rapl *rapl, struct device *d, uint32_t cpu,
 {
     const char *name = NULL;
 
-    for (size_t i = 0; i < rapl->source.domain_count; i++) {
+    for (size_t i = 0; i < rapl->counters.domain_count; i++) {
         if (rapl->slots[i].fd != d->fd)
             continue;
         if (!name)
@@ -198,11 +199,11 @@ static int read_again(struct rapl *rapl, const struct slot *slot,
     return errnum;
 }
 
-static void rapl_read(struct joule_sensor *source, struct joule_reading *out)
+static void rapl_read(struct joule_counters *counters, struct joule_raw *out)
 {
-    struct rapl *rapl = (struct rapl *)source;
+    struct rapl *rapl = (struct rapl *)counters;
     const struct slot *slot = rapl->slots;
-    const struct slot *end = slot + source->domain_count;
+    const struct slot *end = slot + counters->domain_count;
 
     for (; slot < end; slot++, out++) {
         uint64_t raw;
@@ -217,10 +218,10 @@ static void rapl_read(struct joule_sensor *source, struct joule_reading *out)
     }
 }
 
-static int rapl_remark(struct joule_sensor *source,
+static int rapl_remark(struct joule_counters *counters,
                        struct joule_error *ret_remark)
 {
-    struct rapl *rapl = (struct rapl *)source;
+    struct rapl *rapl = (struct rapl *)counters;
 
     if (!rapl->remark.text[0])
         return 0;
@@ -229,9 +230,9 @@ static int rapl_remark(struct joule_sensor *source,
     return 1;
 }
 
-static void rapl_destroy(struct joule_sensor *source)
+static void rapl_destroy(struct joule_counters *counters)
 {
-    struct rapl *rapl = (struct rapl *)source;
+    struct rapl *rapl = (struct rapl *)counters;
 
     for (size_t i = 0; i < rapl->device_count; i++)
         close(rapl->devices[i].fd);
@@ -241,16 +242,17 @@ static void rapl_destroy(struct joule_sensor *source)
     free(rapl);
 }
 
-static const struct joule_sensor_ops rapl_ops = {
+static const struct joule_counters_ops rapl_ops = {
     .type = "rapl",
     .read = rapl_read,
     .remark = rapl_remark,
     .destroy = rapl_destroy,
 };
 
-const struct joule_rapl_info *joule_rapl_info(const struct joule_sensor *source)
+const struct joule_rapl_info *
+joule_rapl_info(const struct joule_counters *counters)
 {
-    return &((const struct rapl *)source)->info;
+    return &((const struct rapl *)counters)->info;
 }
 
 /* Appended to sentences about registers that do not answer. */
@@ -262,7 +264,7 @@ static const char *guest_hint(const struct builder *b)
                : "";
 }
 
-/* Open the MSR device of a CPU; the source owns it from here on. */
+/* Open the MSR device of a CPU; the counters own it from here on. */
 static int open_msr(struct builder *b, const struct joule_topology_cpu *at,
                     enum joule_topology_scope scope)
 {
@@ -404,7 +406,7 @@ static int add_domain(struct builder *b, int fd,
                       bool with_die)
 {
     uint32_t reg = b->row->map->energy[kind];
-    size_t n = b->rapl->source.domain_count;
+    size_t n = b->rapl->counters.domain_count;
     struct joule_domain d = {
         .kind = kind,
         .package = cpu->package,
@@ -434,7 +436,7 @@ static int add_domain(struct builder *b, int fd,
         .offset = reg,
         .mask = d.width_bits == 64 ? UINT64_MAX : UINT32_MAX,
     };
-    b->rapl->source.domain_count = n + 1;
+    b->rapl->counters.domain_count = n + 1;
     return 0;
 }
 
@@ -448,7 +450,7 @@ static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
                       bool first, bool with_die)
 {
     unsigned kinds = b->row->kinds & b->open_kinds & ~CORE;
-    size_t before = b->rapl->source.domain_count;
+    size_t before = b->rapl->counters.domain_count;
     uint64_t unit_raw;
     int fd;
 
@@ -466,7 +468,7 @@ static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
         if ((kinds & JOULE_DOMAIN_BIT(kind)) &&
             add_domain(b, fd, cpu, kind, unit_raw, with_die) < 0)
             return -1;
-    if (b->rapl->source.domain_count == before)
+    if (b->rapl->counters.domain_count == before)
         drop_msr(b);
     return 0;
 }
@@ -501,13 +503,13 @@ static int add_cores(struct builder *b)
     if (!cpus)
         return joule_error_set(b->err, errno, "cannot list the cores: %m");
     for (size_t i = 0; i < count && rc == 0; i++) {
-        size_t before = b->rapl->source.domain_count;
+        size_t before = b->rapl->counters.domain_count;
         int fd = open_msr(b, &cpus[i], JOULE_TOPOLOGY_CORE);
 
         rc = fd < 0 ? -1
                     : add_domain(b, fd, &cpus[i], JOULE_DOMAIN_CORE,
                                  b->rapl->info.unit_raw, false);
-        if (rc == 0 && b->rapl->source.domain_count == before)
+        if (rc == 0 && b->rapl->counters.domain_count == before)
             drop_msr(b);
     }
     free(cpus);
@@ -560,7 +562,7 @@ static int identify(struct builder *b)
 
 static int check_total(const struct builder *b)
 {
-    for (size_t i = 0; i < b->rapl->source.domain_count; i++)
+    for (size_t i = 0; i < b->rapl->counters.domain_count; i++)
         if (b->rapl->domains[i].in_total)
             return 0;
     return joule_error_set(b->err, EOPNOTSUPP,
@@ -581,9 +583,9 @@ static int keep_root(struct builder *b)
     return 0;
 }
 
-struct joule_sensor *joule_rapl_create(int root_fd,
-                                       const struct joule_rapl_options *opt,
-                                       struct joule_error *err)
+struct joule_counters *joule_rapl_create(int root_fd,
+                                         const struct joule_rapl_options *opt,
+                                         struct joule_error *err)
 {
     struct builder b = {
         .root_fd = root_fd,
@@ -592,7 +594,7 @@ struct joule_sensor *joule_rapl_create(int root_fd,
             opt && opt->total_kinds ? opt->total_kinds : TOTAL_DEFAULT,
         .err = err,
     };
-    struct joule_sensor *source = NULL;
+    struct joule_counters *counters = NULL;
     int saved;
 
     if (b.total_kinds != PACKAGE && b.total_kinds != (PACKAGE | DRAM) &&
@@ -610,14 +612,19 @@ struct joule_sensor *joule_rapl_create(int root_fd,
         return NULL;
     }
     b.rapl->root_fd = -1;
-    b.rapl->source.ops = &rapl_ops;
-    b.rapl->source.domains = b.rapl->domains;
+    b.rapl->counters.ops = &rapl_ops;
+    b.rapl->counters.domains = b.rapl->domains;
     if (identify(&b) == 0 && add_leaders(&b) == 0 && add_cores(&b) == 0 &&
         check_total(&b) == 0 && keep_root(&b) == 0)
-        source = &b.rapl->source;
+        counters = &b.rapl->counters;
     saved = errno;
-    if (!source)
-        rapl_destroy(&b.rapl->source);
+    if (!counters)
+        rapl_destroy(&b.rapl->counters);
+    else if (b.rapl->info.filtering)
+        joule_error_set(&b.rapl->remark, 0,
+                        "RAPL energy filtering is on (MSR 0xBC bit 0, switched "
+                        "on with SGX): readings carry noise that averages out "
+                        "over seconds");
     errno = saved;
-    return source;
+    return counters;
 }

@@ -11,7 +11,7 @@
 #define JOULE_SENSORS_RAPL_H
 
 #include "common/base/error.h"
-#include "common/sensors/sensor.h"
+#include "common/sensors/counters.h"
 
 struct joule_rapl_options {
     /* JOULE_DOMAIN_BIT()s of the kinds that are opened and read where the
@@ -47,7 +47,7 @@ struct joule_rapl_info {
  * online CPU of the same package or die (a core's: of the core), and remark()
  * says so.  Devices are opened as whoever reads then.
  *
- * Returns a source to be destroyed with joule_sensor_destroy, or NULL with
+ * Returns counters to be destroyed with joule_counters_destroy, or NULL with
  * errno and one sentence that says what is missing and how to mend it:
  *   ENODEV   this CPU has no RAPL, or is not known to have it, its registers do
  *            not answer, or its unit register holds no unit (0 in many guests)
@@ -61,12 +61,12 @@ struct joule_rapl_info {
  *   ENOMEM, EMFILE and the like
  * Whether a register ever moves is not decided here: see node_total.h.
  */
-struct joule_sensor *joule_rapl_create(int root_fd,
-                                       const struct joule_rapl_options *opt,
-                                       struct joule_error *err);
+struct joule_counters *joule_rapl_create(int root_fd,
+                                         const struct joule_rapl_options *opt,
+                                         struct joule_error *err);
 
-/* [source] must come from joule_rapl_create; valid until it is destroyed. */
+/* [counters] must come from joule_rapl_create; valid until it is destroyed. */
 const struct joule_rapl_info *
-joule_rapl_info(const struct joule_sensor *source);
+joule_rapl_info(const struct joule_counters *counters);
 
 #endif

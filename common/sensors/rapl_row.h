@@ -17,7 +17,7 @@
 
 #include "common/base/error.h"
 #include "common/sensors/cpuinfo.h"
-#include "common/sensors/sensor.h"
+#include "common/energy/domain.h"
 
 #define JOULE_RAPL_KINDS (JOULE_DOMAIN_CORE + 1)
 

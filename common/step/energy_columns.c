@@ -18,7 +18,7 @@ union cell {
 _Static_assert(sizeof(union cell) == 8, "a column is eight bytes");
 
 struct joule_energy_columns {
-    const struct joule_sensor *source;
+    const struct joule_sensor *sensor;
     enum joule_energy_columns_of of;
     bool primed;
     uint64_t step_uj; /* that was known last */
@@ -52,6 +52,13 @@ static const char *stem_of(const struct joule_domain *domain, char *stem)
     return stem;
 }
 
+/* Where there are labels of a meter, a row has the power of each, as Slurm's own
+ * plugin. */
+static bool has_labels(const struct joule_sensor *sensor)
+{
+    return sensor->domains[0].kind == JOULE_DOMAIN_POWER;
+}
+
 static void add_step_columns(struct joule_energy_columns *c)
 {
     add(c, false, "step_uJ", "");
@@ -60,8 +67,8 @@ static void add_step_columns(struct joule_energy_columns *c)
 
 static void add_all(struct joule_energy_columns *c)
 {
-    const struct joule_sensor *source = c->source;
-    char stem[sizeof(source->domains[0].name)];
+    const struct joule_sensor *sensor = c->sensor;
+    char stem[sizeof(sensor->domains[0].name)];
     size_t i;
 
     if (c->of == JOULE_ENERGY_COLUMNS_STEP) {
@@ -69,32 +76,32 @@ static void add_all(struct joule_energy_columns *c)
         add_step_columns(c);
         return;
     }
-    if (joule_sensor_is_power(source)) {
-        for (i = 0; i < source->domain_count; i++)
+    if (has_labels(sensor)) {
+        for (i = 0; i < sensor->domain_count; i++)
             add(c, false,
-                joule_sensor_has_energy(source)
-                    ? stem_of(&source->domains[i], stem)
-                    : source->domains[i].name,
+                sensor->domains[i].kind == JOULE_DOMAIN_POWER
+                    ? sensor->domains[i].name
+                    : stem_of(&sensor->domains[i], stem),
                 "Power");
     } else {
         add(c, false, "Power", "");
     }
     add(c, false, "node_uJ", "");
-    for (i = 0; i < source->domain_count; i++)
-        add(c, true, stem_of(&source->domains[i], stem), "_mW");
+    for (i = 0; i < sensor->domain_count; i++)
+        add(c, true, stem_of(&sensor->domains[i], stem), "_mW");
     if (c->of != JOULE_ENERGY_COLUMNS_NODE)
         add_step_columns(c);
 }
 
 struct joule_energy_columns *
-joule_energy_columns_create(const struct joule_sensor *source,
+joule_energy_columns_create(const struct joule_sensor *sensor,
                             enum joule_energy_columns_of of)
 {
     struct joule_energy_columns *c = calloc(1, sizeof(*c));
 
     if (!c)
         return NULL;
-    c->source = source;
+    c->sensor = sensor;
     c->of = of;
     add_all(c);
     return c;
@@ -117,7 +124,7 @@ static double domain_mw(const struct joule_energy_columns *c,
                         const struct joule_node_energy_reading *reading,
                         size_t i, int64_t ns)
 {
-    if (reading->domain_mw && reading->domain_mw[i] == JOULE_MW_UNKNOWN)
+    if (!reading->domain_known[i])
         return NAN;
     return (double)(reading->domain_uj[i] - c->domain_before_uj[i]) * 1e6 /
            (double)ns;
@@ -133,19 +140,19 @@ static void fill_row(struct joule_energy_columns *c,
                      const struct joule_step_energy_reading *step_reading,
                      int64_t ns)
 {
-    const struct joule_sensor *source = c->source;
+    const struct joule_sensor *sensor = c->sensor;
     union cell *cell = c->row;
     size_t i;
 
-    if (joule_sensor_is_power(source)) {
-        for (i = 0; i < source->domain_count; i++)
+    if (has_labels(sensor)) {
+        for (i = 0; i < sensor->domain_count; i++)
             (cell++)->u = watts(domain_mw(c, reading, i, ns));
     } else {
         (cell++)->u =
             watts((double)(reading->used_uj - c->before_uj) * 1e6 / (double)ns);
     }
     (cell++)->u = reading->used_uj;
-    for (i = 0; i < source->domain_count; i++)
+    for (i = 0; i < sensor->domain_count; i++)
         (cell++)->d = domain_mw(c, reading, i, ns);
     if (c->of == JOULE_ENERGY_COLUMNS_NODE)
         return;
@@ -176,29 +183,15 @@ void *joule_energy_columns_step_row(struct joule_energy_columns *c)
     return c->row;
 }
 
-void joule_energy_columns_begin(struct joule_energy_columns *c, int64_t ns)
-{
-    c->primed = true;
-    c->before_ns = ns;
-    c->before_uj = 0;
-    memset(c->domain_before_uj, 0, sizeof(c->domain_before_uj));
-}
-
 void *
 joule_energy_columns_row(struct joule_energy_columns *c,
                          const struct joule_node_energy_reading *reading,
                          const struct joule_step_energy_reading *step_reading)
 {
-    int64_t began_ns = reading->mono_ns - reading->elapsed_ns;
+    int64_t ns = reading->mono_ns - c->before_ns;
     void *row = NULL;
-    int64_t ns;
 
-    /* It counts from there now. */
-    if (c->primed && began_ns >= c->before_ns)
-        joule_energy_columns_begin(c, began_ns);
-    ns = reading->mono_ns - c->before_ns;
-    if (joule_sensor_is_power(c->source) &&
-        reading->node_mw == JOULE_MW_UNKNOWN) {
+    if (reading->is_stale) {
         c->primed = false;
         return NULL;
     }
@@ -212,6 +205,6 @@ joule_energy_columns_row(struct joule_energy_columns *c,
     c->before_ns = reading->mono_ns;
     c->before_uj = reading->used_uj;
     memcpy(c->domain_before_uj, reading->domain_uj,
-           c->source->domain_count * sizeof(reading->domain_uj[0]));
+           c->sensor->domain_count * sizeof(reading->domain_uj[0]));
     return row;
 }

@@ -8,7 +8,7 @@
  * of each domain since the reading before, "package_0_mW", "dram_0_mW", ...
  * (double).
  *
- * Of a power source: the mean power of each label, "NodePower" (W, unsigned, as
+ * With a meter: the mean power of each label, "NodePower" (W, unsigned, as
  * Slurm's own plugin), "Socket0Power", ..., then "node_uJ", then each label
  * once more, "Node_mW", "Socket0_mW", ... (double).  A label other than the
  * node's that is not measured at that time is NaN in the latter and 0 in the
@@ -20,8 +20,8 @@
  * alone, behind "Power" (W, unsigned: the step's own, 0 where it is not known):
  * the power of the node and its packages shows what other jobs do.
  *
- * There is a row only for time that was measured: none for the first reading
- * (but see joule_energy_columns_begin), and none while the BMC does not answer.
+ * There is a row only for time that was measured: none for the first reading,
+ * and none while the node's power is not known.
  */
 #ifndef JOULE_STEP_ENERGY_COLUMNS_H
 #define JOULE_STEP_ENERGY_COLUMNS_H
@@ -44,9 +44,9 @@ enum joule_energy_columns_of {
 
 struct joule_energy_columns;
 
-/* [source] is borrowed until destroy.  NULL with errno ENOMEM. */
+/* [sensor] is borrowed until destroy.  NULL with errno ENOMEM. */
 struct joule_energy_columns *
-joule_energy_columns_create(const struct joule_sensor *source,
+joule_energy_columns_create(const struct joule_sensor *sensor,
                             enum joule_energy_columns_of of);
 void joule_energy_columns_destroy(struct joule_energy_columns *columns);
 
@@ -55,15 +55,10 @@ const struct joule_energy_column *
 joule_energy_columns_list(const struct joule_energy_columns *columns,
                           size_t *ret_count);
 
-/* Of counters: the first row begins at [ns], when their account began. */
-void joule_energy_columns_begin(struct joule_energy_columns *columns,
-                                int64_t ns);
-
 /* The cells of the row that [reading] ends, 8 bytes a column, which live until
- * the next call; NULL: it ends none, but begins one.  Readings of an account
- * whose source is that of [columns], in the order of their times; where it
- * began again, the row does, too.  [share]: if it has the columns; NULL: not
- * known now. */
+ * the next call; NULL: it ends none, but may begin one.  Readings of a
+ * node_energy whose sensor is that of [columns], in the order of their times.
+ * [step_reading]: if the row has the step's columns; NULL: not known now. */
 void *
 joule_energy_columns_row(struct joule_energy_columns *columns,
                          const struct joule_node_energy_reading *reading,

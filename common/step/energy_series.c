@@ -23,14 +23,8 @@
  * that. */
 #define INTERVAL_MIN_NS (5 * JOULE_NS_PER_MS)
 
-/*
- * Readings that wait to become rows.  After 10 ms of sleep, all that is touched
- * comes from memory: following the counters and making a row of them takes as
- * long as the waking up does, but next to nothing when it is done again at
- * once.
- */
-#define DEPTH_MAX 16
-#define DEPTH_NS  (160 * JOULE_NS_PER_MS)
+/* Rows of the step alone are added several at a time. */
+#define TOGETHER_NS (160 * JOULE_NS_PER_MS)
 
 /* Rows that nobody has a share for are kept for so long, while slurmd may come
  * back. */
@@ -66,16 +60,14 @@ struct joule_energy_series {
     int64_t period_ns;
     int64_t offset_ns; /* CLOCK_MONOTONIC less opt.clock */
     int64_t last_ns;   /* of the last reading */
-    uint64_t last_uj;  /* of the last one that told something */
     int64_t ended;     /* periods that have their row, or never will */
     int64_t silent;    /* readings that told nothing, not counted yet */
-    bool begun;        /* there was one that did */
-    size_t depth, taken;
-    int64_t taken_ns[DEPTH_MAX];
-    struct joule_row_queue *queue;  /* NULL: without step_energy */
-    int64_t waiting;                /* the rows that it holds at most */
-    int64_t asked_ns;               /* when a sample was asked for */
-    struct joule_reading *readings; /* depth x domains */
+    bool begun;        /* there was one that did: */
+    int64_t begun_ns;  /* the first */
+    uint64_t begun_uj;
+    struct joule_row_queue *queue; /* NULL: without step_energy */
+    int64_t waiting;               /* the rows that it holds at most */
+    int64_t asked_ns;              /* when a sample was asked for */
     /* rows of the step alone */
     bool step_only;
     int64_t origin_ns; /* a multiple of the period: [ended] counts from there */
@@ -104,39 +96,6 @@ static int add_table(struct joule_energy_series *s)
                                       s->period_ns);
     free(fields);
     return s->table < 0 ? -1 : 0;
-}
-
-/* Rows of a power source are what the board says at that moment; those of slow
- * series need no haste. */
-static int choose_depth(struct joule_energy_series *s)
-{
-    int64_t depth = DEPTH_NS / s->period_ns;
-
-    if (joule_sensor_is_power(s->opt.source) || depth < 1)
-        depth = 1;
-    s->depth = depth > DEPTH_MAX ? DEPTH_MAX : (size_t)depth;
-    s->readings = calloc(s->depth * s->opt.source->domain_count,
-                         sizeof(struct joule_reading));
-    return s->readings ? 0 : -1;
-}
-
-/*
- * Nothing was used when node_energy began, so the first row begins there where
- * the first reading told nothing: counters move once a millisecond, and those
- * that have not moved yet may be dead.
- */
-static void begin(struct joule_energy_series *s,
-                  const struct joule_node_energy_reading *reading)
-{
-    int64_t began_ns = reading->mono_ns - reading->elapsed_ns;
-
-    if (!s->begun && !joule_sensor_is_power(s->opt.source)) {
-        joule_energy_columns_begin(s->columns, began_ns);
-        if (s->queue)
-            joule_row_queue_begin(s->queue, began_ns, 0);
-    }
-    s->begun = true;
-    s->last_uj = reading->used_uj;
 }
 
 /* ---- the clock ---- */
@@ -212,8 +171,8 @@ static void write_rows(struct joule_energy_series *s, bool give_up)
 
 /* Write the rows that end by [mono_ns], when the step had used what was read.
  */
-static void settle_to(struct joule_energy_series *s, int64_t mono_ns,
-                      const struct joule_step_energy_reading *reading)
+static void write_rows_to(struct joule_energy_series *s, int64_t mono_ns,
+                          const struct joule_step_energy_reading *reading)
 {
     joule_row_queue_sample(s->queue, reading->mono_ns - reading->elapsed_ns,
                            mono_ns, reading->used_uj);
@@ -226,7 +185,7 @@ static void write_due_rows(struct joule_energy_series *s)
     struct joule_step_energy_reading reading;
 
     if (joule_step_energy_read(s->opt.step_energy, &reading, NULL) == 0)
-        settle_to(s, reading.mono_ns, &reading);
+        write_rows_to(s, reading.mono_ns, &reading);
 }
 
 /* The step has ended, and what is read now is what Slurm was told: carried on,
@@ -236,9 +195,9 @@ static void write_all_rows(struct joule_energy_series *s)
     struct joule_step_energy_reading reading;
 
     if (joule_step_energy_read_now(s->opt.step_energy, &reading, NULL) == 0) {
-        settle_to(s, reading.mono_ns, &reading);
+        write_rows_to(s, reading.mono_ns, &reading);
         if (reading.carried)
-            settle_to(s, joule_clock_mono_ns(s->opt.clock), &reading);
+            write_rows_to(s, joule_clock_mono_ns(s->opt.clock), &reading);
     }
     write_rows(s, true);
 }
@@ -279,7 +238,7 @@ static int make_queue(struct joule_energy_series *s)
     if (!s->queue)
         return -1;
     if (s->begun)
-        joule_row_queue_begin(s->queue, s->last_ns, s->last_uj);
+        joule_row_queue_begin(s->queue, s->begun_ns, s->begun_uj);
     return 0;
 }
 
@@ -292,7 +251,6 @@ static void begin_step_only(struct joule_energy_series *s, int64_t from_ns)
     s->step_only = true;
     s->origin_ns = (from_ns + s->period_ns - 1) / s->period_ns * s->period_ns;
     s->ended = 0;
-    s->taken = 0;
     s->silent = 0;
     if (s->row_ns == 0)
         s->row_ns = from_ns;
@@ -337,7 +295,7 @@ static int64_t add_step_rows(struct joule_energy_series *s)
 /* Nothing is read at their ends, so several are added at a time. */
 static void sample_step(struct joule_energy_series *s)
 {
-    int64_t count = DEPTH_NS / s->period_ns + 1;
+    int64_t count = TOGETHER_NS / s->period_ns + 1;
 
     while (sleep_until(s, s->origin_ns + (s->ended + count) * s->period_ns))
         add_step_rows(s);
@@ -364,7 +322,11 @@ static void add_row(struct joule_energy_series *s,
     int64_t epoch_s = (wall_ns + reading->mono_ns) / JOULE_NS_PER_S;
     const void *row;
 
-    begin(s, reading);
+    if (!s->begun) {
+        s->begun = true;
+        s->begun_ns = reading->mono_ns;
+        s->begun_uj = reading->used_uj;
+    }
     row = joule_energy_columns_row(s->columns, reading, NULL);
     if (!row)
         s->silent++;
@@ -385,42 +347,11 @@ static void hurry(struct joule_energy_series *s)
     s->tries = joule_pace_hurry() == 0 ? 0 : s->tries - 1;
 }
 
-/* Rows of what was read. */
-static void follow(struct joule_energy_series *s)
-{
-    size_t count = s->opt.source->domain_count, i;
-    int64_t wall_ns = wall_offset_ns(s);
-    struct joule_node_energy_reading reading;
-
-    if (hides_node(s))
-        return;
-    for (i = 0; i < s->taken; i++)
-        if (joule_node_energy_follow(s->opt.node_energy,
-                                     s->readings + i * count, s->taken_ns[i],
-                                     &reading) == 0)
-            add_row(s, &reading, wall_ns);
-        else
-            s->silent++;
-    s->taken = 0;
-    if (s->queue)
-        write_due_rows(s);
-    hurry(s);
-}
-
-/* Read, and note when that was. */
+/* Read, and make a row of it. */
 static void take(struct joule_energy_series *s)
 {
     struct joule_node_energy_reading reading;
 
-    if (s->depth > 1) {
-        s->last_ns = joule_node_energy_read(
-            s->opt.node_energy,
-            s->readings + s->taken * s->opt.source->domain_count);
-        s->taken_ns[s->taken++] = s->last_ns;
-        if (s->taken == s->depth)
-            follow(s);
-        return;
-    }
     if (hides_node(s))
         return;
     if (joule_node_energy_update(s->opt.node_energy, &reading) == 0) {
@@ -474,7 +405,6 @@ static void sample(struct joule_energy_series *s)
             continue;
         miss(s, behind);
         s->ended += behind;
-        follow(s);
         set_offset(s);
     }
 }
@@ -486,13 +416,12 @@ static void end(struct joule_energy_series *s)
     int64_t behind;
     bool took;
 
-    follow(s);
     miss_silent(s);
     took = !s->step_only &&
            joule_clock_mono_ns(s->opt.clock) - s->last_ns >= INTERVAL_MIN_NS;
     if (took) {
+        joule_node_energy_end(s->opt.node_energy);
         take(s);
-        follow(s);
     }
     if (s->step_only) {
         end_step(s);
@@ -518,7 +447,7 @@ static int make_columns(struct joule_energy_series *s)
         if (!joule_step_energy_is_alone(s->opt.step_energy))
             s->opt.columns = JOULE_ENERGY_COLUMNS_STEP;
     }
-    s->columns = joule_energy_columns_create(s->opt.source, s->opt.columns);
+    s->columns = joule_energy_columns_create(s->opt.sensor, s->opt.columns);
     return s->columns ? 0 : -1;
 }
 
@@ -529,7 +458,6 @@ static void run(struct joule_energy_series *s)
     set_offset(s);
     if (make_columns(s) < 0)
         return;
-    s->depth = 1;
     if (s->opt.columns != JOULE_ENERGY_COLUMNS_STEP)
         take(s);
     s->silent = 0; /* it stands for no period */
@@ -539,8 +467,7 @@ static void run(struct joule_energy_series *s)
                                   JOULE_NS_PER_S);
         s->period_ns = s->opt.ask_period_ns ? s->opt.ask_period_ns() : 0;
     }
-    if (s->period_ns <= 0 || choose_depth(s) < 0 || make_queue(s) < 0 ||
-        add_table(s) < 0)
+    if (s->period_ns <= 0 || make_queue(s) < 0 || add_table(s) < 0)
         return;
     s->tries = s->period_ns < HURRY_BELOW_NS ? HURRY_TRIES : 0;
     if (s->opt.columns == JOULE_ENERGY_COLUMNS_STEP)
@@ -564,7 +491,6 @@ static void release(struct joule_energy_series *s)
 {
     joule_energy_columns_destroy(s->columns);
     joule_row_queue_destroy(s->queue);
-    free(s->readings);
     free(s);
 }
 

@@ -28,10 +28,6 @@
  * the next sample of the ledger, for 20 seconds at most; the last of them is
  * asked for at the end, and carried on as Slurm is told (step_energy.h) where
  * slurmd is away.
- *
- * What is done at a period is one system call to sleep and those that read the
- * counters.  Rows are made of readings some at a time, when they are a sixth
- * of a second old at most.
  */
 #ifndef JOULE_STEP_ENERGY_SERIES_H
 #define JOULE_STEP_ENERGY_SERIES_H
@@ -47,7 +43,7 @@ struct joule_energy_series;
 
 struct joule_energy_series_options {
     const struct joule_clock *clock;
-    const struct joule_sensor *source; /* whose domains name the columns */
+    const struct joule_sensor *sensor; /* whose domains name the columns */
     struct joule_node_energy
         *node_energy; /* begun; the thread's until destroy */
     struct joule_step_energy *step_energy; /* the same: the step's share; NULL:

@@ -2,286 +2,313 @@
 #include "common/step/node_energy.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "common/step/board_follower.h"
+#include "common/energy/integrator.h"
 
-/* Power over less than this is mostly the counter's 1 ms quantum. */
-#define POWER_MIN_NS (5 * JOULE_NS_PER_MS)
-
-/* What the board and our own count said of one counter at the same reading of
- * ours. */
-struct board_mark {
-    uint64_t ticks;     /* the board's count, carried on to our reading */
-    uint64_t base_uj;   /* differs when the board has begun a new count */
-    uint64_t own_ticks; /* our count */
-    uint32_t gaps, own_gaps;
-    bool known;
-    bool fresh; /* of the reading that is being followed */
+/* It has been said that so much more has been used than the sample after it
+ * said: that is taken off again. */
+struct ahead {
+    double uj, per_ns;
 };
 
 struct joule_node_energy {
-    struct joule_board_follower *follow; /* power sources: all there is */
     const struct joule_clock *clock;
-    struct joule_sensor *source;
-    const struct joule_board *board;
-    int64_t begin_ns, power_ns;
-    uint64_t power_uj, node_mw, used_uj;
-    bool begun, board_valid;
-    struct joule_node_total total;  /* our own count since begin */
-    struct joule_snapshot snapshot; /* scratch */
-    struct board_mark mark[JOULE_DOMAINS_MAX];
-    struct joule_reading readings[JOULE_DOMAINS_MAX];
+    struct joule_sensor *sensor;
+    struct joule_ledger *ledger;
+    bool begun, known; /* known: base_uj is set */
+    bool is_last;
+    int64_t begin_ns, last_ns, base_gap_ns;
+    uint64_t base_uj, used_uj;
+    struct ahead ahead;
+    /* slurmd's sample, and what has been counted on from it */
+    uint64_t generation; /* 0: none yet */
+    int64_t sampled_ns, period_ns;
+    bool counts; /* the sensor has the state of the sample */
+    struct joule_node_total total;
+    bool has_domains;  /* bases of the domains are set: */
+    uint64_t count_uj; /* for slurmd's count of them with this base */
+    uint64_t domain_base_uj[JOULE_DOMAINS_MAX];
     uint64_t domain_uj[JOULE_DOMAINS_MAX];
+    bool domain_known[JOULE_DOMAINS_MAX];
+    struct ahead domain_ahead[JOULE_DOMAINS_MAX];
+    /* scratch */
+    struct joule_snapshot snapshot;
+    struct joule_sensor_state state;
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
+    struct joule_reading said[JOULE_DOMAINS_MAX];
 };
 
 struct joule_node_energy *
 joule_node_energy_create(const struct joule_clock *clock,
-                         struct joule_sensor *source, struct joule_board *board)
+                         struct joule_sensor *sensor,
+                         struct joule_ledger *ledger)
 {
-    struct joule_node_energy *a = calloc(1, sizeof(*a));
+    struct joule_node_energy *n = calloc(1, sizeof(*n));
 
-    if (!a)
+    if (!n)
         return NULL;
-    if (joule_sensor_is_power(source)) {
-        a->follow = joule_board_follower_create(clock, source, board);
-        if (!a->follow) {
-            free(a);
-            errno = ENOMEM;
-            return NULL;
-        }
-    }
-    a->clock = clock;
-    a->source = source;
-    a->board = board;
-    a->node_mw = JOULE_MW_UNKNOWN;
-    return a;
+    n->clock = clock;
+    n->sensor = sensor;
+    n->ledger = ledger;
+    return n;
 }
 
-void joule_node_energy_destroy(struct joule_node_energy *node_energy)
+void joule_node_energy_destroy(struct joule_node_energy *n)
 {
-    if (!node_energy)
+    free(n);
+}
+
+/* Nothing tells what the node uses now: the sample is too old to be counted on
+ * from, or to stand alone. */
+static bool is_overdue(const struct joule_node_energy *n, int64_t now_ns)
+{
+    return now_ns - n->sampled_ns > (n->counts
+                                         ? JOULE_POWER_BRIDGE_NS
+                                         : joule_power_gap_ns(n->period_ns));
+}
+
+/* Count on from the sample.  Without slurmd not for longer than a power is
+ * carried on. */
+static int64_t count_on(struct joule_node_energy *n)
+{
+    int64_t now_ns = joule_clock_mono_ns(n->clock);
+
+    if (!n->counts || is_overdue(n, now_ns))
+        return now_ns;
+    now_ns = joule_sensor_read(n->sensor, 0, n->readings);
+    joule_node_total_update(&n->total, n->sensor->domains, n->readings, now_ns);
+    return now_ns;
+}
+
+/* A counter that says less has not answered this time, or slurmd: that is no
+ * correction.  A power that was carried on may have been too much. */
+static void correct(struct ahead *ahead, const struct joule_domain *domain,
+                    uint64_t said_uj, uint64_t uj, int64_t period_ns)
+{
+    if (domain->kind != JOULE_DOMAIN_POWER && said_uj > uj)
         return;
-    joule_board_follower_destroy(node_energy->follow);
-    free(node_energy);
+    ahead->uj += (double)(int64_t)(said_uj - uj);
+    ahead->per_ns = fabs(ahead->uj) / (double)period_ns;
 }
 
-void joule_node_energy_extend(struct joule_node_energy *node_energy, bool extend)
+static void work_off(struct ahead *ahead, int64_t ns)
 {
-    if (node_energy->follow)
-        joule_board_follower_extend(node_energy->follow, extend);
+    double uj = ahead->per_ns * (double)ns;
+
+    if (uj < fabs(ahead->uj))
+        ahead->uj -= copysign(uj, ahead->uj);
+    else
+        ahead->uj = 0;
 }
 
-void joule_node_energy_smooth(struct joule_node_energy *node_energy)
+/* What was said before is corrected at once. */
+static void forget_ahead(struct joule_node_energy *n)
 {
-    if (node_energy->follow)
-        joule_board_follower_smooth(node_energy->follow);
+    n->ahead.uj = 0;
+    memset(n->domain_ahead, 0, sizeof(n->domain_ahead));
 }
 
-void joule_node_energy_edge(struct joule_node_energy *node_energy)
+/* The domains' energy goes on from what was seen of them, whatever slurmd's
+ * count is. */
+static void base_domains(struct joule_node_energy *n)
 {
-    if (node_energy->follow)
-        joule_board_follower_edge(node_energy->follow);
+    memset(n->domain_ahead, 0, sizeof(n->domain_ahead));
+    for (size_t i = 0; i < n->total.count; i++)
+        n->domain_base_uj[i] = n->total.reading[i].uj - n->domain_uj[i];
+    n->has_domains = true;
+    n->count_uj = n->total.base_uj;
 }
 
-/*
- * Carry the board's count of one counter on to our own reading.  It says
- * nothing if its own reading is too old to know the wraps since, or younger
- * than ours (the sampler ran in between: our reading is then behind it by
- * less than its wrap, and the difference would look like almost a whole
- * wrap; the next update will do).
- */
-static struct board_mark mark_of(const struct joule_snapshot *s,
-                                 const struct joule_domain *d, uint32_t i,
-                                 struct joule_reading reading, int64_t now_ns)
+/* Go on from the sample in n->snapshot.  Returns the time of the reading. */
+static int64_t go_on(struct joule_node_energy *n)
 {
-    const struct joule_counter *c = &s->total.counter[i];
-    struct board_mark mark = {.known = false};
+    const struct joule_node_total *t = &n->snapshot.total;
 
-    uint64_t ticks = joule_counter_diff(reading.raw, c->raw, d->width_bits);
-
-    if (c->state == JOULE_COUNTER_NEW || reading.error || c->read_ns > now_ns ||
-        now_ns - c->read_ns > joule_domain_wrap_ns(d) / 2 ||
-        joule_domain_absurd(d, ticks, now_ns - c->read_ns))
-        return mark;
-    mark.ticks = c->ticks + ticks;
-    mark.base_uj = s->total.base_uj;
-    mark.gaps = c->gaps;
-    mark.known = true;
-    return mark;
+    n->sampled_ns = t->mono_ns;
+    n->period_ns = n->snapshot.period_ns > 0 ? n->snapshot.period_ns : 1;
+    n->total = *t;
+    n->counts = t->count == n->sensor->domain_count &&
+                n->sensor->ops->resume(n->sensor, &n->state);
+    return count_on(n);
 }
 
-/*
- * Our own reading is too long ago to know how often the counter wrapped, but
- * the board has watched it without a gap since a mark behind which our own
- * count has none either: take its word up to now.  What both have counted
- * since the mark is not added twice.
- */
-static void bridge(struct joule_counter *c, const struct board_mark *now,
-                   const struct board_mark *then, struct joule_reading reading,
-                   int64_t now_ns)
+/* A counter that has wrapped while slurmd was away, and was read here: slurmd
+ * knows less, and says so.  What was counted stays. */
+static void keep_wraps(struct joule_node_energy *n)
 {
-    uint64_t ticks = then->own_ticks + (now->ticks - then->ticks);
+    for (size_t i = 0; i < n->total.count; i++) {
+        const struct joule_domain *domain = &n->sensor->domains[i];
+        const struct joule_reading *r = &n->total.reading[i];
+        uint64_t lost_uj = n->said[i].uj - r->uj;
 
-    if (now->gaps != then->gaps || now->base_uj != then->base_uj ||
-        now->ticks < then->ticks || c->gaps != then->own_gaps ||
-        ticks < c->ticks)
-        return;
-    if (ticks != c->ticks) {
-        c->state = JOULE_COUNTER_MOVING;
-        c->moved_ns = now_ns;
-    }
-    c->ticks = ticks;
-    c->raw = reading.raw;
-    c->read_ns = now_ns;
-}
-
-static bool read_board(struct joule_node_energy *a)
-{
-    struct joule_node_total *t = &a->snapshot.total;
-
-    return a->board && joule_board_read(a->board, &a->snapshot) == 0 &&
-           t->domain_key == a->total.domain_key && t->count == a->total.count;
-}
-
-/* [has_board]: it is in a->snapshot. */
-static void follow(struct joule_node_energy *a, bool has_board,
-                   const struct joule_reading *readings, int64_t now_ns)
-{
-    const struct joule_domain *domains = a->source->domains;
-    uint32_t i;
-
-    if (has_board && a->snapshot.total.valid)
-        a->board_valid = true;
-    for (i = 0; i < a->total.count; i++) {
-        struct joule_counter *c = &a->total.counter[i];
-        struct board_mark *then = &a->mark[i];
-        struct board_mark mark = {.known = false};
-
-        if (has_board)
-            mark = mark_of(&a->snapshot, &domains[i], i, readings[i], now_ns);
-        if (!mark.known)
+        if (domain->kind == JOULE_DOMAIN_POWER || n->said[i].uj <= r->uj ||
+            n->said[i].gap_ns >= r->gap_ns || r->mono_ns != n->total.mono_ns)
             continue;
-        if (then->known && c->state != JOULE_COUNTER_NEW &&
-            now_ns - c->read_ns > joule_domain_wrap_ns(&domains[i]) / 2)
-            bridge(c, &mark, then, readings[i], now_ns);
-        *then = mark;
-        then->fresh = true;
-    }
-    joule_node_total_update(&a->total, domains, readings, now_ns);
-    for (i = 0; i < a->total.count; i++) {
-        if (!a->mark[i].fresh)
-            continue;
-        a->mark[i].own_ticks = a->total.counter[i].ticks;
-        a->mark[i].own_gaps = a->total.counter[i].gaps;
-        a->mark[i].fresh = false;
+        n->domain_base_uj[i] -= lost_uj;
+        if (domain->in_total)
+            n->base_uj -= lost_uj;
     }
 }
 
-static void read_and_follow(struct joule_node_energy *a)
+/* What [mw] make in a time that this thread was away between two readings, which
+ * is no difference between what they say. */
+static uint64_t power_uj(uint64_t mw, int64_t ns)
 {
-    /* The board first: its readings are then older than ours. */
-    bool has_board = read_board(a);
-    int64_t now_ns = joule_sensor_read_all(a->source, a->clock, a->readings);
-
-    follow(a, has_board, a->readings, now_ns);
+    return mw == JOULE_MW_UNKNOWN || ns <= 0
+               ? 0
+               : (uint64_t)((double)mw * (double)ns / 1e6);
 }
 
-/* Our own counters have moved, or stand where the sampler has seen them move.
- * One that does not answer us says nothing, whatever the board says. */
-static bool is_known(const struct joule_node_energy *a)
+/* Go on from a new sample, if there is one.  Returns the time of the reading,
+ * or -1 with errno. */
+static int64_t follow(struct joule_node_energy *n)
 {
-    return a->total.valid ||
-           (a->board_valid &&
-            joule_node_total_silent(&a->total, a->source->domains) < 0);
+    int64_t now_ns = count_on(n), counted_ns = now_ns;
+    uint64_t node_mw = n->total.mw;
+    uint64_t generation = joule_ledger_generation(n->ledger);
+    uint64_t node_uj = n->total.node_uj;
+    bool counted = n->counts;
+    /* Rows that are not there show no difference. */
+    bool is_shown = n->generation != 0 && n->total.valid && !n->total.stale &&
+                    !is_overdue(n, now_ns);
+
+    if (generation == n->generation)
+        return now_ns;
+    if (joule_ledger_read_node(n->ledger, &n->snapshot, &n->state) < 0)
+        return -1;
+    n->generation = generation;
+    memcpy(n->said, n->total.reading,
+           n->sensor->domain_count * sizeof(n->said[0]));
+    now_ns = go_on(n);
+    node_uj += power_uj(node_mw, now_ns - counted_ns);
+    for (size_t i = 0; i < n->sensor->domain_count; i++)
+        n->said[i].uj += power_uj(n->said[i].mw, now_ns - counted_ns);
+    if (is_shown)
+        correct(&n->ahead, &n->sensor->domains[0], node_uj, n->total.node_uj,
+                n->period_ns);
+    else
+        forget_ahead(n);
+    if (!n->counts)
+        return now_ns;
+    if (!n->has_domains || n->total.base_uj != n->count_uj) {
+        base_domains(n);
+    } else if (counted) {
+        keep_wraps(n);
+        for (size_t i = 0; is_shown && i < n->total.count; i++)
+            correct(&n->domain_ahead[i], &n->sensor->domains[i], n->said[i].uj,
+                    n->total.reading[i].uj, n->period_ns);
+    }
+    return now_ns;
 }
 
-void joule_node_energy_begin(struct joule_node_energy *a)
+static void take_base(struct joule_node_energy *n, int64_t now_ns)
 {
-    uint32_t i;
+    n->known = true;
+    n->base_uj = n->total.node_uj;
+    /* The time until now is a gap, if it is not that of begin. */
+    n->base_gap_ns = n->total.gap_ns - (now_ns - n->begin_ns);
+    forget_ahead(n);
+    if (n->counts)
+        base_domains(n);
+}
 
-    if (a->follow) {
-        joule_board_follower_begin(a->follow);
+void joule_node_energy_begin(struct joule_node_energy *n)
+{
+    int64_t now_ns;
+
+    n->begun = true;
+    n->known = n->is_last = n->has_domains = false;
+    n->used_uj = 0;
+    memset(n->domain_uj, 0, sizeof(n->domain_uj));
+    n->begin_ns = n->last_ns = joule_clock_mono_ns(n->clock);
+    now_ns = follow(n);
+    if (now_ns < 0)
         return;
-    }
-    joule_node_total_start(&a->total, a->source->domains,
-                           a->source->domain_count, 0);
-    for (i = 0; i < JOULE_DOMAINS_MAX; i++)
-        a->mark[i].known = false;
-    read_and_follow(a);
-    a->begin_ns = a->total.mono_ns;
-    a->power_ns = a->total.mono_ns;
-    a->power_uj = 0;
-    a->used_uj = 0;
-    a->node_mw = JOULE_MW_UNKNOWN;
-    a->begun = true;
+    n->begin_ns = n->last_ns = now_ns;
+    if (n->total.valid && !is_overdue(n, now_ns))
+        take_base(n, now_ns);
 }
 
-/* What has been used by the reading that was followed last. */
-static int say(struct joule_node_energy *a,
-               struct joule_node_energy_reading *ret)
+void joule_node_energy_end(struct joule_node_energy *n)
 {
-    uint32_t i;
+    n->is_last = true;
+}
 
-    if (!is_known(a)) {
+static void work_all_off(struct joule_node_energy *n, int64_t now_ns)
+{
+    int64_t ns = now_ns - n->last_ns;
+
+    n->last_ns = now_ns;
+    if (n->is_last)
+        forget_ahead(n);
+    work_off(&n->ahead, ns);
+    for (size_t i = 0; i < n->sensor->domain_count; i++)
+        work_off(&n->domain_ahead[i], ns);
+}
+
+/* What has been used since [base_uj], but never less than was said. */
+static uint64_t used(uint64_t uj, uint64_t base_uj, const struct ahead *ahead,
+                     uint64_t said_uj)
+{
+    double used_uj = (double)(int64_t)(uj - base_uj) + ahead->uj;
+
+    return used_uj > (double)said_uj ? (uint64_t)used_uj : said_uj;
+}
+
+static void fill_domains(struct joule_node_energy *n, int64_t now_ns)
+{
+    bool counts = n->counts && !is_overdue(n, now_ns);
+
+    for (size_t i = 0; i < n->sensor->domain_count; i++) {
+        const struct joule_reading *r = &n->total.reading[i];
+
+        n->domain_known[i] = counts && r->state == JOULE_READING_OK;
+        if (n->counts)
+            n->domain_uj[i] = used(r->uj, n->domain_base_uj[i],
+                                   &n->domain_ahead[i], n->domain_uj[i]);
+    }
+}
+
+/* Since begin, also where it goes on. */
+static int64_t gap_ns(const struct joule_node_energy *n, int64_t now_ns)
+{
+    int64_t ns = n->total.gap_ns - n->base_gap_ns;
+
+    if (is_overdue(n, now_ns))
+        ns += now_ns - n->total.mono_ns;
+    return ns < now_ns - n->begin_ns ? ns : now_ns - n->begin_ns;
+}
+
+int joule_node_energy_update(struct joule_node_energy *n,
+                             struct joule_node_energy_reading *ret)
+{
+    int64_t now_ns;
+
+    if (!n->begun) {
+        errno = EINVAL;
+        return -1;
+    }
+    now_ns = follow(n);
+    if (now_ns < 0 || !n->total.valid || (!n->known && is_overdue(n, now_ns))) {
         errno = ENODATA;
         return -1;
     }
-    a->used_uj = a->total.node_uj;
-    for (i = 0; i < a->total.count; i++)
-        a->domain_uj[i] = joule_unit_to_uj(a->source->domains[i].unit,
-                                           a->total.counter[i].ticks);
-    if (a->total.mono_ns - a->power_ns >= POWER_MIN_NS) {
-        a->node_mw = joule_power_mw(a->used_uj - a->power_uj,
-                                    a->total.mono_ns - a->power_ns);
-        a->power_ns = a->total.mono_ns;
-        a->power_uj = a->used_uj;
-    }
+    if (!n->known)
+        take_base(n, now_ns);
+    work_all_off(n, now_ns);
+    n->used_uj = used(n->total.node_uj, n->base_uj, &n->ahead, n->used_uj);
+    fill_domains(n, now_ns);
     *ret = (struct joule_node_energy_reading){
-        .mono_ns = a->total.mono_ns,
-        .elapsed_ns = a->total.mono_ns - a->begin_ns,
-        .gap_ns = a->total.gap_ns,
-        .used_uj = a->used_uj,
-        .node_mw = a->node_mw,
-        .average_mw = JOULE_MW_UNKNOWN,
-        .domain_uj = a->domain_uj,
+        .mono_ns = now_ns,
+        .elapsed_ns = now_ns - n->begin_ns,
+        .gap_ns = gap_ns(n, now_ns),
+        .used_uj = n->used_uj,
+        .is_stale = n->total.stale || is_overdue(n, now_ns),
+        .domain_uj = n->domain_uj,
+        .domain_known = n->domain_known,
     };
-    if (ret->elapsed_ns >= POWER_MIN_NS)
-        ret->average_mw = joule_power_mw(a->used_uj, ret->elapsed_ns);
-    if (a->node_mw == JOULE_MW_UNKNOWN && a->board_valid &&
-        a->snapshot.node_mw != JOULE_MW_UNKNOWN)
-        ret->node_mw = a->snapshot.node_mw;
     return 0;
-}
-
-int joule_node_energy_update(struct joule_node_energy *a,
-                             struct joule_node_energy_reading *ret)
-{
-    if (a->follow)
-        return joule_board_follower_update(a->follow, ret);
-    if (!a->begun) {
-        errno = EINVAL;
-        return -1;
-    }
-    read_and_follow(a);
-    return say(a, ret);
-}
-
-int64_t joule_node_energy_read(struct joule_node_energy *a,
-                               struct joule_reading *readings)
-{
-    return joule_sensor_read_all(a->source, a->clock, readings);
-}
-
-int joule_node_energy_follow(struct joule_node_energy *a,
-                             const struct joule_reading *readings,
-                             int64_t mono_ns,
-                             struct joule_node_energy_reading *ret)
-{
-    if (a->follow || !a->begun) {
-        errno = EINVAL;
-        return -1;
-    }
-    follow(a, read_board(a), readings, mono_ns);
-    return say(a, ret);
 }

@@ -11,7 +11,6 @@
 #include "common/base/file.h"
 #include "common/base/parse.h"
 #include "common/base/process.h"
-#include "common/node/board.h"
 #include "common/energy/counter.h"
 
 /* Between two looks at what other steps have registered. */
@@ -43,6 +42,9 @@ struct joule_step_energy {
     struct joule_registration registration;
     uint64_t job_cpus[JOULE_LEDGER_WORDS_MAX];
     uint64_t step_cpus[JOULE_LEDGER_WORDS_MAX];
+    bool counts_node, has_base; /* has_base: the next two are set */
+    uint64_t base_uj;           /* its job's, at the first reading */
+    int64_t base_ns;
     uint64_t used_uj; /* that was read last */
     int64_t fresh_ns; /* an extern step's: when it asked last */
 };
@@ -149,6 +151,11 @@ joule_step_energy_create(const struct joule_clock *clock, int root_fd,
     return s;
 }
 
+void joule_step_energy_count_node(struct joule_step_energy *s)
+{
+    s->counts_node = true;
+}
+
 /* Only while the step runs, and only what slurmd did not see. */
 static uint64_t carried_uj(const struct joule_row *row, uint64_t mw,
                            int64_t from_ns, int64_t now_ns)
@@ -182,6 +189,7 @@ static int read_charged(struct joule_step_energy *s, int64_t asked_ns,
                         struct joule_error *err)
 {
     bool is_extern = s->registration.kind == JOULE_STEP_EXTERN;
+    bool is_node = s->counts_node && !is_extern;
     int64_t mono_ns, now_ns, end_ns;
     struct joule_row row;
     uint64_t uj, mw, carried = 0;
@@ -196,8 +204,14 @@ static int read_charged(struct joule_step_energy *s, int64_t asked_ns,
         return joule_error_set(err, ENODATA,
                                "slurmd does not know the node's energy now: "
                                "its log says why");
-    uj = is_extern ? row.job_uj : row.uj;
-    mw = is_extern ? row.job_mw : row.mw;
+    uj = is_extern || is_node ? row.job_uj : row.uj;
+    mw = is_extern || is_node ? row.job_mw : row.mw;
+    if (!s->has_base) {
+        s->base_uj = is_node ? uj : 0;
+        s->base_ns = is_node ? mono_ns : s->registration.began_ns;
+        s->has_base = true;
+    }
+    uj = uj > s->base_uj ? uj - s->base_uj : 0;
     now_ns = joule_clock_mono_ns(s->clock);
     if (asked_ns && is_extern)
         s->fresh_ns = away ? now_ns : mono_ns;
@@ -215,7 +229,7 @@ static int read_charged(struct joule_step_energy *s, int64_t asked_ns,
     uj = s->used_uj + carried;
     *ret = (struct joule_step_energy_reading){
         .mono_ns = away ? end_ns : mono_ns,
-        .elapsed_ns = (away ? end_ns : mono_ns) - s->registration.began_ns,
+        .elapsed_ns = (away ? end_ns : mono_ns) - s->base_ns,
         .used_uj = uj,
         .mw = mw,
         .average_mw = JOULE_MW_UNKNOWN,
@@ -334,6 +348,13 @@ void joule_step_energy_report_cpu(struct joule_step_energy *s, uint64_t cpu_ns)
     if (s->ledger && !s->watches)
         joule_ledger_report_cpu(s->ledger, s->slot, s->registration.owner,
                                 cpu_ns);
+}
+
+void joule_step_energy_begin_tasks(struct joule_step_energy *s)
+{
+    if (s->ledger && !s->watches)
+        joule_ledger_begin_tasks(s->ledger, s->slot, s->registration.owner,
+                                 joule_clock_mono_ns(s->clock));
 }
 
 static void end_at(struct joule_step_energy *s, int64_t ns)

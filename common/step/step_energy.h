@@ -53,6 +53,10 @@ joule_step_energy_create(const struct joule_clock *clock, int root_fd,
                          const uint64_t *job_cpus, const uint64_t *step_cpus,
                          size_t words);
 
+/* Figures are those of the whole node since the first reading, as the step's job
+ * is charged them: for JouleAttribution=node. */
+void joule_step_energy_count_node(struct joule_step_energy *step_energy);
+
 /*
  * The row of the step that this process has registered, or will, for another
  * reader in it.  It cannot end the step.  NULL with ENOMEM.
@@ -103,6 +107,9 @@ bool joule_step_energy_has_other_job(struct joule_step_energy *step_energy,
  * until the step is over. */
 void joule_step_energy_report_cpu(struct joule_step_energy *step_energy,
                                   uint64_t cpu_ns);
+
+/* The step's tasks are about to run: the load of the node changes now. */
+void joule_step_energy_begin_tasks(struct joule_step_energy *step_energy);
 
 /* The step ends now: what is charged afterwards is not its own.  Once; later
  * calls do nothing. */

@@ -2,7 +2,7 @@
 /*
  * The lifetime of everything here is init() to fini(): slurmd of 22.05 closes
  * and loads the plugin again at a reconfigure, later releases start a new
- * process and never call fini.  What must survive is on the board.
+ * process and never call fini.  What must survive is in the ledger.
  */
 #include "plugins/slurm_abi/energy.h"
 
@@ -13,10 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/step/node_energy.h"
-#include "common/step/step_energy.h"
 #include "common/cgroup/usage.h"
 #include "common/daemon/sampler.h"
+#include "common/sensors/sensor_table.h"
+#include "common/step/node_energy.h"
+#include "common/step/step_energy.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/registration.h"
@@ -51,7 +52,7 @@ static struct {
     bool configured;
     char node[256];
     int root_fd;
-    struct joule_sensor *source;
+    struct joule_sensor *sensor;
     bool tried; /* to open what there is, since it was configured */
     int64_t tried_ns;
     time_t started;
@@ -60,32 +61,25 @@ static struct {
     struct joule_sampler *sampler;
     bool said_missing;
     /* slurmstepd */
-    struct joule_board *board;
+    struct joule_ledger *ledger; /* for the profile */
     struct joule_node_energy *node_energy;
     struct joule_slurm_series *series; /* NULL: no sample was asked for yet */
     enum joule_energy_columns_of columns; /* of it */
     uint32_t job;
-    struct joule_step_energy *step_energy; /* in the ledger; NULL: not registered */
-    struct joule_usage *usage;       /* of the step; NULL: as above */
+    struct joule_step_energy
+        *step_energy;          /* in the ledger; NULL: not registered */
+    struct joule_usage *usage; /* of the step; NULL: as above */
     bool is_extern, said_unknown;
-    bool step_begun; /* the first get_data: the tasks are about to run */
-    uint64_t step_base_uj;
+    bool step_begun;    /* the first get_data: the tasks are about to run */
 } self = {.root_fd = -1};
-
-/* The node's energy is divided; else each job is charged the whole node, and a
- * step counts that itself. */
-static bool is_divided(void)
-{
-    return self.config.attribution != JOULE_ATTRIBUTION_NODE;
-}
 
 static void on_event(enum joule_event event, const char *text, void *arg)
 {
     (void)arg;
     if (event == JOULE_EVENT_PROBLEM)
-        slurm_error("%s: %s", joule_energy_driver.name, text);
+        slurm_error("%s: %s", joule_energy_plugin, text);
     else
-        slurm_info("%s: %s", joule_energy_driver.name, text);
+        slurm_info("%s: %s", joule_energy_plugin, text);
 }
 
 static void close_all(void)
@@ -100,62 +94,43 @@ static void close_all(void)
     self.series = NULL;
     joule_node_energy_destroy(self.node_energy);
     self.node_energy = NULL;
-    joule_board_destroy(self.board);
-    self.board = NULL;
-    joule_sensor_destroy(self.source);
-    self.source = NULL;
-}
-
-static int64_t source_wrap_ns(void)
-{
-    const struct joule_sensor *source = self.source;
-
-    return source->wrap_ns
-               ? source->wrap_ns
-               : joule_domains_wrap_ns(source->domains, source->domain_count);
+    joule_ledger_destroy(self.ledger);
+    self.ledger = NULL;
+    joule_sensor_destroy(self.sensor);
+    self.sensor = NULL;
 }
 
 static int64_t sample_period_ns(void)
 {
     int64_t asked_ns = self.config.sample_period_ns;
-    int64_t wrap_ns = source_wrap_ns();
-    int64_t ns;
+    int64_t wrap_ns = self.sensor->wrap_ns;
+    int64_t ns = joule_sampler_period_ns(wrap_ns, asked_ns);
     char asked[32], used[32];
 
-    ns = joule_sampler_period_ns(wrap_ns, asked_ns);
     if (ns < asked_ns) {
         joule_format_duration(asked_ns, asked, sizeof(asked));
         joule_format_duration(ns, used, sizeof(used));
         slurm_info("%s: JouleSamplePeriod=%s is too long for counters that "
                    "may wrap in %" PRId64 " s: %s is used",
-                   joule_energy_driver.name, asked, wrap_ns / JOULE_NS_PER_S,
-                   used);
+                   joule_energy_plugin, asked, wrap_ns / JOULE_NS_PER_S, used);
     }
     return ns;
 }
 
-static void say_source(const struct joule_sampler_options *opt)
+static void say_sensor(const struct joule_sampler_options *opt)
 {
-    const struct joule_sensor *source = self.source;
-    char labels[JOULE_ERROR_MAX], period[32], remark[JOULE_ERROR_MAX];
+    const struct joule_sensor *sensor = opt->sensor;
+    char names[JOULE_ERROR_MAX], period[32];
     size_t length = 0, i;
 
     joule_format_duration(opt->period_ns, period, sizeof(period));
-    labels[0] = '\0';
-    for (i = 0; i < source->domain_count && length < sizeof(labels); i++)
+    names[0] = '\0';
+    for (i = 0; i < sensor->domain_count && length < sizeof(names); i++)
         length +=
-            (size_t)snprintf(labels + length, sizeof(labels) - length, "%s%s",
-                             i ? ", " : "", source->domains[i].name);
-    if (joule_sensor_is_power(source))
-        slurm_info(
-            "%s: power of %s, %s every %s", joule_energy_driver.name, labels,
-            joule_sensor_is_prompt(source) ? "found" : "asked for", period);
-    else
-        slurm_info("%s: %zu energy counters, read every %s",
-                   joule_energy_driver.name, source->domain_count, period);
-    if (joule_energy_driver.remark &&
-        joule_energy_driver.remark(source, remark, sizeof(remark)))
-        slurm_info("%s: %s", joule_energy_driver.name, remark);
+            (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+                             i ? ", " : "", sensor->domains[i].name);
+    slurm_info("%s: samples the energy of %s every %s", joule_energy_plugin,
+               names, period);
 }
 
 static void slurmd_open(void)
@@ -171,12 +146,11 @@ static void slurmd_open(void)
     };
     struct joule_error err;
 
-    if (joule_energy_driver.extends)
-        opt.no_extend = !joule_energy_driver.extends(&self.config);
-    self.source = joule_energy_driver.open(
-        self.root_fd, &self.config, self.node, JOULE_ENERGY_SAMPLER, &err);
-    if (self.source) {
-        opt.source = self.source;
+    self.sensor =
+        joule_sensor_open(joule_energy_plugin, self.root_fd, &self.config,
+                          self.node, JOULE_SENSOR_MEASURE, &err);
+    if (self.sensor) {
+        opt.sensor = self.sensor;
         opt.period_ns = sample_period_ns();
         self.sampler = joule_sampler_create(&opt, &err);
     }
@@ -184,43 +158,35 @@ static void slurmd_open(void)
         close_all();
         if (!self.said_missing)
             slurm_error("%s: energy is unknown on this node: %s",
-                        joule_energy_driver.name, err.text);
+                        joule_energy_plugin, err.text);
         self.said_missing = true;
         return;
     }
     self.said_missing = false;
-    say_source(&opt);
+    say_sensor(&opt);
 }
 
-/* slurmd says what is wrong with the node, once; a step does not repeat it. */
+/* What a profile needs is opened as root.  slurmd says what is wrong with the
+ * node, once; a step does not repeat it. */
 static void stepd_open(void)
 {
     struct joule_error err;
 
-    self.source = joule_energy_driver.open(
-        self.root_fd, &self.config, self.node, JOULE_ENERGY_FOLLOWER, &err);
-    if (!self.source) {
-        slurm_debug("%s: %s", joule_energy_driver.name, err.text);
+    self.sensor =
+        joule_sensor_open(joule_energy_plugin, self.root_fd, &self.config,
+                          self.node, JOULE_SENSOR_FOLLOW, &err);
+    if (self.sensor)
+        self.ledger = joule_ledger_open(self.root_fd, self.node, &err);
+    if (!self.ledger) {
+        slurm_debug("%s: no energy profile: %s", joule_energy_plugin, err.text);
         return;
     }
-    self.board = joule_board_open(self.root_fd, self.node, &err);
-    if (!self.board)
-        slurm_debug("%s: %s: %s", joule_energy_driver.name,
-                    joule_sensor_is_power(self.source)
-                        ? "the energy of the step is unknown"
-                        : "the step counts alone",
-                    err.text);
     self.node_energy =
-        joule_node_energy_create(&joule_clock_system, self.source, self.board);
-    if (!self.node_energy) {
-        slurm_error("%s: out of memory", joule_energy_driver.name);
-        close_all();
-        return;
-    }
-    if (joule_energy_driver.extends)
-        joule_node_energy_extend(self.node_energy,
-                                 joule_energy_driver.extends(&self.config));
-    joule_node_energy_begin(self.node_energy);
+        joule_node_energy_create(&joule_clock_system, self.sensor, self.ledger);
+    if (self.node_energy)
+        joule_node_energy_begin(self.node_energy);
+    else
+        slurm_error("%s: out of memory", joule_energy_plugin);
 }
 
 static void open_all(void)
@@ -233,7 +199,7 @@ static void open_all(void)
         self.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (joule_host_node_name(self.root_fd, self.node, sizeof(self.node), &err) <
         0) {
-        slurm_error("%s: %s", joule_energy_driver.name, err.text);
+        slurm_error("%s: %s", joule_energy_plugin, err.text);
         return;
     }
     if (self.host == JOULE_HOST_SLURMD)
@@ -247,7 +213,7 @@ int init(void)
     struct joule_error err;
 
     if (joule_host_check(&err) < 0) {
-        slurm_error("%s: %s", joule_energy_driver.name, err.text);
+        slurm_error("%s: %s", joule_energy_plugin, err.text);
         return SLURM_ERROR;
     }
     self.host = joule_host_find();
@@ -388,29 +354,7 @@ static void await_others(void)
         slurm_info(
             "%s: other steps of the job still run: its energy is that up "
             "to now",
-            joule_energy_driver.name);
-}
-
-/* slurmstepd: the step on this node. */
-static int read_step(struct joule_node_energy_reading *reading)
-{
-    bool first = !self.step_begun;
-
-    if (!self.node_energy)
-        return -1;
-    await_others();
-    self.step_begun = true;
-    if (first)
-        joule_node_energy_edge(self.node_energy);
-    /* The board has the node's energy of this moment then. */
-    if (self.step_energy && joule_sensor_has_energy(self.source) &&
-        (first || !joule_host_has_children()))
-        joule_step_energy_ask(self.step_energy, JOULE_STEP_ENERGY_WAIT_NS);
-    if (joule_node_energy_update(self.node_energy, reading) < 0)
-        return -1;
-    if (first)
-        self.step_base_uj = reading->used_uj;
-    return 0;
+            joule_energy_plugin);
 }
 
 /* slurmd reads it too, unless it is away. */
@@ -422,38 +366,46 @@ static void report_cpu(void)
         joule_step_energy_report_cpu(self.step_energy, ns);
 }
 
-/* With no child left, the step's last task has ended, and Slurm asks for the
- * last time: that takes a ticket.  Its other polls get the last sample. */
+/* Slurm asks first when the tasks are about to run, and last when no child is
+ * left: both take a ticket.  Its other polls get the last sample. */
 static int read_step_energy(struct joule_step_energy_reading *reading)
 {
     struct joule_error err;
-    bool over = self.step_begun && !joule_host_has_children();
+    bool first = !self.step_begun;
+    bool over = !first && !joule_host_has_children();
     int rc;
 
     await_others();
-    if (!self.step_begun && self.node_energy)
-        joule_node_energy_edge(self.node_energy);
     self.step_begun = true;
     if (!self.step_energy)
         return -1;
     report_cpu();
+    if (first && !self.is_extern)
+        joule_step_energy_begin_tasks(self.step_energy);
     /* An extern step may go on: that of 26.05 never has a child. */
     if (over && !self.is_extern)
         joule_step_energy_end(self.step_energy);
-    rc = over ? joule_step_energy_read_now(self.step_energy, reading, &err)
-              : joule_step_energy_read(self.step_energy, reading, &err);
+    rc = first || over
+             ? joule_step_energy_read_now(self.step_energy, reading, &err)
+             : joule_step_energy_read(self.step_energy, reading, &err);
     if (rc == 0)
         return 0;
     /* Without counters slurmd has said why, and of steps that are too many,
      * once for all of them. */
-    if (!self.said_unknown && self.node_energy && errno == EDQUOT)
+    if (!self.said_unknown && self.sensor && errno == EDQUOT)
         slurm_debug("%s: the energy of the step is unknown: %s",
-                    joule_energy_driver.name, err.text);
-    else if (!self.said_unknown && self.node_energy)
+                    joule_energy_plugin, err.text);
+    else if (!self.said_unknown && self.sensor)
         slurm_info("%s: the energy of the step is unknown: %s",
-                   joule_energy_driver.name, err.text);
+                   joule_energy_plugin, err.text);
     self.said_unknown = true;
     return -1;
+}
+
+/* Each job is charged the whole node, and so is each of its steps. */
+static bool is_whole_node(void)
+{
+    return self.config.attribution == JOULE_ATTRIBUTION_NODE;
 }
 
 static void register_step(const void *record)
@@ -467,6 +419,8 @@ static void register_step(const void *record)
         self.step_energy = joule_registration_make(self.root_fd, &step, &err);
     self.is_extern = self.step_energy && step.step_id == SLURM_EXTERN_CONT;
     self.job = self.step_energy ? step.job_id : 0;
+    if (self.step_energy && is_whole_node())
+        joule_step_energy_count_node(self.step_energy);
     if (self.step_energy)
         self.usage = joule_usage_create(self.root_fd,
                                         &(struct joule_usage_step){
@@ -477,32 +431,22 @@ static void register_step(const void *record)
                                             .node = step.node,
                                         },
                                         0);
-    if (self.step_energy)
-        return;
-    if (is_divided())
-        slurm_error("%s: the energy of the step is unknown: %s",
-                    joule_energy_driver.name, err.text);
     else
-        slurm_debug("%s: the step is not in the ledger: %s",
-                    joule_energy_driver.name, err.text);
+        slurm_error("%s: the energy of the step is unknown: %s",
+                    joule_energy_plugin, err.text);
 }
 
 static void get_energy(acct_gather_energy_t *energy)
 {
-    struct joule_node_energy_reading reading;
-    struct joule_step_energy_reading step_reading;
+    struct joule_step_energy_reading reading;
     struct joule_snapshot snapshot;
 
     if (self.host == JOULE_HOST_SLURMD && read_node(&snapshot) == 0)
-        fill(energy, snapshot.total.node_uj, snapshot.node_mw,
+        fill(energy, snapshot.total.node_uj, snapshot.total.mw,
              snapshot.average_mw);
-    else if (self.host == JOULE_HOST_SLURMSTEPD && is_divided() &&
-             read_step_energy(&step_reading) == 0)
-        fill(energy, step_reading.used_uj, step_reading.mw, step_reading.average_mw);
-    else if (self.host == JOULE_HOST_SLURMSTEPD && !is_divided() &&
-             read_step(&reading) == 0)
-        fill(energy, reading.used_uj - self.step_base_uj, reading.node_mw,
-             reading.average_mw);
+    else if (self.host == JOULE_HOST_SLURMSTEPD &&
+             read_step_energy(&reading) == 0)
+        fill(energy, reading.used_uj, reading.mw, reading.average_mw);
     else
         fill_unknown(energy);
 }
@@ -535,7 +479,7 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
         return SLURM_SUCCESS;
     default:
         slurm_error("%s: Slurm asks for unknown energy data %d",
-                    joule_energy_driver.name, (int)type);
+                    joule_energy_plugin, (int)type);
         return SLURM_ERROR;
     }
 }
@@ -545,7 +489,7 @@ int acct_gather_energy_p_get_data(enum acct_energy_type type, void *data)
 static bool find_series(void)
 {
     if (!self.series && self.node_energy) {
-        if (!is_divided())
+        if (is_whole_node())
             self.columns = JOULE_ENERGY_COLUMNS_NODE;
         else if (self.config.profile_node == JOULE_PROFILE_NODE_ALWAYS)
             self.columns = JOULE_ENERGY_COLUMNS_BOTH;
@@ -555,7 +499,7 @@ static bool find_series(void)
             self.columns = joule_step_energy_is_alone(self.step_energy)
                                ? JOULE_ENERGY_COLUMNS_ALONE
                                : JOULE_ENERGY_COLUMNS_STEP;
-        self.series = joule_slurm_series_create(self.source, self.columns);
+        self.series = joule_slurm_series_create(self.sensor, self.columns);
     }
     return self.series && joule_slurm_series_wanted(self.series);
 }
@@ -568,7 +512,8 @@ static void add_to_series(void)
 
     if (!find_series())
         return;
-    known = self.step_energy && joule_step_energy_read(self.step_energy, &step_reading, NULL) == 0;
+    known = self.step_energy &&
+            joule_step_energy_read(self.step_energy, &step_reading, NULL) == 0;
     /* The series has its columns: another job hides the node for good. */
     if (self.columns == JOULE_ENERGY_COLUMNS_ALONE &&
         joule_step_energy_has_other_job(self.step_energy, self.job))
@@ -577,8 +522,8 @@ static void add_to_series(void)
         joule_slurm_series_add_step(self.series, known ? &step_reading : NULL,
                                     time(NULL));
     else if (joule_node_energy_update(self.node_energy, &reading) == 0)
-        joule_slurm_series_add(self.series, &reading, known ? &step_reading : NULL,
-                               time(NULL));
+        joule_slurm_series_add(self.series, &reading,
+                               known ? &step_reading : NULL, time(NULL));
 }
 
 int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
@@ -598,7 +543,7 @@ int acct_gather_energy_p_set_data(enum acct_energy_type type, void *data)
         return SLURM_SUCCESS;
     default:
         slurm_error("%s: Slurm sets unknown energy data %d",
-                    joule_energy_driver.name, (int)type);
+                    joule_energy_plugin, (int)type);
         return SLURM_ERROR;
     }
 }

@@ -324,9 +324,9 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
                     self.input ? err.text : "out of memory");
         return NULL;
     }
-    opt.source = joule_series_input_source(self.input);
-    opt.node_energy = joule_series_input_account(self.input);
-    opt.step_energy = joule_series_input_stake(self.input);
+    opt.sensor = joule_series_input_sensor(self.input);
+    opt.node_energy = joule_series_input_node_energy(self.input);
+    opt.step_energy = joule_series_input_step_energy(self.input);
     opt.columns = joule_series_input_columns(self.input);
     opt.job = step->job_id;
     return joule_energy_series_create(&opt);

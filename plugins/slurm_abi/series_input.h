@@ -4,8 +4,7 @@
  *
  * The profile plugin must not ask the energy plugin of its process: Slurm
  * calls from energy into profile, with the locks of both, and never the other
- * way round.  So it opens what the energy plugin of AcctGatherEnergyType
- * opens: the counters, or the labels of the power source, and the board.
+ * way round.  So it opens the sensor of AcctGatherEnergyType, and the ledger, itself.
  */
 #ifndef JOULE_SLURM_ABI_SERIES_INPUT_H
 #define JOULE_SLURM_ABI_SERIES_INPUT_H
@@ -30,20 +29,20 @@ void joule_series_input_configure(struct joule_series_input *input,
 
 /*
  * As root.  -1 with errno and a sentence: ENOTSUP if the configured energy
- * plugin is not ours, or why the counters cannot be opened.  Source and
- * account live until the meter is destroyed.
+ * plugin is not ours, or why the sensor cannot be opened.  All that is
+ * given lives until [input] is destroyed.
  */
 int joule_series_input_open(struct joule_series_input *input,
                             const struct joule_slurm_step *step,
                             struct joule_error *err);
 const struct joule_sensor *
-joule_series_input_source(const struct joule_series_input *input);
+joule_series_input_sensor(const struct joule_series_input *input);
 struct joule_node_energy *
-joule_series_input_account(const struct joule_series_input *input);
+joule_series_input_node_energy(const struct joule_series_input *input);
 
 /* The step's share; NULL where each job is charged the whole node. */
 struct joule_step_energy *
-joule_series_input_stake(const struct joule_series_input *input);
+joule_series_input_step_energy(const struct joule_series_input *input);
 
 /* What the series tells of the node. */
 enum joule_energy_columns_of

@@ -25,14 +25,14 @@ struct joule_slurm_series {
 };
 
 struct joule_slurm_series *
-joule_slurm_series_create(const struct joule_sensor *source,
+joule_slurm_series_create(const struct joule_sensor *sensor,
                           enum joule_energy_columns_of of)
 {
     struct joule_slurm_series *series = calloc(1, sizeof(*series));
 
     if (!series)
         return NULL;
-    series->columns = joule_energy_columns_create(source, of);
+    series->columns = joule_energy_columns_create(sensor, of);
     if (series->columns)
         return series;
     free(series);

@@ -18,7 +18,7 @@ struct joule_slurm_series;
 
 /* NULL with errno ENOMEM. */
 struct joule_slurm_series *
-joule_slurm_series_create(const struct joule_sensor *source,
+joule_slurm_series_create(const struct joule_sensor *sensor,
                           enum joule_energy_columns_of of);
 void joule_slurm_series_destroy(struct joule_slurm_series *series);
 

@@ -51,6 +51,7 @@ int main(void)
                                 (struct bench_result){fused.most, alone.most},
                                 BENCH_RATIO, 1);
     }
+    fused_node_clear(n);
     free(n);
     return good ? 0 : 1;
 }

@@ -33,7 +33,7 @@ static struct bmc bmc;
 
 /* ---- ours ---- */
 
-static struct joule_sensor *ours;
+static struct joule_meter *ours;
 
 static void open_ours(uint16_t port)
 {
@@ -54,13 +54,13 @@ static void read_ours(void)
     struct joule_power power[JOULE_IPMI_LABELS_MAX];
     struct joule_error err;
 
-    if (ours->ops->read_power(ours, power, &err) < 0)
-        bench_die("read_power", err.text);
+    if (ours->ops->read(ours, power, &err) < 0)
+        bench_die("read", err.text);
     if (power[0].status != JOULE_POWER_OK || power[0].watts != WATTS)
-        bench_die("read_power", "another value");
+        bench_die("read", "another value");
 }
 
-/* The process that the source has started. */
+/* The process that the meter has started. */
 static pid_t reader_pid(void)
 {
     DIR *dir = opendir("/proc");
@@ -145,7 +145,7 @@ static void latency(struct bench_result *r, uint16_t port, int rounds)
     open_ours(port);
     open_peer(port);
     bench_run_race(&race, &r->ours, &r->peer);
-    joule_sensor_destroy(ours);
+    joule_meter_destroy(ours);
     r->ours /= 1e6;
     r->peer /= 1e6;
 }
@@ -189,7 +189,7 @@ static void measure_cpu(struct bench_result *r)
     }
     r->ours /= calls * rounds * 1e6;
     r->peer /= calls * rounds * 1e6;
-    joule_sensor_destroy(ours);
+    joule_meter_destroy(ours);
 }
 
 static double messages(const struct relay *relay, void (*f)(void), int calls)
@@ -211,7 +211,7 @@ static void measure_messages(struct bench_result *r)
     read_peer();
     r->ours = messages(relay, read_ours, 100);
     r->peer = messages(relay, read_peer, 100);
-    joule_sensor_destroy(ours);
+    joule_meter_destroy(ours);
     relay_destroy(relay);
 }
 
@@ -237,7 +237,7 @@ static void measure_rss(struct bench_result *r)
     for (int i = 0; i < 2000; i++)
         read_ours();
     r->ours = rss_mb(reader_pid());
-    joule_sensor_destroy(ours);
+    joule_meter_destroy(ours);
 }
 
 /* [of_reader]: of the process; else of the thread that asks. */
@@ -257,7 +257,7 @@ static void at_1hz(struct bench_result *r, bool of_reader)
     }
     end = of_reader ? cpu_ns(pid) : bench_now_ns(CLOCK_THREAD_CPUTIME_ID);
     r->ours = (end - begin) / 1e9 / seconds * 100;
-    joule_sensor_destroy(ours);
+    joule_meter_destroy(ours);
 }
 
 static void measure_reader_1hz(struct bench_result *r)

@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "common/daemon/sampler.h"
+#include "common/sensors/counter_sensor.h"
 #include "common/sensors/rapl.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "tests/bench/bench.h"
@@ -267,19 +268,23 @@ static pid_t start_slurmd(void)
         pause();
 }
 
-static struct joule_sensor *open_source(void)
+static struct joule_sensor *open_sensor(void)
 {
     struct joule_error err;
-    struct joule_sensor *source;
+    struct joule_counters *counters;
+    struct joule_sensor *sensor;
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    source = joule_rapl_create(root_fd, NULL, &err);
-    if (!source)
+    counters = joule_rapl_create(root_fd, NULL, &err);
+    if (!counters)
         bench_die("joule_rapl_create", err.text);
-    if (source->domain_count != 2 * PACKAGES)
+    if (counters->domain_count != 2 * PACKAGES)
         bench_die("joule_rapl_create", "not two packages of package and DRAM");
     close(root_fd);
-    return source;
+    sensor = joule_counter_sensor_create(&joule_clock_system, counters);
+    if (!sensor)
+        bench_die("joule_counter_sensor_create", strerror(errno));
+    return sensor;
 }
 
 /* ---- entry points ---- */
@@ -424,11 +429,11 @@ static clockid_t thread_clock(const char *name)
 /* Percent of a core at one sample a second. */
 static void measure_sampler(struct bench_result *r)
 {
-    struct joule_sensor *source = open_source();
+    struct joule_sensor *sensor = open_sensor();
     struct joule_error err;
     struct joule_sampler_options opt = {
         .clock = &joule_clock_system,
-        .source = source,
+        .sensor = sensor,
         .root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
         .node = "sampler",
         .period_ns = JOULE_NS_PER_S,
@@ -453,7 +458,7 @@ static void measure_sampler(struct bench_result *r)
         bench_die("sampler", "has taken no samples");
     joule_sampler_destroy(sampler);
     close(opt.root_fd);
-    joule_sensor_destroy(source);
+    joule_sensor_destroy(sensor);
     r->ours = cpu_ns / (double)(after.samples - before.samples) / 1e9 * 100;
 }
 

@@ -329,7 +329,7 @@ bad_profiles() {
 strangers_in_run() {
     # shellcheck disable=SC2016  # expanded in the cluster
     cluster run --timeout 20 $C find /run/slurm-joule -mindepth 1 | grep -vE \
-        '^/run/slurm-joule/node[1-4](/(board|ledger|users(/5001)?))?$'
+        '^/run/slurm-joule/node[1-4](/(ledger|users(/5001)?))?$'
 }
 
 core_files() {

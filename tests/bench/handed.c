@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-static int read_power(struct joule_sensor *source, struct joule_power *out,
+static int read_power(struct joule_meter *meter, struct joule_power *out,
                       struct joule_error *err)
 {
-    struct handed *h = (struct handed *)source;
+    struct handed *h = (struct handed *)meter;
     bool is_given;
 
     (void)err;
@@ -26,9 +26,16 @@ static int read_power(struct joule_sensor *source, struct joule_power *out,
     return -1;
 }
 
-static void interrupt(struct joule_sensor *source)
+static int remark(struct joule_meter *meter, struct joule_error *ret)
 {
-    struct handed *h = (struct handed *)source;
+    (void)meter;
+    (void)ret;
+    return 0;
+}
+
+static void interrupt(struct joule_meter *meter)
+{
+    struct handed *h = (struct handed *)meter;
 
     pthread_mutex_lock(&h->lock);
     h->interrupted = true;
@@ -36,17 +43,18 @@ static void interrupt(struct joule_sensor *source)
     pthread_mutex_unlock(&h->lock);
 }
 
-static void destroy(struct joule_sensor *source)
+static void destroy(struct joule_meter *meter)
 {
-    struct handed *h = (struct handed *)source;
+    struct handed *h = (struct handed *)meter;
 
     pthread_cond_destroy(&h->changed);
     pthread_mutex_destroy(&h->lock);
 }
 
-static const struct joule_sensor_ops ops = {
+static const struct joule_meter_ops ops = {
     .type = "handed",
-    .read_power = read_power,
+    .read = read_power,
+    .remark = remark,
     .interrupt = interrupt,
     .destroy = destroy,
 };
@@ -56,7 +64,7 @@ void handed_init(struct handed *h)
     memset(h, 0, sizeof(*h));
     h->domain = (struct joule_domain){
         JOULE_DOMAIN_POWER, 0, 0, 0, {1, 0}, 64, true, "Node"};
-    h->source = (struct joule_sensor){&ops, &h->domain, 1, 0};
+    h->meter = (struct joule_meter){&ops, &h->domain, 1};
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * handed.h - a power source whose readings are handed to the thread that waits
+ * handed.h - a power meter whose readings are handed to the thread that waits
  * for them: a BMC without a clock, whose thread does the same each time.
  */
 #ifndef JOULE_BENCH_HANDED_H
@@ -9,10 +9,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "common/sensors/sensor.h"
+#include "common/sensors/meter.h"
 
 struct handed {
-    struct joule_sensor source; /* first */
+    struct joule_meter meter;   /* first */
     struct joule_domain domain; /* "Node" */
     pthread_mutex_t lock;
     pthread_cond_t changed;

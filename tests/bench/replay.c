@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/bench/replay.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/step/node_energy.h"
-#include "common/node/board.h"
+#include "common/energy/integrator.h"
+#include "common/node/ledger.h"
+#include "common/sensors/counter_sensor.h"
 #include "common/sensors/fused_sensor.h"
 #include "common/sensors/ipmi_helper.h"
+#include "common/sensors/meter_sensor.h"
+#include "common/step/node_energy.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/handed.h"
 #include "tests/unit/fake.h"
@@ -18,7 +20,7 @@
 #define TICK_NS   (100 * JOULE_NS_PER_MS) /* of the BMC */
 #define MOVE_NS   JOULE_NS_PER_MS         /* of the counters */
 #define SAMPLE_NS (370 * JOULE_NS_PER_MS) /* phase of the samples */
-#define ASK_NS    (810 * JOULE_NS_PER_MS) /* of the fused driver's BMC thread */
+#define ASK_NS    (810 * JOULE_NS_PER_MS) /* and of the BMC's readings */
 #define POLL_NS   (30 * JOULE_NS_PER_S)   /* --acctg-freq's default */
 
 static const double share[2] = {0.55, 0.45}; /* of each package */
@@ -27,18 +29,18 @@ const char *const replay_driver_names[REPLAY_DRIVERS] = {
     "joule_rapl", "joule_ipmi", "joule_fused"};
 
 struct input {
-    struct joule_sensor *source; /* that is sampled */
-    struct joule_sensor *labels; /* what a step has of it */
-    struct joule_board *board;
+    struct handed handed;          /* the BMC of the sensor */
+    struct joule_sensor *sensor;   /* slurmd's */
+    struct joule_sensor *follower; /* the step's */
+    struct joule_ledger *ledger;
     struct joule_snapshot snapshot;
-    struct joule_node_energy *node_energy; /* of the step; NULL: there is none */
+    struct joule_node_energy *node_energy; /* the step's; NULL: none */
     struct joule_node_energy_reading reading;
 };
 
 struct replay {
     struct tree tree;
     struct fake counters; /* and the clock */
-    struct handed handed;
     struct bmc_value bmc;
     struct bmc_sample truth; /* of now */
     double shown_w, rapl_w, rapl_j;
@@ -81,63 +83,37 @@ static void add_energy(struct replay *r, int64_t to_ns)
     r->counters.now_ns = to_ns;
 }
 
-static struct joule_power bmc_power(const struct replay *r)
+/* What the BMC's threads do. */
+static void ask_bmc(struct replay *r)
 {
-    return (struct joule_power){
+    struct joule_power power = {
         .watts = round(r->shown_w), /* DCMI has whole watts */
         .mono_ns = r->truth.mono_ns,
         .status = JOULE_POWER_OK,
     };
+
+    handed_give(&r->input[REPLAY_IPMI].handed, &power);
+    handed_give(&r->input[REPLAY_FUSED].handed, &power);
 }
 
-/* ---- what the samplers' threads do with a reading ---- */
-
-static void sample_rapl(struct replay *r)
+/* What the samplers' threads do. */
+static void sample(struct replay *r, bool is_edge)
 {
-    struct input *m = &r->input[REPLAY_RAPL];
-    struct joule_reading readings[2];
-    int64_t now_ns =
-        joule_sensor_read_all(m->source, &r->counters.clock, readings);
+    struct joule_reading readings[JOULE_DOMAINS_MAX];
 
-    joule_node_total_update(&m->snapshot.total, m->source->domains, readings,
-                            now_ns);
-    joule_board_publish(m->board, &m->snapshot);
-}
+    for (int i = 0; i < REPLAY_DRIVERS; i++) {
+        struct input *m = &r->input[i];
+        int64_t now_ns = joule_sensor_read(
+            m->sensor, is_edge ? joule_clock_mono_ns(&r->counters.clock) : 0,
+            readings);
 
-static void sample_ipmi(struct replay *r)
-{
-    struct input *m = &r->input[REPLAY_IPMI];
-    struct joule_power power = bmc_power(r);
-
-    joule_node_total_integrate(&m->snapshot.total, m->source->domains, &power,
-                               joule_board_last_edge(m->board, power.mono_ns),
-                               joule_power_gap_ns(PERIOD_NS));
-    m->snapshot.node_mw = (uint64_t)(power.watts * 1000);
-    joule_board_publish(m->board, &m->snapshot);
-}
-
-static void sample_fused(struct replay *r)
-{
-    struct input *m = &r->input[REPLAY_FUSED];
-    struct joule_power power[JOULE_FUSED_SENSOR_LABELS + 2];
-    struct joule_error err = {""};
-
-    if (m->source->ops->read_power(m->source, power, &err) == 0) {
-        joule_node_total_add(&m->snapshot.total, m->source->domains, power);
-        m->snapshot.node_mw =
-            (uint64_t)(power[JOULE_FUSED_SENSOR_NODE].watts * 1000 + 0.5);
-    } else if (errno != EAGAIN) {
-        bench_die("the fused driver", err.text);
+        joule_node_total_update(&m->snapshot.total, m->sensor->domains,
+                                readings, now_ns);
+        m->snapshot.samples++;
+        joule_ledger_stage_node(m->ledger, &m->snapshot,
+                                m->sensor->ops->state(m->sensor));
+        joule_ledger_publish(m->ledger, NULL);
     }
-    joule_board_publish_fused(m->board, &m->snapshot,
-                              m->source->ops->state(m->source));
-}
-
-static void sample(struct replay *r)
-{
-    sample_rapl(r);
-    sample_ipmi(r);
-    sample_fused(r);
 }
 
 /* ---- the step ---- */
@@ -157,11 +133,12 @@ void replay_step_begin(struct replay *r)
     r->begun_ns = r->truth.mono_ns;
     r->begun_node_j = r->truth.joules;
     r->begun_rapl_j = r->rapl_j;
+    sample(r, true);
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
         struct input *m = &r->input[i];
 
-        m->node_energy =
-            joule_node_energy_create(&r->counters.clock, m->labels, m->board);
+        m->node_energy = joule_node_energy_create(&r->counters.clock,
+                                                  m->follower, m->ledger);
         if (!m->node_energy)
             bench_die("joule_node_energy_create", "out of memory");
         joule_node_energy_begin(m->node_energy);
@@ -178,6 +155,9 @@ struct replay_used replay_step_end(struct replay *r)
         .rapl_j = r->rapl_j - r->begun_rapl_j,
     };
 
+    sample(r, true);
+    for (int i = 0; i < REPLAY_DRIVERS; i++)
+        joule_node_energy_end(r->input[i].node_energy);
     poll_accounts(r);
     for (int i = 0; i < REPLAY_DRIVERS; i++) {
         struct input *m = &r->input[i];
@@ -210,13 +190,11 @@ void replay_run(struct replay *r, int64_t ns)
         if (r->truth.mono_ns == r->tick_ns)
             r->tick_ns += TICK_NS;
         if (r->truth.mono_ns == r->ask_ns) {
-            struct joule_power power = bmc_power(r);
-
-            handed_give(&r->handed, &power);
+            ask_bmc(r);
             r->ask_ns += PERIOD_NS;
         }
         if (r->truth.mono_ns == r->sample_ns) {
-            sample(r);
+            sample(r, false);
             r->sample_ns += PERIOD_NS;
         }
         if (r->truth.mono_ns == r->poll_ns) {
@@ -228,58 +206,75 @@ void replay_run(struct replay *r, int64_t ns)
 
 /* ---- from the beginning to the end ---- */
 
-/* [period_ns] 0: the step's */
-static struct joule_sensor *
-make_fused(struct replay *r, struct joule_sensor *bmc, int64_t period_ns)
+static struct joule_sensor *make_rapl(struct replay *r)
 {
-    struct joule_fused_sensor_options opt = {
+    return fake_sensor(&r->counters);
+}
+
+/* [period_ns] 0: the step's.  Any other: the thread waits for what it is
+ * handed. */
+static struct joule_sensor *
+make_ipmi(struct replay *r, struct joule_meter *meter, int64_t period_ns)
+{
+    const struct joule_meter_sensor_options opt = {
         .clock = &r->counters.clock,
-        .counters = &r->counters.source,
-        .bmc = bmc,
-        .bmc_period_ns = period_ns,
+        .meter = meter,
+        .period_ns = period_ns,
+        .gap_ns = joule_power_gap_ns(PERIOD_NS),
+    };
+
+    return meter ? joule_meter_sensor_create(&opt) : NULL;
+}
+
+static struct joule_sensor *
+make_fused(struct replay *r, struct joule_meter *meter, int64_t period_ns)
+{
+    const struct joule_fused_sensor_options opt = {
+        .clock = &r->counters.clock,
+        .counters = &r->counters.counters,
+        .meter = meter,
+        .period_ns = period_ns,
         .gap_ns = joule_power_gap_ns(PERIOD_NS),
     };
     struct joule_error err;
-    struct joule_sensor *source = joule_fused_sensor_create(&opt, &err);
 
-    if (!source)
-        bench_die("joule_fused_sensor_create", err.text);
-    return source;
+    return meter ? joule_fused_sensor_create(&opt, &err) : NULL;
 }
 
-static void start_meter(struct replay *r, enum replay_driver driver,
-                        struct joule_sensor *source,
-                        struct joule_sensor *labels)
+static void start_driver(struct replay *r, enum replay_driver driver,
+                         struct joule_sensor *sensor,
+                         struct joule_sensor *follower)
 {
     struct input *m = &r->input[driver];
     struct joule_error err;
 
-    m->source = source;
-    m->labels = labels;
-    if (!source || !labels)
-        bench_die(replay_driver_names[driver], "out of memory");
-    m->board =
-        joule_board_create(r->tree.fd, replay_driver_names[driver], &err);
-    if (!m->board)
-        bench_die("joule_board_create", err.text);
+    m->sensor = sensor;
+    m->follower = follower;
+    if (!sensor || !follower)
+        bench_die(replay_driver_names[driver], "cannot be made");
+    m->ledger =
+        joule_ledger_create(r->tree.fd, replay_driver_names[driver], 1, &err);
+    if (!m->ledger)
+        bench_die("joule_ledger_create", err.text);
     m->snapshot.period_ns = PERIOD_NS;
-    joule_node_total_start(&m->snapshot.total, source->domains,
-                           source->domain_count, 0);
+    joule_node_total_start(&m->snapshot.total, sensor->domains,
+                           sensor->domain_count, 0);
 }
 
-static void start_meters(struct replay *r)
+static void start_drivers(struct replay *r)
 {
-    static struct joule_ipmi_config config = {
+    static const struct joule_ipmi_config config = {
         .label_count = 1, .label = {"Node"}, .sensor_count = 1};
-    struct joule_sensor *rapl = &r->counters.source;
-    struct joule_sensor *ipmi = joule_ipmi_helper_labels_create(&config);
+    struct handed *ipmi = &r->input[REPLAY_IPMI].handed;
+    struct handed *fused = &r->input[REPLAY_FUSED].handed;
 
-    handed_init(&r->handed);
-    start_meter(r, REPLAY_RAPL, rapl, rapl);
-    start_meter(r, REPLAY_IPMI, ipmi, ipmi);
-    /* It waits for what it is handed. */
-    start_meter(r, REPLAY_FUSED, make_fused(r, &r->handed.source, 1),
-                make_fused(r, &r->handed.source, 0));
+    handed_init(ipmi);
+    handed_init(fused);
+    start_driver(r, REPLAY_RAPL, make_rapl(r), make_rapl(r));
+    start_driver(r, REPLAY_IPMI, make_ipmi(r, &ipmi->meter, 1),
+                 make_ipmi(r, joule_ipmi_helper_labels_create(&config), 0));
+    start_driver(r, REPLAY_FUSED, make_fused(r, &fused->meter, 1),
+                 make_fused(r, joule_ipmi_helper_labels_create(&config), 0));
 }
 
 struct replay *replay_create(const struct bmc_value_options *bmc, double node_w,
@@ -303,7 +298,7 @@ struct replay *replay_create(const struct bmc_value_options *bmc, double node_w,
     r->ask_ns = r->truth.mono_ns + ASK_NS;
     r->poll_ns = INT64_MAX;
     replay_power(r, node_w, rapl_w);
-    start_meters(r);
+    start_drivers(r);
     return r;
 }
 
@@ -315,10 +310,9 @@ void replay_destroy(struct replay *r)
         struct input *m = &r->input[i];
 
         joule_node_energy_destroy(m->node_energy);
-        joule_board_destroy(m->board);
-        joule_sensor_destroy(m->source);
-        if (m->labels != m->source)
-            joule_sensor_destroy(m->labels);
+        joule_ledger_destroy(m->ledger);
+        joule_sensor_destroy(m->sensor);
+        joule_sensor_destroy(m->follower);
     }
     tree_destroy(&r->tree);
     free(r);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * replay.h - a node whose hours pass within a moment: its energy is measured by
- * the code that measures real ones (counters, integrator, fusion, tally, board,
- * account), with a clock of its own, and beside that exactly.
+ * the code that measures real ones (sensors, node total, board, and the step's
+ * node energy), with a clock of its own, and beside that exactly.
  *
  * It has two counters (RAPL) that see a part of its power, wrap after 64 kJ and
  * move once a millisecond, and a BMC that shows all of it in whole watts, as
  * DCMI does.  Three drivers measure it side by side, each with a board of its
- * own; what the sampler's thread does with a reading is done here, in turn,
- * once a second.
+ * own; what the sampler's thread does is done here, once a second, and when a
+ * step begins or ends.
  *
  * A failure of these functions ends the program with exit code 2.
  */
@@ -45,8 +45,8 @@ void replay_power(struct replay *r, double node_w, double rapl_w);
 /* Time passes. */
 void replay_run(struct replay *r, int64_t ns);
 
-/* A step begins now, and ends now; one at a time.  In between its account is
- * asked as often as --acctg-freq's default has it. */
+/* A step begins now, and ends now; one at a time.  In between its energy
+ * is asked as often as --acctg-freq's default has it. */
 void replay_step_begin(struct replay *r);
 struct replay_used replay_step_end(struct replay *r);
 

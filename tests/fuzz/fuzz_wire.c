@@ -60,7 +60,7 @@ static void check_open(const struct joule_wire_open *r)
 static void check(const void *packet, size_t size)
 {
     struct joule_error err = {""};
-    struct joule_wire_head head;
+    struct joule_helper_head head;
 
     if (joule_wire_request_check(packet, size, &err) < 0) {
         FUZZ_MUST(errno == EPROTO);

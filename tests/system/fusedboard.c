@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fusedboard NODE PART LAG SENSORS - the board of a node whose slurmd has
+ * fusedboard NODE PART LAG SENSORS - the ledger of a node whose slurmd has
  * watched BMC and counters for 15 minutes of jobs before it was stopped: RAPL
  * sees PART of the node's power, and the BMC shows it with a first-order lag of
  * LAG seconds in steps of 4 W.  SENSORS is the slurmd's EnergyIPMIPowerSensors.
@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/node/board.h"
-#include "common/sensors/energy_config.h"
-#include "common/sensors/fused_sensor.h"
+#include "common/node/ledger.h"
+#include "common/sensors/sensor_table.h"
 
 #define MINUTES 15
 
@@ -42,30 +41,33 @@ static int publish(const char *node, double part, double lag_s,
                    const char *sensors)
 {
     static struct joule_snapshot snapshot;
-    static struct joule_fused_state state;
-    struct joule_sensor *source;
-    struct joule_board *board;
+    static struct joule_sensor_state state;
+    struct joule_sensor *sensor;
+    struct joule_ledger *ledger;
     struct joule_energy_config config;
     struct joule_error err = {""};
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     joule_option_defaults(joule_energy_config_options, &config);
     snprintf(config.ipmi_sensors, sizeof(config.ipmi_sensors), "%s", sensors);
-    source = joule_fused_sensor_follower_open(root_fd, &config, &err);
-    board = source ? joule_board_create(root_fd, node, &err) : NULL;
-    if (!board) {
+    sensor = joule_sensor_open("joule_fused", root_fd, &config, node,
+                               JOULE_SENSOR_FOLLOW, &err);
+    ledger = sensor ? joule_ledger_create(root_fd, node, 1, &err) : NULL;
+    if (!ledger) {
         fprintf(stderr, "fusedboard: %s\n", err.text);
         return 1;
     }
-    state = *source->ops->state(source);
-    watch(&state.lag_model, part, lag_s);
-    joule_node_total_start(&snapshot.total, source->domains,
-                           source->domain_count, 0);
-    joule_board_publish_fused(board, &snapshot, &state);
-    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.lag_model),
-           state.lag_model.gain, state.lag_model.rest_w);
-    joule_board_destroy(board);
-    joule_sensor_destroy(source);
+    state = *sensor->ops->state(sensor);
+    watch(&state.fused.lag_model, part, lag_s);
+    joule_node_total_start(&snapshot.total, sensor->domains,
+                           sensor->domain_count, 0);
+    snapshot.samples = 1;
+    joule_ledger_stage_node(ledger, &snapshot, &state);
+    joule_ledger_publish(ledger, NULL);
+    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.fused.lag_model),
+           state.fused.lag_model.gain, state.fused.lag_model.rest_w);
+    joule_ledger_destroy(ledger);
+    joule_sensor_destroy(sensor);
     return 0;
 }
 

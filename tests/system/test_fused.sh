@@ -168,7 +168,7 @@ CLUSTERS+=(bmc-alone fused4 fusedshare fusedseries)
 
 check "the node is watched" has_watched fused $PART $LAG node1
 check "slurmd says of what its power is" \
-    bash -c '"$0" log fused node1 | grep -q "joule_fused: power of Node, BMC, package-0"' "$LIB/cluster"
+    bash -c '"$0" log fused node1 | grep -q "joule_fused: samples the energy of Node, BMC, package-0"' "$LIB/cluster"
 short "one node" fused 30 2
 if is_long; then
     short "one node" fused 20 2

@@ -87,7 +87,7 @@ check "slurmd away for 8 s: the step's energy ($STEP_J J, $STEP_TRUE_J J)" \
     step_within 0.5 4
 check "slurmd away for 8 s: the total goes on" bash -c \
     '"$0" log loads node1 | grep -q "the node total goes on from"' "$LIB/cluster"
-check "slurmd away for 8 s: the gap is on the board" bash -c '
+check "slurmd away for 8 s: the gap is in the total" bash -c '
     gap=$("$0" run loads "$JOULE_BUILD/tools/joule/joule" probe --json --no-conf \
         --seconds 0.1 --node node1 | grep -o "\"gap_[a-z]*\": *[0-9.]*")
     echo "$gap"

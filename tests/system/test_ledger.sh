@@ -144,7 +144,7 @@ check "who has no step sees nothing" test $? -eq 1
 
 # -- what alice cannot do ---------------------------------------------------
 check "alice can read her file" cluster user whose sh -c "cat $RUN/users/$ALICE/rows > /dev/null"
-for file in board ledger users/0/rows; do
+for file in ledger users/0/rows; do
     check "there is a $file" cluster run whose test -s $RUN/$file
     refused "read $file" cat $RUN/$file
     refused "write $file" sh -c ": >> $RUN/$file"
@@ -160,9 +160,9 @@ refused "make another file" sh -c ": > $RUN/users/4999"
 refused "see another's file" stat $RUN/users/0/rows
 refused "make another node" mkdir /run/slurm-joule/node9
 check "permissions are as they must be" test "$(cluster run whose stat -c '%a %U' \
-    /run/slurm-joule $RUN $RUN/board $RUN/ledger $RUN/users $RUN/users/$ALICE \
+    /run/slurm-joule $RUN $RUN/ledger $RUN/users $RUN/users/$ALICE \
     $RUN/users/$ALICE/rows | xargs)" = \
-    "755 root 711 root 600 root 600 root 711 root 710 root 640 root"
+    "755 root 711 root 600 root 711 root 710 root 640 root"
 # Of its access list the second entry: a user, may read, 5001.
 check "nobody but alice is let in" test "$(cluster run whose "$PYTHON" -c 'import os, sys
 acl = os.getxattr(sys.argv[1], "system.posix_acl_access")

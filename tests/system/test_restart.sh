@@ -8,7 +8,7 @@
 
 up restart --sim '--load const:90' || exit 1
 
-# The node total as the board has it; slurmctld's figure is not printed by
+# The node total as the ledger has it; slurmctld's figure is not printed by
 # scontrol.
 node_total_uj() {
     cluster run restart "$JOULE_BUILD/tools/joule/joule" probe --json --no-conf \

@@ -95,10 +95,10 @@ ssize_t asker_raw(struct asker *a, const void *packet, size_t size, void *reply,
 }
 
 static int ask(struct asker *a, void *request, size_t size,
-               enum joule_wire_type type, struct joule_wire_head *reply,
+               enum joule_wire_type type, struct joule_helper_head *reply,
                size_t reply_size)
 {
-    struct joule_wire_head *head = request;
+    struct joule_helper_head *head = request;
     ssize_t n;
 
     head->version = JOULE_WIRE_VERSION;

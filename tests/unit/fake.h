@@ -13,12 +13,12 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/sensors/sensor.h"
+#include "common/sensors/counter_sensor.h"
 
 #define FAKE_MAX 8
 
 struct fake {
-    struct joule_sensor source; /* first */
+    struct joule_counters counters; /* first */
     struct joule_domain domain[FAKE_MAX];
     _Atomic uint64_t start[FAKE_MAX]; /* raw value at 0 ticks */
     _Atomic uint64_t ticks[FAKE_MAX]; /* the truth */
@@ -31,12 +31,12 @@ struct fake {
     struct joule_clock clock;
 };
 
-static void fake_read(struct joule_sensor *source, struct joule_reading *out)
+static void fake_read(struct joule_counters *counters, struct joule_raw *out)
 {
-    struct fake *f = (struct fake *)source;
+    struct fake *f = (struct fake *)counters;
     unsigned n = atomic_fetch_add(&f->reads, 1) + 1;
 
-    for (size_t i = 0; i < source->domain_count; i++) {
+    for (size_t i = 0; i < counters->domain_count; i++) {
         unsigned width = f->domain[i].width_bits;
         uint64_t mask = width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 
@@ -51,14 +51,22 @@ static void fake_read(struct joule_sensor *source, struct joule_reading *out)
     }
 }
 
-static void fake_destroy(struct joule_sensor *source)
+static int fake_remark(struct joule_counters *counters, struct joule_error *ret)
 {
-    (void)source;
+    (void)counters;
+    (void)ret;
+    return 0;
 }
 
-static const struct joule_sensor_ops fake_ops = {
+static void fake_destroy(struct joule_counters *counters)
+{
+    (void)counters;
+}
+
+static const struct joule_counters_ops fake_ops = {
     .type = "fake",
     .read = fake_read,
+    .remark = fake_remark,
     .destroy = fake_destroy,
 };
 
@@ -76,8 +84,8 @@ static int64_t fake_wall_ns(void *arg)
 static void fake_init(struct fake *f)
 {
     memset(f, 0, sizeof(*f));
-    f->source.ops = &fake_ops;
-    f->source.domains = f->domain;
+    f->counters.ops = &fake_ops;
+    f->counters.domains = f->domain;
     f->now_ns = 1000 * JOULE_NS_PER_S;
     f->clock.mono_ns = fake_mono_ns;
     f->clock.wall_ns = fake_wall_ns;
@@ -89,7 +97,7 @@ static struct joule_domain *fake_add(struct fake *f,
                                      enum joule_domain_kind kind,
                                      unsigned package, uint64_t start)
 {
-    size_t i = f->source.domain_count++;
+    size_t i = f->counters.domain_count++;
     struct joule_domain *d = &f->domain[i];
 
     *d = (struct joule_domain){
@@ -103,6 +111,12 @@ static struct joule_domain *fake_add(struct fake *f,
     snprintf(d->name, sizeof(d->name), "domain-%zu", i);
     f->start[i] = start;
     return d;
+}
+
+/* A sensor of them, which is destroyed as any; the counters stay. */
+static inline struct joule_sensor *fake_sensor(struct fake *f)
+{
+    return joule_counter_sensor_create(&f->clock, &f->counters);
 }
 
 /* What the ticks make in the node's total. */

@@ -15,23 +15,23 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/sensors/sensor.h"
+#include "common/sensors/meter_sensor.h"
 
 #define FAKE_LABELS_MAX 4
 
 struct fake_power {
-    struct joule_sensor source; /* first */
+    struct joule_meter meter; /* first */
     struct joule_domain domain[FAKE_LABELS_MAX];
     _Atomic double watts[FAKE_LABELS_MAX];
     _Atomic int status[FAKE_LABELS_MAX];
-    _Atomic int error;            /* read_power fails with it */
+    _Atomic int error;            /* read fails with it */
     _Atomic(const char *) text;   /* and with this sentence */
     _Atomic(const char *) remark; /* said once */
     _Atomic bool hangs;           /* until interrupt */
     _Atomic int64_t slow_ns;      /* each reading, of the kernel's time */
     _Atomic int64_t late_ns;      /* of its mono_ns, behind now */
     _Atomic bool is_interrupted;
-    _Atomic unsigned reads, waits; /* begun; in a wait now */
+    _Atomic unsigned reads, waits; /* begun; that wait now */
     _Atomic int64_t now_ns;
     _Atomic int64_t wall_step_ns;
     struct joule_clock clock;
@@ -43,20 +43,23 @@ static bool fake_power_wait(struct fake_power *f)
     const struct timespec ms = {.tv_nsec = JOULE_NS_PER_MS};
     int64_t ns;
 
-    atomic_fetch_add(&f->waits, 1);
     for (ns = 0; (f->hangs || ns < f->slow_ns) && !f->is_interrupted;
-         ns += JOULE_NS_PER_MS)
+         ns += JOULE_NS_PER_MS) {
+        if (ns == 0)
+            atomic_fetch_add(&f->waits, 1);
         nanosleep(&ms, NULL);
-    atomic_fetch_sub(&f->waits, 1);
+    }
+    if (ns > 0)
+        atomic_fetch_sub(&f->waits, 1);
     return f->is_interrupted;
 }
 
-static int fake_power_read(struct joule_sensor *source, struct joule_power *out,
+static int fake_power_read(struct joule_meter *meter, struct joule_power *out,
                            struct joule_error *err)
 {
-    struct fake_power *f = (struct fake_power *)source;
+    struct fake_power *f = (struct fake_power *)meter;
+    int error = f->error; /* first: a test sets its sentence before it */
     const char *text = f->text;
-    int error = f->error;
 
     /* As a sampler does that ends: no reading. */
     if (f->is_interrupted) {
@@ -74,7 +77,7 @@ static int fake_power_read(struct joule_sensor *source, struct joule_power *out,
         errno = error;
         return -1;
     }
-    for (size_t i = 0; i < source->domain_count; i++)
+    for (size_t i = 0; i < meter->domain_count; i++)
         out[i] = (struct joule_power){
             .watts = f->watts[i],
             .mono_ns = f->now_ns - f->late_ns,
@@ -83,10 +86,9 @@ static int fake_power_read(struct joule_sensor *source, struct joule_power *out,
     return 0;
 }
 
-static int fake_power_remark(struct joule_sensor *source,
-                             struct joule_error *ret)
+static int fake_power_remark(struct joule_meter *meter, struct joule_error *ret)
 {
-    struct fake_power *f = (struct fake_power *)source;
+    struct fake_power *f = (struct fake_power *)meter;
     const char *text = atomic_exchange(&f->remark, NULL);
 
     if (!text)
@@ -95,19 +97,19 @@ static int fake_power_remark(struct joule_sensor *source,
     return 1;
 }
 
-static void fake_power_interrupt(struct joule_sensor *source)
+static void fake_power_interrupt(struct joule_meter *meter)
 {
-    ((struct fake_power *)source)->is_interrupted = true;
+    ((struct fake_power *)meter)->is_interrupted = true;
 }
 
-static void fake_power_destroy(struct joule_sensor *source)
+static void fake_power_destroy(struct joule_meter *meter)
 {
-    (void)source;
+    (void)meter;
 }
 
-static const struct joule_sensor_ops fake_power_ops = {
+static const struct joule_meter_ops fake_power_ops = {
     .type = "fake",
-    .read_power = fake_power_read,
+    .read = fake_power_read,
     .remark = fake_power_remark,
     .interrupt = fake_power_interrupt,
     .destroy = fake_power_destroy,
@@ -129,7 +131,7 @@ static int64_t fake_power_wall_ns(void *arg)
 static void fake_power_add(struct fake_power *f, const char *label,
                            double watts)
 {
-    size_t i = f->source.domain_count++;
+    size_t i = f->meter.domain_count++;
     struct joule_domain *d = &f->domain[i];
 
     *d = (struct joule_domain){
@@ -146,13 +148,39 @@ static void fake_power_add(struct fake_power *f, const char *label,
 static void fake_power_init(struct fake_power *f)
 {
     memset(f, 0, sizeof(*f));
-    f->source.ops = &fake_power_ops;
-    f->source.domains = f->domain;
+    f->meter.ops = &fake_power_ops;
+    f->meter.domains = f->domain;
     f->now_ns = 1000 * JOULE_NS_PER_S;
     f->clock.mono_ns = fake_power_mono_ns;
     f->clock.wall_ns = fake_power_wall_ns;
     f->clock.arg = f;
     fake_power_add(f, "Node", 100);
+}
+
+/* A sensor of it, asked each millisecond of the kernel's time once it has been
+ * read; destroyed as any, the meter stays. */
+static inline struct joule_sensor *fake_power_sensor(struct fake_power *f,
+                                                     int64_t gap_ns)
+{
+    const struct joule_meter_sensor_options opt = {
+        .clock = &f->clock,
+        .meter = &f->meter,
+        .period_ns = JOULE_NS_PER_MS,
+        .gap_ns = gap_ns,
+    };
+
+    return joule_meter_sensor_create(&opt);
+}
+
+/* Wait until the sensor's thread has what the meter says now: until it has begun
+ * one more reading after that. */
+static inline void fake_power_settle(struct fake_power *f)
+{
+    const struct timespec pause = {.tv_nsec = 100000};
+    unsigned reads = f->reads;
+
+    while (f->reads < reads + 2)
+        nanosleep(&pause, NULL);
 }
 
 #endif

@@ -30,10 +30,10 @@ static bool is(const char *name)
     return strcmp(mode, name) == 0;
 }
 
-static void answer(const struct joule_wire_head *request, void *packet,
+static void answer(const struct joule_helper_head *request, void *packet,
                    size_t size)
 {
-    struct joule_wire_head *head = packet;
+    struct joule_helper_head *head = packet;
 
     head->version = JOULE_WIRE_VERSION;
     head->type = request->type;
@@ -43,10 +43,10 @@ static void answer(const struct joule_wire_head *request, void *packet,
         _exit(3);
 }
 
-static void answer_error(const struct joule_wire_head *request, int errnum,
+static void answer_error(const struct joule_helper_head *request, int errnum,
                          const char *text)
 {
-    struct joule_wire_head head = {.error = errnum};
+    struct joule_helper_head head = {.error = errnum};
 
     snprintf(head.text, sizeof(head.text), "%s", text);
     answer(request, &head, sizeof(head));
@@ -181,7 +181,7 @@ static void measure(struct joule_wire_values *reply)
 static bool fault(const struct joule_wire_read *request,
                   struct joule_wire_values *reply)
 {
-    struct joule_wire_head other = request->head;
+    struct joule_helper_head other = request->head;
 
     if (is("late"))
         usleep(60 * 1000 * 1000);
@@ -269,7 +269,7 @@ static ssize_t receive(void *request, size_t size)
 int main(int argc, char *argv[])
 {
     static union {
-        struct joule_wire_head head;
+        struct joule_helper_head head;
         struct joule_wire_open open;
         struct joule_wire_read read;
     } request;

@@ -5,14 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/fake.h"
+
 #define PAST   (sizeof(((struct fused_node *)0)->past_w) / sizeof(double))
 
 const int fused_lengths[FUSED_LENGTHS] = { 10, 30, 120, 900, 2640 };
 
-const struct joule_domain fused_domains[2] = {
-    { JOULE_DOMAIN_PACKAGE, 0, 0, 0, { 15625, 10 }, 32, true, "package-0" },
-    { JOULE_DOMAIN_PACKAGE, 1, 0, 1, { 15625, 10 }, 32, true, "package-1" },
-};
+static void begin_sensor(struct fused_node *n)
+{
+    n->sensor = fake_sensor(n->counters);
+    if (!n->sensor)
+        abort();
+    joule_node_total_start(&n->rapl, n->sensor->domains,
+                           n->sensor->domain_count, 0);
+}
 
 void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
                      uint64_t seed)
@@ -20,10 +26,36 @@ void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
     memset(n, 0, sizeof(*n));
     n->bmc = *bmc;
     node_load_init(&n->load, seed);
-    joule_fused_start(&n->state, fused_domains, 2);
+    n->counters = malloc(sizeof(*n->counters));
+    if (!n->counters)
+        abort();
+    fake_init(n->counters);
+    fake_add(n->counters, JOULE_DOMAIN_PACKAGE, 0, 0);
+    fake_add(n->counters, JOULE_DOMAIN_PACKAGE, 1, 0);
+    begin_sensor(n);
     n->noise_w = 1;
     n->length = -1;
     n->job_end_s = 60;
+}
+
+void fused_node_clear(struct fused_node *n)
+{
+    joule_sensor_destroy(n->sensor);
+    free(n->counters);
+}
+
+void fused_node_restart(struct fused_node *n)
+{
+    struct joule_sensor *before = n->sensor;
+    const struct joule_sensor_state *kept = before->ops->state(before);
+
+    begin_sensor(n);
+    if (!n->sensor->ops->resume(n->sensor, kept))
+        abort();
+    n->rapl.gap_ns = n->state.rapl_gap_ns;
+    for (size_t i = 0; i < 2; i++)
+        n->rapl.reading[i].gap_ns = kept->counter[i].gap_ns;
+    joule_sensor_destroy(before);
 }
 
 static void count_job(struct fused_node *n)
@@ -115,23 +147,26 @@ int64_t fused_node_ns(const struct fused_node *n)
     return FUSED_BEGIN_NS + llround(n->load.s * 1e9);
 }
 
-struct joule_reading fused_node_counter(const struct fused_node *n, int i)
+static void move_counter(struct fused_node *n, size_t i, double part)
 {
-    double ticks = n->rapl_j * (i == 0 ? 0.55 : 0.45) * 65536;
-
-    return (struct joule_reading){
-        .raw = (uint64_t)ticks & 0xffffffff,
-        .error = i == 0 ? n->rapl_error : 0,
-    };
+    n->counters->ticks[i] = (uint64_t)(n->rapl_j * part * 65536);
 }
 
 /* The sampler reads RAPL. */
 static void read_rapl(struct fused_node *n)
 {
-    struct joule_reading readings[2] = { fused_node_counter(n, 0),
-                                         fused_node_counter(n, 1) };
+    struct joule_reading readings[2];
+    int64_t now_ns;
+    bool answer;
 
-    joule_fused_advance(&n->state, fused_domains, readings, fused_node_ns(n),
+    n->counters->now_ns = fused_node_ns(n);
+    n->counters->error[0] = n->rapl_error;
+    move_counter(n, 0, 0.55);
+    move_counter(n, 1, 0.45);
+    now_ns = joule_sensor_read(n->sensor, false, readings);
+    joule_node_total_update(&n->rapl, n->sensor->domains, readings, now_ns);
+    answer = readings[0].mono_ns == now_ns && readings[1].mono_ns == now_ns;
+    joule_fused_advance(&n->state, answer ? &n->rapl : NULL, now_ns,
                         n->has_power ? &n->power : NULL, FUSED_GAP_NS,
                         &n->interval);
     n->has_power = false;

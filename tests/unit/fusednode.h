@@ -15,7 +15,10 @@
 #include <stdint.h>
 
 #include "common/energy/fused.h"
+#include "common/sensors/sensor.h"
 #include "tests/unit/nodeload.h"
+
+struct fake;
 
 enum fused_lag { FUSED_NONE, FUSED_FIRST, FUSED_BOXCAR, FUSED_HOLD };
 
@@ -46,6 +49,9 @@ struct fused_node {
     struct node_load load; /* of it the accelerator */
 
     /* the state of it */
+    struct fake *counters; /* RAPL */
+    struct joule_sensor *sensor;
+    struct joule_node_total rapl;
     struct joule_fused_state state;
     struct joule_fused_interval interval; /* the last one */
     struct joule_power power;             /* that has not been used yet */
@@ -64,18 +70,20 @@ struct fused_node {
 
 extern const int fused_lengths[FUSED_LENGTHS]; /* s */
 
-/* Its counters, and the time at which it begins. */
-extern const struct joule_domain fused_domains[2];
+/* The time at which it begins. */
 #define FUSED_BEGIN_NS INT64_C(1000000000000)
 #define FUSED_GAP_NS   INT64_C(3000000000)
 
-/* A node with a BMC; the rest of what a test sets is 0 and its own. */
+/* A node with a BMC; the rest of what a test sets is 0 and its own.  Where
+ * there is no memory the program ends. */
 void fused_node_init(struct fused_node *n, const struct fused_bmc *bmc,
                      uint64_t seed);
+void fused_node_clear(struct fused_node *n);
 
-/* What a counter reads now, and the time. */
-struct joule_reading fused_node_counter(const struct fused_node *n, int i);
 int64_t fused_node_ns(const struct fused_node *n);
+
+/* Another process goes on with what this one has published. */
+void fused_node_restart(struct fused_node *n);
 
 /* Time passes. */
 void fused_node_run(struct fused_node *n, double seconds);

@@ -32,12 +32,13 @@ endif
 if HAVE_CHECK
 METER_TESTS = \
 	tests/unit/test_node_energy \
-	tests/unit/test_board \
 	tests/unit/test_counter \
+	tests/unit/test_counter_sensor \
 	tests/unit/test_lag_model \
 	tests/unit/test_fused \
 	tests/unit/test_fused_sensor \
 	tests/unit/test_integrator \
+	tests/unit/test_meter_sensor \
 	tests/unit/test_sampler \
 	tests/unit/test_node_total
 check_PROGRAMS += $(METER_TESTS)
@@ -47,20 +48,27 @@ FAIL_CALLOC = -Wl,--wrap=calloc
 
 tests_unit_test_counter_SOURCES = tests/unit/test_counter.c
 
+tests_unit_test_counter_sensor_SOURCES = tests/unit/test_counter_sensor.c \
+	tests/unit/fake.h
+
 tests_unit_test_lag_model_SOURCES = tests/unit/test_lag_model.c tests/unit/dice.h
 
-tests_unit_test_fused_SOURCES = tests/unit/test_fused.c tests/unit/dice.h
+tests_unit_test_fused_SOURCES = tests/unit/test_fused.c tests/unit/dice.h \
+	tests/unit/fake.h
 
 tests_unit_test_fused_sensor_SOURCES = tests/unit/test_fused_sensor.c tests/unit/fake.h \
 	tests/unit/fake_power.h
 
 tests_unit_test_integrator_SOURCES = tests/unit/test_integrator.c
 
-tests_unit_test_node_total_SOURCES = tests/unit/test_node_total.c \
-	tests/unit/fake.h tests/unit/fake_power.h
+tests_unit_test_meter_sensor_SOURCES = tests/unit/test_meter_sensor.c \
+	tests/unit/dice.h tests/unit/fail.h tests/unit/fake_power.h
+tests_unit_test_meter_sensor_LDFLAGS = $(FAIL_CALLOC) \
+	-Wl,--wrap=joule_thread_start
 
-tests_unit_test_board_SOURCES = tests/unit/test_board.c tests/unit/fail.h
-tests_unit_test_board_LDFLAGS = $(FAIL_CALLOC)
+tests_unit_test_node_total_SOURCES = tests/unit/test_node_total.c \
+	tests/unit/dice.h
+
 
 tests_unit_test_node_energy_SOURCES = tests/unit/test_node_energy.c tests/unit/fail.h \
 	tests/unit/fake.h tests/unit/fake_power.h
@@ -76,7 +84,8 @@ if HAVE_CHECK
 IPMI_TESTS = \
 	tests/unit/test_energy_config \
 	tests/unit/test_ipmi_config \
-	tests/unit/test_ipmi_helper
+	tests/unit/test_ipmi_helper \
+	tests/unit/test_sensor_table
 check_PROGRAMS += $(IPMI_TESTS) tests/unit/fakereader
 TESTS += $(IPMI_TESTS)
 
@@ -90,6 +99,8 @@ tests_unit_test_ipmi_helper_SOURCES = tests/unit/test_ipmi_helper.c tests/unit/f
 tests_unit_test_ipmi_helper_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DFAKEREADER=\"$(abs_top_builddir)/tests/unit/fakereader\"
 tests_unit_test_ipmi_helper_LDFLAGS = $(FAIL_CALLOC) -Wl,--wrap=kill
+
+tests_unit_test_sensor_table_SOURCES = tests/unit/test_sensor_table.c
 
 tests_unit_fakereader_SOURCES = tests/unit/fakereader.c
 tests_unit_fakereader_LDADD = $(LIBJOULE)
@@ -247,6 +258,7 @@ LEDGER_TESTS = \
 	tests/unit/test_cores \
 	tests/unit/test_idle_power \
 	tests/unit/test_ledger \
+	tests/unit/test_ledger_node \
 	tests/unit/test_processes \
 	tests/unit/test_request \
 	tests/unit/test_row_queue \
@@ -273,6 +285,10 @@ tests_unit_test_cores_LDFLAGS = $(FAIL_CALLOC)
 tests_unit_test_idle_power_SOURCES = tests/unit/test_idle_power.c tests/unit/dice.h
 
 tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/unit/dice.h
+
+tests_unit_test_ledger_node_SOURCES = tests/unit/test_ledger_node.c \
+	tests/unit/dice.h tests/unit/fail.h
+tests_unit_test_ledger_node_LDFLAGS = $(FAIL_CALLOC)
 
 tests_unit_test_processes_SOURCES = tests/unit/test_processes.c
 

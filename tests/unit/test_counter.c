@@ -24,13 +24,13 @@ static struct joule_domain make_domain(struct joule_unit unit, unsigned width)
 static void good(struct joule_counter *c, const struct joule_domain *d,
                  uint64_t raw, int64_t now_ns)
 {
-    joule_counter_update(c, d, (struct joule_reading){.raw = raw}, now_ns);
+    joule_counter_update(c, d, (struct joule_raw){.raw = raw}, now_ns);
 }
 
 static void bad(struct joule_counter *c, const struct joule_domain *d,
                 int errnum, int64_t now_ns)
 {
-    joule_counter_update(c, d, (struct joule_reading){.error = errnum}, now_ns);
+    joule_counter_update(c, d, (struct joule_raw){.error = errnum}, now_ns);
 }
 
 START_TEST(error_first)
@@ -44,8 +44,12 @@ START_TEST(error_first)
     good(&c, &d, 5000, 2 * S);
     ck_assert_uint_eq(c.ticks, 0);
     ck_assert_uint_eq(c.state, JOULE_COUNTER_STILL);
+    ck_assert_int_eq(c.began_ns, 2 * S);
     ck_assert_int_eq(c.read_ns, 2 * S);
     ck_assert_int_eq(c.moved_ns, 2 * S);
+    ck_assert_int_eq(c.gap_ns, 0);
+    good(&c, &d, 6000, 3 * S);
+    ck_assert_int_eq(c.began_ns, 2 * S);
 }
 END_TEST
 
@@ -118,11 +122,13 @@ START_TEST(set_back_adds_nothing)
     good(&c, &d, 100, 3 * S);
     ck_assert_uint_eq(c.ticks, 1000000);
     ck_assert_uint_eq(c.gaps, 1);
+    ck_assert_int_eq(c.gap_ns, S);
     ck_assert_uint_eq(c.wraps, 0);
     ck_assert_uint_eq(c.state, JOULE_COUNTER_MOVING);
     good(&c, &d, 1000100, 4 * S);
     ck_assert_uint_eq(c.ticks, 2000000);
     ck_assert_uint_eq(c.gaps, 1);
+    ck_assert_int_eq(c.gap_ns, S);
 }
 END_TEST
 
@@ -176,9 +182,15 @@ START_TEST(too_far_apart)
     good(&c, &d, 0, S);
     good(&c, &d, 1000, S + wrap_ns);
     ck_assert_uint_eq(c.gaps, 0);
+    ck_assert_int_eq(c.gap_ns, 0);
     good(&c, &d, 2000, S + 2 * wrap_ns + 1);
     ck_assert_uint_eq(c.gaps, 1);
+    ck_assert_int_eq(c.gap_ns, wrap_ns + 1);
     ck_assert_uint_eq(c.ticks, 2000);
+    /* Readings that failed are part of the time. */
+    bad(&c, &d, EIO, S + 3 * wrap_ns);
+    good(&c, &d, 3000, S + 4 * wrap_ns);
+    ck_assert_int_eq(c.gap_ns, 3 * wrap_ns);
 }
 END_TEST
 

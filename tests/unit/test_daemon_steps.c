@@ -24,6 +24,7 @@
 static struct tree tree;
 static struct fake fake;
 static struct joule_error err;
+static struct joule_sensor *sensor;
 static struct joule_sampler *sampler;
 static atomic_int problems;
 
@@ -39,7 +40,6 @@ static void slurmd_starts_with(enum joule_attribution how, uint64_t idle_w,
 {
     struct joule_sampler_options opt = {
         .clock = &fake.clock,
-        .source = &fake.source,
         .root_fd = tree.fd,
         .node = "n1",
         .period_ns = period_ns,
@@ -48,6 +48,7 @@ static void slurmd_starts_with(enum joule_attribution how, uint64_t idle_w,
         .event = on_event,
     };
 
+    opt.sensor = sensor = fake_sensor(&fake);
     sampler = joule_sampler_create(&opt, &err);
     ck_assert_msg(sampler != NULL, "%s", err.text);
 }
@@ -61,7 +62,9 @@ static void slurmd_starts(enum joule_attribution how, uint64_t idle_w)
 static void slurmd_ends(void)
 {
     joule_sampler_destroy(sampler);
+    joule_sensor_destroy(sensor);
     sampler = NULL;
+    sensor = NULL;
 }
 
 /* Energy of each package. */
@@ -269,6 +272,54 @@ START_TEST(test_a_step_pays_for_its_package)
     joule_step_energy_destroy(s);
     joule_step_energy_destroy(NULL);
     ck_assert_uint_eq(totals().jobs_uj, 100 * J);
+}
+END_TEST
+
+static struct joule_step_energy *begin_of_node(uint32_t kind, uint64_t cpus)
+{
+    const struct joule_registration r = {.job = 7,
+                                         .uid = 1000,
+                                         .kind = kind,
+                                         .cpu_count = 2,
+                                         .job_cpu_count = 4};
+    struct joule_step_energy *s;
+
+    fake.now_ns++;
+    s = joule_step_energy_create(&fake.clock, tree.fd, "n1", &r,
+                                 &(uint64_t){0xf}, &cpus, 1);
+    ck_assert_ptr_nonnull(s);
+    joule_step_energy_count_node(s);
+    ck_assert_uint_eq(must_read_now(s).used_uj, 0);
+    return s;
+}
+
+/* JouleAttribution=node: so does each step, whatever runs beside it, from when
+ * it was read first. */
+START_TEST(test_each_step_has_the_node)
+{
+    struct joule_step_energy *batch, *first, *second;
+
+    slurmd_ends();
+    slurmd_starts(JOULE_ATTRIBUTION_NODE, 0);
+    batch = begin_of_node(JOULE_STEP_OTHER, 0xf);
+    pass(S, 10, 20);
+    first = begin_of_node(JOULE_STEP_NUMBERED, 0x3);
+    pass(S, 10, 20);
+    second = begin_of_node(JOULE_STEP_NUMBERED, 0xc);
+    pass(S, 10, 20);
+    ck_assert_uint_eq(must_read_now(second).used_uj, 30 * J);
+    ck_assert_uint_eq(must_read_now(first).used_uj, 60 * J);
+    ck_assert_uint_eq(must_read_now(first).average_mw, 30000);
+    joule_step_energy_end(first);
+    fake.now_ns++;
+    must_read_now(first);
+    pass(S, 10, 20);
+    ck_assert_uint_eq(must_read_now(batch).used_uj, 120 * J);
+    ck_assert_uint_eq(must_read_now(first).used_uj, 60 * J);
+    ck_assert_uint_eq(must_read_now(second).used_uj, 60 * J);
+    joule_step_energy_destroy(second);
+    joule_step_energy_destroy(first);
+    joule_step_energy_destroy(batch);
 }
 END_TEST
 
@@ -595,13 +646,13 @@ END_TEST
 /* ---- power ---- */
 
 static struct fake_power bmc; /* of node n2 */
+static struct joule_sensor *power_sensor;
 static struct joule_sampler *power;
 
 static void power_starts(enum joule_attribution how)
 {
     struct joule_sampler_options opt = {
         .clock = &bmc.clock,
-        .source = &bmc.source,
         .root_fd = tree.fd,
         .node = "n2",
         .period_ns = 10 * MS,
@@ -612,6 +663,8 @@ static void power_starts(enum joule_attribution how)
     struct joule_snapshot snap = {0};
 
     fake_power_init(&bmc);
+    opt.sensor = power_sensor =
+        fake_power_sensor(&bmc, joule_power_gap_ns(opt.period_ns));
     power = joule_sampler_create(&opt, &err);
     ck_assert_ptr_nonnull(power);
     for (int i = 0; i < 1000 && !snap.total.valid; i++) {
@@ -620,6 +673,12 @@ static void power_starts(enum joule_attribution how)
         joule_sampler_read(power, &snap);
     }
     ck_assert_uint_eq(snap.total.valid, 1);
+}
+
+static void power_ends(void)
+{
+    joule_sampler_destroy(power);
+    joule_sensor_destroy(power_sensor);
 }
 
 static struct joule_step_energy *power_begin(uint32_t job)
@@ -649,7 +708,7 @@ START_TEST(test_power_hangs)
     /* 100 W, a quarter of the CPUs. */
     ck_assert_uint_eq(must_read_now(s).used_uj / J, 100);
     joule_step_energy_destroy(s);
-    joule_sampler_destroy(power);
+    power_ends();
 }
 END_TEST
 
@@ -693,8 +752,8 @@ static bool power_charges(void)
     return true;
 }
 
-/* Each reading of a BMC is divided when it comes, and what lies between when
- * somebody asks. */
+/* The energy of a power is divided at each sample, and up to now when somebody
+ * asks. */
 START_TEST(test_power_is_charged)
 {
     struct joule_step_energy *s;
@@ -714,58 +773,70 @@ START_TEST(test_power_is_charged)
     /* Of the idle node's 20 W, by its CPUs: it computed nothing. */
     ck_assert_uint_ge(r.used_uj - uj, 20 * J);
     joule_step_energy_destroy(s);
-    joule_sampler_destroy(power);
+    power_ends();
 }
 END_TEST
 
 /* ---- what a power is of, without a thread ---- */
 
 static struct joule_snapshot node_board;
+static struct joule_sensor *follower; /* goes on from states; asks no BMC */
+static struct joule_sensor_state state;
 static struct joule_steps *steps;
 
 static void book_opens(void)
 {
-    struct joule_steps_options opt = {.source = &bmc.source,
-                                      .root_fd = tree.fd,
+    const struct joule_meter_sensor_options meter = {
+        .clock = &bmc.clock, .meter = &bmc.meter, .gap_ns = 3 * S};
+    struct joule_steps_options opt = {.root_fd = tree.fd,
                                       .node = "n3",
                                       .attribution = JOULE_ATTRIBUTION_CPUTIME};
 
+    opt.sensor = follower = joule_meter_sensor_create(&meter);
+    if (!follower->ops->resume(follower, &state)) {
+        state = *follower->ops->state(follower);
+        joule_node_total_start(&node_board.total, bmc.domain,
+                               bmc.meter.domain_count,
+                               node_board.total.node_uj);
+    }
     steps = joule_steps_create(&opt, &err);
     ck_assert_msg(steps != NULL, "%s", err.text);
+}
+
+static void book_closes(void)
+{
+    joule_steps_destroy(steps);
+    joule_sensor_destroy(follower);
 }
 
 /* slurmd is away for [ns], and comes back with the labels as they are now. */
 static void book_reopens(int64_t ns)
 {
-    uint64_t key = joule_domains_key(bmc.domain, bmc.source.domain_count);
-
-    joule_steps_destroy(steps);
+    book_closes();
     bmc.now_ns += ns;
-    if (node_board.total.domain_key != key)
-        joule_node_total_start(&node_board.total, bmc.domain,
-                               bmc.source.domain_count,
-                               node_board.total.node_uj);
     book_opens();
 }
 
-/* Readings of a second each; returns what was charged to jobs. */
+/* Readings of a second each, which are looked at a little later; returns what
+ * was charged to jobs. */
 static uint64_t book_samples(int seconds, double watts, uint64_t sensor_key)
 {
     const struct joule_ledger_totals *t = NULL;
+    struct joule_reading readings[FAKE_LABELS_MAX];
     uint64_t before_uj = 0;
 
     for (int i = 0; i < seconds; i++) {
-        struct joule_power read[FAKE_LABELS_MAX];
+        int64_t now_ns;
 
         bmc.now_ns += S;
-        for (size_t k = 0; k < bmc.source.domain_count; k++)
-            read[k] = (struct joule_power){.watts = watts,
-                                           .mono_ns = bmc.now_ns,
-                                           .sensor_key = sensor_key};
-        joule_node_total_integrate(&node_board.total, bmc.domain, read, 0,
-                                   3 * S);
-        /* It is looked at a little later. */
-        t = joule_steps_sample(steps, &node_board, bmc.now_ns + S / 2);
+        for (size_t k = 0; k < bmc.meter.domain_count; k++)
+            joule_integrator_update(&state.integrator[k], watts, sensor_key,
+                                    bmc.now_ns - S / 2, 0, 3 * S);
+        ck_assert(follower->ops->resume(follower, &state));
+        now_ns = joule_sensor_read(follower, false, readings);
+        joule_node_total_update(&node_board.total, bmc.domain, readings,
+                                now_ns);
+        t = joule_steps_sample(steps, &node_board);
         ck_assert_ptr_nonnull(t);
         ck_assert_uint_eq(t->faults, 0);
         if (i == 0)
@@ -779,26 +850,31 @@ static uint64_t book_floor_w(void)
     return totals_of("n3").part[0].idle_power.idle_power_uw / J;
 }
 
-/* A job that has the node and sleeps, while the idle power is learned. */
-static void book_begins(void)
+static void book_registers(uint32_t cpu_count, uint64_t cpus)
 {
     struct joule_registration r = {.owner = joule_process_number(9, 9),
                                    .job = 7,
-                                   .cpu_count = 4,
-                                   .job_cpu_count = 4};
-    uint64_t all = 0xf;
+                                   .cpu_count = cpu_count,
+                                   .job_cpu_count = cpu_count,
+                                   .began_ns = bmc.now_ns};
     unsigned slot;
 
     tree_write(&tree, "proc/9/stat",
                "9 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 "
                "0 1 0 9 1 1");
-    fake_power_init(&bmc);
-    joule_node_total_start(&node_board.total, bmc.domain, 1, 0);
-    book_opens();
-    r.began_ns = bmc.now_ns;
     ck_assert_int_eq(joule_ledger_register(joule_steps_ledger(steps), tree.fd,
-                                           &r, &all, &all, &slot, &err),
+                                           &r, &cpus, &cpus, &slot, &err),
                      0);
+}
+
+/* A job that has the node and sleeps, while the idle power is learned. */
+static void book_begins(void)
+{
+    fake_power_init(&bmc);
+    memset(&state, 0, sizeof(state));
+    memset(&node_board, 0, sizeof(node_board));
+    book_opens();
+    book_registers(4, 0xf);
     ck_assert_uint_eq(book_samples(121, 136, 5), 120 * 136 * J);
     ck_assert_uint_eq(book_floor_w(), 136);
 }
@@ -810,7 +886,7 @@ START_TEST(test_another_sensor)
     book_reopens(2 * S);
     ck_assert_uint_eq(book_samples(121, 300, 6), 120 * 300 * J);
     ck_assert_uint_eq(book_floor_w(), 300);
-    joule_steps_destroy(steps);
+    book_closes();
 }
 END_TEST
 
@@ -823,7 +899,7 @@ START_TEST(test_another_label)
     book_reopens(3 * S);
     ck_assert_uint_eq(book_samples(21, 136, 5), 20 * 136 * J);
     ck_assert_uint_eq(book_floor_w(), 136);
-    joule_steps_destroy(steps);
+    book_closes();
 }
 END_TEST
 
@@ -836,6 +912,52 @@ START_TEST(test_another_sensor_and_label)
     book_reopens(3 * S);
     ck_assert_uint_eq(book_samples(121, 200, 6), 120 * 200 * J);
     ck_assert_uint_eq(book_floor_w(), 200);
+    book_closes();
+}
+END_TEST
+
+/* The node is a domain of its own, and packages beside it say how its energy is
+ * divided. */
+START_TEST(test_packages_divide_the_node)
+{
+    static const struct joule_domain domains[] = {
+        {.kind = JOULE_DOMAIN_POWER, .in_total = true, .name = "Node"},
+        {.kind = JOULE_DOMAIN_POWER, .name = "BMC"},
+        {.kind = JOULE_DOMAIN_PACKAGE, .package = 0, .name = "package-0"},
+        {.kind = JOULE_DOMAIN_PACKAGE, .package = 1, .name = "package-1"},
+        {.kind = JOULE_DOMAIN_DRAM, .package = 1, .name = "dram-1"},
+    };
+    static const uint64_t used_j[] = {400, 300, 120, 50, 30};
+    const struct joule_sensor whole = {.domains = domains, .domain_count = 5};
+    const struct joule_steps_options opt = {.sensor = &whole,
+                                            .root_fd = tree.fd,
+                                            .node = "n3",
+                                            .attribution =
+                                                JOULE_ATTRIBUTION_ALLOC};
+    struct joule_reading readings[5] = {0};
+    const struct joule_ledger_totals *t = NULL;
+
+    memset(&node_board, 0, sizeof(node_board));
+    joule_node_total_start(&node_board.total, domains, 5, 0);
+    fake_power_init(&bmc);
+    steps = joule_steps_create(&opt, &err);
+    ck_assert_msg(steps != NULL, "%s", err.text);
+    for (int i = 0; i < 2; i++) {
+        bmc.now_ns += S;
+        for (int k = 0; k < 5; k++) {
+            readings[k].state = JOULE_READING_OK;
+            readings[k].uj += used_j[k] * J;
+        }
+        joule_node_total_update(&node_board.total, domains, readings,
+                                bmc.now_ns);
+        t = joule_steps_sample(steps, &node_board);
+        ck_assert_ptr_nonnull(t);
+        if (i == 0)
+            book_registers(1, 0x1);
+    }
+    ck_assert_uint_eq(t->part_count, 2);
+    /* Half of package 0, which has used 120 J of 200. */
+    ck_assert_uint_eq(t->jobs_uj, 120 * J);
     joule_steps_destroy(steps);
 }
 END_TEST
@@ -856,17 +978,16 @@ END_TEST
 /* A ledger that cannot be had is said once; the total goes on. */
 START_TEST(test_no_room_for_a_ledger)
 {
-    struct joule_snapshot snap;
+    struct joule_sampler_options opt = {
+        .clock = &fake.clock, .root_fd = tree.fd, .node = "n1", .period_ns = S};
 
     slurmd_ends();
     tree_remove(&tree, "run/slurm-joule/n1/ledger");
     tree_mkdir(&tree, "run/slurm-joule/n1/ledger");
-    slurmd_starts(JOULE_ATTRIBUTION_ALLOC, 0);
-    ck_assert_int_eq(problems, 1);
-    ck_assert_int_eq(joule_sampler_read(sampler, &snap), 0);
-    ck_assert_uint_eq(snap.total.valid, 1);
-    slurmd_ends();
-    ck_assert_int_eq(problems, 1);
+    sensor = fake_sensor(&fake);
+    opt.sensor = sensor;
+    ck_assert_ptr_null(joule_sampler_create(&opt, &err));
+    ck_assert_ptr_nonnull(strstr(err.text, "the ledger of node n1"));
 }
 END_TEST
 
@@ -881,6 +1002,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_a_step_pays_for_its_package);
     tcase_add_test(tc, test_extern_reads_its_jobs_total);
+    tcase_add_test(tc, test_each_step_has_the_node);
     tcase_add_test(tc, test_extern_waits_for_others);
     tcase_add_test(tc, test_other_jobs);
     tcase_add_test(tc, test_slurmd_away);
@@ -899,6 +1021,7 @@ int main(void)
     tcase_add_test(tc, test_another_sensor);
     tcase_add_test(tc, test_another_label);
     tcase_add_test(tc, test_another_sensor_and_label);
+    tcase_add_test(tc, test_packages_divide_the_node);
     tcase_add_test(tc, test_no_topology);
     tcase_add_test(tc, test_no_room_for_a_ledger);
     suite_add_tcase(suite, tc);

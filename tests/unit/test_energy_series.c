@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/daemon/sampler.h"
+#include "common/sensors/counter_sensor.h"
 #include "common/step/energy_series.h"
 #include "common/step/pace.h"
 #include "tests/unit/fake_power.h"
@@ -65,12 +66,13 @@ static int64_t held_wall_ns(void *arg)
 static const struct joule_clock held_clock = {.mono_ns = held_mono_ns,
                                               .wall_ns = held_wall_ns};
 
-static void steady_read(struct joule_sensor *source, struct joule_reading *out)
+static struct joule_counters steady; /* the step's; slurmd's are never slow */
+
+static void steady_read(struct joule_counters *counters, struct joule_raw *out)
 {
     int64_t now_ns;
 
-    (void)source;
-    if (reads++ == stall_at)
+    if (counters == &steady && reads++ == stall_at)
         sleep_ns(stall_ns);
     now_ns = joule_clock_mono_ns(&joule_clock_system);
     if (now_ns < still_until_ns)
@@ -79,13 +81,23 @@ static void steady_read(struct joule_sensor *source, struct joule_reading *out)
     out[0].raw = (uint64_t)(now_ns / 1000 * WATTS) & UINT32_MAX;
 }
 
-static void steady_destroy(struct joule_sensor *source)
+static int steady_remark(struct joule_counters *counters,
+                         struct joule_error *ret)
 {
-    (void)source;
+    (void)counters;
+    (void)ret;
+    return 0;
 }
 
-static const struct joule_sensor_ops steady_ops = {
-    .type = "steady", .read = steady_read, .destroy = steady_destroy};
+static void steady_destroy(struct joule_counters *counters)
+{
+    (void)counters;
+}
+
+static const struct joule_counters_ops steady_ops = {.type = "steady",
+                                                     .read = steady_read,
+                                                     .remark = steady_remark,
+                                                     .destroy = steady_destroy};
 static const struct joule_domain steady_domain = {
     .kind = JOULE_DOMAIN_PACKAGE,
     .unit = {.num = 1, .shift = 0},
@@ -93,7 +105,9 @@ static const struct joule_domain steady_domain = {
     .in_total = true,
     .name = "package-0",
 };
-static struct joule_sensor steady = {
+static struct joule_counters steady = {
+    .ops = &steady_ops, .domains = &steady_domain, .domain_count = 1};
+static struct joule_counters slurmd_steady = {
     .ops = &steady_ops, .domains = &steady_domain, .domain_count = 1};
 
 /* ---- a profile ---- */
@@ -105,6 +119,10 @@ struct row {
 static struct tree tree;
 static char path[300], log_path[300];
 static struct joule_writer *writer;
+static struct joule_sensor *measuring; /* slurmd's */
+static struct joule_sampler *sampler;  /* NULL: slurmd is away */
+static struct joule_sensor *following; /* the step's */
+static struct joule_ledger *ledger;
 static struct joule_node_energy *node_energy;
 static struct row rows[ROWS_MAX];
 static size_t row_count;
@@ -120,11 +138,80 @@ static void setup(void)
 
 static void teardown(void)
 {
+    joule_sampler_destroy(sampler);
+    joule_sensor_destroy(measuring);
     tree_destroy(&tree);
 }
 
-static struct joule_energy_series *start(struct joule_sensor *source,
-                                         int64_t period_ns)
+/* ---- slurmd ---- */
+
+static void no_event(enum joule_event event, const char *text, void *arg)
+{
+    (void)event;
+    (void)text;
+    (void)arg;
+}
+
+/* On a node of four CPUs; what is charged goes by CPUs. */
+static void slurmd_starts(int64_t period_ns)
+{
+    struct joule_sampler_options opt = {
+        .clock = &joule_clock_system,
+        .root_fd = tree.fd,
+        .node = "n1",
+        .period_ns = period_ns,
+        .attribution = JOULE_ATTRIBUTION_ALLOC,
+        .event = no_event,
+    };
+    char name[64], text[128];
+    struct joule_error err;
+
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    tree_write(&tree, "sys/devices/system/cpu/online", "0-3\n");
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        tree_cpu(&tree, cpu, 0, 0, (int)cpu);
+    snprintf(name, sizeof(name), "proc/%d/stat", (int)getpid());
+    snprintf(text, sizeof(text),
+             "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 1 1",
+             (int)getpid());
+    tree_write(&tree, name, text);
+    measuring =
+        joule_counter_sensor_create(&joule_clock_system, &slurmd_steady);
+    ck_assert_ptr_nonnull(measuring);
+    opt.sensor = measuring;
+    sampler = joule_sampler_create(&opt, &err);
+    ck_assert_msg(sampler != NULL, "%s", err.text);
+}
+
+/* It takes a sample each 100 ms, and knows the node's energy: the counter has
+ * moved. */
+static void slurmd_knows(void)
+{
+    static struct joule_snapshot snapshot;
+
+    slurmd_starts(100 * MS);
+    for (int i = 0; i < 5000; i++) {
+        ck_assert_int_eq(joule_sampler_read(sampler, &snapshot), 0);
+        if (snapshot.total.valid)
+            return;
+        sleep_ns(MS);
+    }
+    ck_abort_msg("the total is not known");
+}
+
+static void slurmd_goes(void)
+{
+    joule_sampler_destroy(sampler);
+    joule_sensor_destroy(measuring);
+    sampler = NULL;
+    measuring = NULL;
+}
+
+/* ---- a step ---- */
+
+/* [sensor] is the profile's. */
+static struct joule_energy_series *start_with(struct joule_sensor *sensor,
+                                              int64_t period_ns)
 {
     char dir[128];
     struct joule_writer_options opt = {
@@ -140,7 +227,7 @@ static struct joule_energy_series *start(struct joule_sensor *source,
         .queue_bytes = 64 * 1024,
     };
     struct joule_energy_series_options series = {
-        .clock = &held_clock, .source = source, .period_ns = period_ns};
+        .clock = &held_clock, .sensor = sensor, .period_ns = period_ns};
     struct joule_energy_series *energy;
     struct joule_error err;
 
@@ -148,7 +235,10 @@ static struct joule_energy_series *start(struct joule_sensor *source,
     ck_assert_int_eq(mkdir(dir, 0755), 0);
     snprintf(log_path, sizeof(log_path), "%s/alice/7_0_n1.log", dir);
     snprintf(path, sizeof(path), "%s/7_0_n1.h5", dir);
-    node_energy = joule_node_energy_create(&joule_clock_system, source, NULL);
+    following = sensor;
+    ledger = joule_ledger_open(tree.fd, "n1", NULL);
+    node_energy =
+        joule_node_energy_create(&joule_clock_system, following, ledger);
     writer = joule_writer_create(&opt, &err);
     ck_assert_msg(writer != NULL, "%s", err.text);
     joule_node_energy_begin(node_energy);
@@ -162,9 +252,18 @@ static struct joule_energy_series *start(struct joule_sensor *source,
     return energy;
 }
 
+static struct joule_energy_series *start(int64_t period_ns)
+{
+    struct joule_sensor *sensor =
+        joule_counter_sensor_create(&joule_clock_system, &steady);
+
+    ck_assert_ptr_nonnull(sensor);
+    return start_with(sensor, period_ns);
+}
+
 static struct joule_energy_series *start_for(int64_t run_ns, int64_t period_ns)
 {
-    struct joule_energy_series *energy = start(&steady, period_ns);
+    struct joule_energy_series *energy = start(period_ns);
 
     sleep_ns(run_ns);
     return energy;
@@ -177,6 +276,8 @@ static void stop(struct joule_energy_series *energy)
     ck_assert_int_eq(joule_writer_close(writer, 5 * JOULE_NS_PER_S), 0);
     ck_assert(rows_convert(log_path, path));
     joule_node_energy_destroy(node_energy);
+    joule_ledger_destroy(ledger);
+    joule_sensor_destroy(following);
 }
 
 static void read_rows(void)
@@ -251,15 +352,18 @@ static void check_energy(void)
 
 START_TEST(ends_at_once)
 {
-    stop(start(&steady, PERIOD));
+    slurmd_knows();
+    stop(start(PERIOD));
     joule_energy_series_destroy(NULL);
 }
 END_TEST
 
 START_TEST(no_period)
 {
-    struct joule_energy_series *energy = start(&steady, 0);
+    struct joule_energy_series *energy;
 
+    slurmd_knows();
+    energy = start(0);
     sleep_ns(50 * MS);
     stop(energy);
     ck_assert_int_eq(rows_count(path, "/n1/Energy", 0, 1), -2);
@@ -269,8 +373,10 @@ END_TEST
 START_TEST(each_period_has_a_row)
 {
     static const int64_t periods[] = {PERIOD, 50 * MS, 170 * MS, 400 * MS};
-    struct joule_energy_series *energy = start(&steady, periods[_i]);
+    struct joule_energy_series *energy;
 
+    slurmd_knows();
+    energy = start(periods[_i]);
     sleep_ns(938 * MS);
     stop(energy);
     check_rows(periods[_i]);
@@ -285,9 +391,10 @@ static uint64_t held_up(int64_t for_ns, int64_t run_ns)
 {
     struct joule_energy_series *energy;
 
+    slurmd_knows();
     stall_at = 20;
     stall_ns = for_ns;
-    energy = start(&steady, PERIOD);
+    energy = start(PERIOD);
     sleep_ns(run_ns);
     stop(energy);
     return check_rows(PERIOD);
@@ -331,21 +438,23 @@ START_TEST(a_stall_at_the_beginning)
 {
     struct joule_energy_series *energy;
 
+    slurmd_knows();
     held_ns = 33 * MS;
-    energy = start(&steady, 4 * PERIOD);
+    energy = start(4 * PERIOD);
     sleep_ns(1200 * MS);
     stop(energy);
     check_beginning(4 * PERIOD);
 }
 END_TEST
 
-/* The first reading is too early for the counter to have moved. */
+/* The first reading comes before the counter moves; it is known to do so. */
 START_TEST(still_at_first)
 {
     struct joule_energy_series *energy;
 
+    slurmd_knows();
     still_until_ns = joule_clock_mono_ns(&joule_clock_system) + 25 * MS;
-    energy = start(&steady, 4 * PERIOD);
+    energy = start(4 * PERIOD);
     sleep_ns(1200 * MS);
     stop(energy);
     check_beginning(4 * PERIOD);
@@ -353,38 +462,50 @@ START_TEST(still_at_first)
 }
 END_TEST
 
-/* Periods without a row are counted. */
+/* slurmd does not know the energy when the step begins: periods without a row
+ * are counted. */
 START_TEST(still_for_long)
 {
     struct joule_energy_series *energy;
-    uint64_t missed, over;
+    uint64_t missed, over, start_ns;
+    int64_t still_ns;
 
     still_until_ns = joule_clock_mono_ns(&joule_clock_system) + 300 * MS;
-    energy = start(&steady, PERIOD);
+    slurmd_starts(PERIOD);
+    energy = start(PERIOD);
     sleep_ns(600 * MS);
     stop(energy);
+    start_ns = rows_attribute(path, "/n1", "Joule Start Boot ns");
+    still_ns = still_until_ns - (int64_t)start_ns;
     missed = rows_attribute(path, "/n1", "Joule Missed Periods");
     read_rows();
     ck_assert_uint_gt(row_count, 0);
-    ck_assert_uint_ge(missed, 25);
+    ck_assert_int_gt(still_ns, 5 * PERIOD);
+    ck_assert_int_ge((int64_t)missed, still_ns / PERIOD);
     over = rows[row_count - 1].ns / PERIOD;
     ck_assert_uint_ge(row_count + missed, over);
     ck_assert_uint_le(row_count + missed, over + 1);
-    ck_assert_uint_ge(rows[0].ns, 290 * MS);
+    ck_assert_int_ge((int64_t)rows[0].ns, still_ns);
     check_energy();
 }
 END_TEST
 
-/* No board: nothing is known of the power. */
+/* slurmd has no sample yet: nothing is known of the energy. */
 START_TEST(nothing_is_measured)
 {
     static struct fake_power bmc;
     struct joule_energy_series *energy;
+    struct joule_ledger *empty;
 
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    empty = joule_ledger_create(tree.fd, "n1", 1, NULL);
+    ck_assert_ptr_nonnull(empty);
     fake_power_init(&bmc);
-    energy = start(&bmc.source, PERIOD);
+    energy = start_with(fake_power_sensor(&bmc, 3 * JOULE_NS_PER_S), PERIOD);
     sleep_ns(100 * MS);
     stop(energy);
+    joule_ledger_destroy(empty);
+    ck_assert_uint_eq(bmc.reads, 0);
     ck_assert_int_eq(rows_count(path, "/n1/Energy", 0, 1), 0);
     ck_assert_uint_ge(rows_attribute(path, "/n1", "Joule Missed Periods"), 9);
 }
@@ -399,43 +520,6 @@ struct queue_row {
 };
 
 static struct queue_row shares[ROWS_MAX];
-
-static void no_event(enum joule_event event, const char *text, void *arg)
-{
-    (void)event;
-    (void)text;
-    (void)arg;
-}
-
-/* What is charged goes by CPUs; a sample each 100 ms. */
-static struct joule_sampler *slurmd_starts(void)
-{
-    struct joule_sampler_options opt = {
-        .clock = &joule_clock_system,
-        .source = &steady,
-        .root_fd = tree.fd,
-        .node = "n1",
-        .period_ns = 100 * MS,
-        .attribution = JOULE_ATTRIBUTION_ALLOC,
-        .event = no_event,
-    };
-    struct joule_sampler *sampler;
-    char name[64], text[128];
-    struct joule_error err;
-
-    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
-    tree_write(&tree, "sys/devices/system/cpu/online", "0-3\n");
-    for (unsigned cpu = 0; cpu < 4; cpu++)
-        tree_cpu(&tree, cpu, 0, 0, (int)cpu);
-    snprintf(name, sizeof(name), "proc/%d/stat", (int)getpid());
-    snprintf(text, sizeof(text),
-             "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 1 1",
-             (int)getpid());
-    tree_write(&tree, name, text);
-    sampler = joule_sampler_create(&opt, &err);
-    ck_assert_msg(sampler != NULL, "%s", err.text);
-    return sampler;
-}
 
 static struct joule_step_energy *job_begins(uint32_t job, uint64_t cpus,
                                             uint32_t count)
@@ -523,12 +607,14 @@ static void check_grid(size_t from, int64_t period_ns)
 START_TEST(a_shared_node)
 {
     static const int64_t behind_ns[] = {25 * MS, MS};
-    struct joule_sampler *sampler = slurmd_starts();
     struct joule_energy_series *energy;
-    double truth_uj;
+    int64_t begin_ns, begun_ns, end_ns;
+    double uj;
 
-    sleep_ns(300 * MS); /* the total is known when the counter has moved */
+    slurmd_knows();
+    begin_ns = joule_clock_mono_ns(&joule_clock_system);
     step_energy = job_begins(7, 0x3, 2);
+    begun_ns = joule_clock_mono_ns(&joule_clock_system);
     columns = JOULE_ENERGY_COLUMNS_STEP;
     energy = start_for(1220 * MS, 50 * MS);
     sleep_ns(50 * MS - joule_clock_mono_ns(&joule_clock_system) % (50 * MS) +
@@ -538,14 +624,18 @@ START_TEST(a_shared_node)
     check_grid(0, 50 * MS);
     ck_assert_uint_ge(shares[0].ns, 50 * MS);
     ck_assert_uint_lt(shares[0].ns, 100 * MS);
-    truth_uj = WATTS / 2.0 * (double)shares[row_count - 1].ns / 1000;
-    ck_assert_double_eq_tol((double)shares[row_count - 1].step_uj, truth_uj,
-                            3e6);
+    /* It is charged from when it was registered. */
+    end_ns = (int64_t)(rows_attribute(path, "/n1", "Joule Start Boot ns") +
+                       shares[row_count - 1].ns);
+    uj = (double)shares[row_count - 1].step_uj;
+    ck_assert_double_ge(uj,
+                        WATTS / 2.0 * (double)(end_ns - begun_ns) / 1000 - 2e6);
+    ck_assert_double_le(uj,
+                        WATTS / 2.0 * (double)(end_ns - begin_ns) / 1000 + 2e6);
     for (size_t i = 1; i + 1 < row_count; i++)
         ck_assert_uint_eq(shares[i].power,
                           (uint64_t)(shares[i].step_mw / 1000 + 0.5));
     joule_step_energy_destroy(step_energy);
-    joule_sampler_destroy(sampler);
 }
 END_TEST
 
@@ -553,9 +643,8 @@ END_TEST
  * many. */
 START_TEST(a_short_step_on_a_shared_node)
 {
-    struct joule_sampler *sampler = slurmd_starts();
 
-    sleep_ns(300 * MS);
+    slurmd_knows();
     step_energy = job_begins(7, 0x3, 2);
     columns = JOULE_ENERGY_COLUMNS_STEP;
     stop(start_for(130 * MS, 400 * MS));
@@ -565,23 +654,21 @@ START_TEST(a_short_step_on_a_shared_node)
     ck_assert_uint_eq(shares[0].power, 0);
     ck_assert(isnan(shares[0].step_mw));
     joule_step_energy_destroy(step_energy);
-    joule_sampler_destroy(sampler);
 }
 END_TEST
 
 /* The step's job has all four, but shares them with a job that comes later. */
 START_TEST(another_job_comes)
 {
-    struct joule_sampler *sampler = slurmd_starts();
     struct joule_energy_series *energy;
     struct joule_step_energy *other;
     uint64_t start_ns, came_ns;
     size_t shown = 0;
 
-    sleep_ns(300 * MS);
+    slurmd_knows();
     step_energy = job_begins(7, 0xf, 4);
     columns = JOULE_ENERGY_COLUMNS_ALONE;
-    energy = start(&steady, 50 * MS);
+    energy = start(50 * MS);
     sleep_ns(610 * MS);
     other = job_begins(8, 0xf, 4);
     came_ns = (uint64_t)joule_clock_mono_ns(&joule_clock_system);
@@ -601,7 +688,6 @@ START_TEST(another_job_comes)
     check_grid(shown, 50 * MS);
     joule_step_energy_destroy(other);
     joule_step_energy_destroy(step_energy);
-    joule_sampler_destroy(sampler);
 }
 END_TEST
 
@@ -613,17 +699,16 @@ static const enum joule_energy_columns_of away_columns[] = {
  * 50 W are in 5 ms. */
 START_TEST(ends_while_slurmd_is_away)
 {
-    struct joule_sampler *sampler = slurmd_starts();
     struct joule_energy_series *energy;
     struct joule_step_energy_reading told;
     struct joule_step_energy *step;
 
-    sleep_ns(300 * MS);
+    slurmd_knows();
     step = job_begins(7, 0x3, 2);
     step_energy = joule_step_energy_watch(&joule_clock_system, tree.fd, "n1");
     columns = away_columns[_i];
     energy = start_for(450 * MS, 50 * MS);
-    joule_sampler_destroy(sampler);
+    slurmd_goes();
     sleep_ns(400 * MS);
     joule_step_energy_end(step);
     ck_assert_int_eq(joule_step_energy_read_now(step, &told, NULL), 0);

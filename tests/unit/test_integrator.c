@@ -40,6 +40,11 @@ static int64_t at_edge(int64_t ns, double watts, int64_t edge_ns)
                                    GAP);
 }
 
+static struct joule_reading said(int64_t ns, bool carry)
+{
+    return joule_integrator_reading(&g, GAP, START + ns, carry);
+}
+
 static uint64_t extended(int64_t ns)
 {
     return joule_integrator_extend(&g, START + ns);
@@ -52,6 +57,22 @@ START_TEST(nothing_known)
     ck_assert_uint_eq(g.errors, 1);
     ck_assert_uint_eq(g.readings, 0);
     ck_assert_uint_eq(extended(1000 * S), 0);
+}
+END_TEST
+
+START_TEST(reading_of_nothing)
+{
+    struct joule_reading r;
+
+    joule_integrator_error(&g);
+    r = said(1000 * S, true);
+    ck_assert_uint_eq(r.state, JOULE_READING_UNKNOWN);
+    ck_assert_uint_eq(r.uj, 0);
+    ck_assert_uint_eq(r.mw, JOULE_MW_UNKNOWN);
+    ck_assert_int_eq(r.began_ns, 0);
+    ck_assert_int_eq(r.gap_ns, 0);
+    ck_assert_uint_eq(r.sensor_key, 0);
+    ck_assert_uint_eq(r.errors, 1);
 }
 END_TEST
 
@@ -103,8 +124,10 @@ START_TEST(gaps)
     at(0, 100);
     ck_assert_int_eq(at(GAP, 100), 0);
     ck_assert_uint_eq(g.gaps, 0);
+    ck_assert_int_eq(g.gap_ns, 0);
     ck_assert_int_eq(at(2 * GAP + 1, 300), GAP + 1);
     ck_assert_uint_eq(g.gaps, 1);
+    ck_assert_int_eq(g.gap_ns, GAP + 1);
     ck_assert_uint_eq(g.lost, 0);
     ck_assert_uint_eq(g.uj, 300000000 + 600000000);
 }
@@ -118,11 +141,13 @@ START_TEST(bridge_limit)
     ck_assert_uint_eq(g.lost, 0);
     ck_assert_int_eq(at(2 * JOULE_POWER_BRIDGE_NS + 1, 300),
                      JOULE_POWER_BRIDGE_NS + 1);
-    ck_assert_uint_eq(g.uj, UINT64_C(60000000000));
+    /* As it was carried on, and no more. */
+    ck_assert_uint_eq(g.uj, UINT64_C(150000000000));
     ck_assert_uint_eq(g.gaps, 2);
+    ck_assert_int_eq(g.gap_ns, 2 * JOULE_POWER_BRIDGE_NS + 1);
     ck_assert_uint_eq(g.lost, 1);
     at(2 * JOULE_POWER_BRIDGE_NS + 1 + S, 300);
-    ck_assert_uint_eq(g.uj, UINT64_C(60300000000));
+    ck_assert_uint_eq(g.uj, UINT64_C(150300000000));
 }
 END_TEST
 
@@ -152,14 +177,14 @@ START_TEST(another_sensor)
     ck_assert_int_eq(
         joule_integrator_update(&g, 1, KEY, START + 1000 * S, NO_EDGE, GAP),
         994 * S);
-    ck_assert_uint_eq(g.uj, 910 * J);
+    ck_assert_uint_eq(g.uj, (910 + 300 * 500) * J);
     joule_integrator_add(&g, 1, 5, KEY + 2, START + 1001 * S);
-    ck_assert_uint_eq(g.uj, 915 * J);
+    ck_assert_uint_eq(g.uj, (915 + 300 * 500) * J);
     ck_assert_uint_eq(g.sensor_key, KEY + 2);
 }
 END_TEST
 
-/* A gap_ns beyond the bridge does not hide that nothing was added. */
+/* A gap_ns beyond the bridge does not hide that energy was left out. */
 START_TEST(lost_is_a_gap)
 {
     at(0, 100);
@@ -169,7 +194,105 @@ START_TEST(lost_is_a_gap)
                      JOULE_POWER_BRIDGE_NS + 1);
     ck_assert_uint_eq(g.lost, 1);
     ck_assert_uint_eq(g.gaps, 1);
-    ck_assert_uint_eq(g.uj, 0);
+    ck_assert_int_eq(g.gap_ns, JOULE_POWER_BRIDGE_NS + 1);
+    ck_assert_uint_eq(g.uj, 100 * 300 * J);
+}
+END_TEST
+
+/* Without a measurement for longer than the gap it is stale; the time since the
+ * last one is a gap already, as it will be when there is one. */
+START_TEST(reading_is_stale)
+{
+    struct joule_reading r;
+
+    at(0, 100);
+    at(S, 100);
+    r = said(S + GAP, true);
+    ck_assert_uint_eq(r.state, JOULE_READING_OK);
+    ck_assert_uint_eq(r.mw, 100000);
+    ck_assert_int_eq(r.gap_ns, 0);
+    r = said(S + GAP + 1, true);
+    ck_assert_uint_eq(r.state, JOULE_READING_STALE);
+    ck_assert_uint_eq(r.mw, JOULE_MW_UNKNOWN);
+    ck_assert_int_eq(r.gap_ns, GAP + 1);
+    ck_assert_uint_eq(r.uj, 400 * J);
+    at(S + GAP + 1, 100);
+    r = said(S + GAP + 1, true);
+    ck_assert_uint_eq(r.state, JOULE_READING_OK);
+    ck_assert_int_eq(r.gap_ns, GAP + 1);
+    /* Energy is carried on for so long and no longer. */
+    r = said(S + GAP + 1 + 2 * JOULE_POWER_BRIDGE_NS, true);
+    ck_assert_uint_eq(r.uj, 400 * J + 30000 * J);
+    ck_assert_int_eq(r.gap_ns, GAP + 1 + 2 * JOULE_POWER_BRIDGE_NS);
+}
+END_TEST
+
+/* What a state of another process may be. */
+START_TEST(check)
+{
+    struct joule_integrator sound;
+
+    ck_assert(joule_integrator_check(&g, START));
+    at(0, 100);
+    at(S, 110);
+    at(5 * S, 120.5);
+    sound = g;
+    ck_assert(joule_integrator_check(&g, START + 5 * S));
+    ck_assert(joule_integrator_check(&g, START + 1000 * S));
+    ck_assert(!joule_integrator_check(&g, START + 5 * S - 1)); /* the future */
+#define REFUSED(field, value)                                                  \
+    do {                                                                       \
+        g = sound;                                                             \
+        g.field = (value);                                                     \
+        ck_assert(!joule_integrator_check(&g, START + 5 * S));                 \
+    } while (0)
+    REFUSED(power_w, NAN);
+    REFUSED(power_w, INFINITY);
+    REFUSED(power_w, -1);
+    REFUSED(power_w, JOULE_POWER_MAX_W * 1.01);
+    REFUSED(rest_uj, NAN);
+    REFUSED(rest_uj, -0.1);
+    REFUSED(rest_uj, 1);
+    REFUSED(began_ns, -1);
+    REFUSED(began_ns, START + 5 * S + 1); /* behind read_ns */
+    REFUSED(read_ns, START - 1);
+    REFUSED(changed_ns, START + 5 * S + 1);
+    REFUSED(changed_ns, INT64_MIN);
+    REFUSED(gap_ns, -1);
+    REFUSED(gap_ns, INT64_MAX);
+#undef REFUSED
+    g = sound;
+    ck_assert(joule_integrator_check(&g, START + 5 * S));
+}
+END_TEST
+
+/* What a meter has let pass. */
+START_TEST(is_measured)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY,
+                                 -1,  -1e-9,    JOULE_POWER_MAX_W * 1.01};
+    struct joule_power p = {.watts = 100};
+
+    ck_assert(joule_power_is_measured(&p));
+    for (int i = 1; i < JOULE_POWER_STATUS_COUNT; i++) {
+        p.status = (enum joule_power_status)i;
+        ck_assert(!joule_power_is_measured(&p));
+    }
+    p.status = JOULE_POWER_OK;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        p.watts = bad[i];
+        ck_assert(!joule_power_is_measured(&p));
+    }
+    p.watts = JOULE_POWER_MAX_W;
+    ck_assert(joule_power_is_measured(&p));
+}
+END_TEST
+
+START_TEST(longest_gap)
+{
+    ck_assert_int_eq(joule_power_gap_ns(10 * MS), 3 * S);
+    ck_assert_int_eq(joule_power_gap_ns(S), 3 * S);
+    ck_assert_int_eq(joule_power_gap_ns(60 * S), 180 * S);
 }
 END_TEST
 
@@ -284,6 +407,54 @@ START_TEST(extension)
 }
 END_TEST
 
+START_TEST(reading)
+{
+    struct joule_reading r;
+
+    at(0, 100);
+    joule_integrator_error(&g);
+    at(S, 200.0004);
+    r = said(3 * S, true);
+    ck_assert_uint_eq(r.uj, extended(3 * S));
+    ck_assert_uint_eq(r.state, JOULE_READING_OK);
+    ck_assert_int_eq(r.began_ns, START);
+    ck_assert_int_eq(r.mono_ns, START + 3 * S);
+    ck_assert_int_eq(r.gap_ns, 0);
+    ck_assert_uint_eq(r.mw, 200000);
+    ck_assert_uint_eq(r.sensor_key, KEY);
+    ck_assert_uint_eq(r.errors, 1);
+    /* As it was measured. */
+    r = said(3 * S, false);
+    ck_assert_uint_eq(r.uj, g.uj);
+    ck_assert_uint_eq(r.state, JOULE_READING_OK);
+    ck_assert_uint_eq(r.mw, 200000);
+}
+END_TEST
+
+/* Energy that is told. */
+START_TEST(added)
+{
+    struct joule_reading r;
+
+    joule_integrator_add(&g, 100, 5000, KEY, START);
+    ck_assert_uint_eq(g.uj, 0); /* of the time before the first */
+    ck_assert_int_eq(g.began_ns, START);
+    joule_integrator_add(&g, 300, 150, 0, START + S);
+    ck_assert_uint_eq(g.uj, 150 * J);
+    ck_assert_uint_eq(g.sensor_key, KEY);
+    joule_integrator_add(&g, 300, 1000, KEY, START + S); /* not later */
+    ck_assert_uint_eq(g.uj, 150 * J);
+    r = said(2 * S, true);
+    ck_assert_uint_eq(r.uj, 450 * J);
+    ck_assert_uint_eq(r.mw, 300000);
+    for (size_t i = 0; i < 3; i++)
+        joule_integrator_add(&g, 300, (double[]){-1, NAN, INFINITY}[i], KEY,
+                             START + (int64_t)(2 + i) * S);
+    ck_assert_uint_eq(g.uj, 150 * J);
+    ck_assert_int_eq(g.began_ns, START);
+}
+END_TEST
+
 START_TEST(changed)
 {
     at(0, 100);
@@ -348,9 +519,10 @@ static void true_update(struct truth *t, double before_w, double w,
         t->gaps++;
         t->gap_ns += ns - before_ns;
     }
-    if (d > JOULE_POWER_BRIDGE_NS)
+    if (d > JOULE_POWER_BRIDGE_NS) {
         t->lost++;
-    else if (edge_ns >= before_ns && edge_ns <= ns)
+        t->uj += a * JOULE_POWER_BRIDGE_NS / 1000;
+    } else if (edge_ns >= before_ns && edge_ns <= ns)
         t->uj += (a * (long double)(edge_ns - before_ns) +
                   b * (long double)(ns - edge_ns)) /
                  1000;
@@ -394,6 +566,8 @@ START_TEST(random_power)
     ck_assert_ldouble_eq_tol((long double)g.uj + (long double)g.rest_uj,
                              truth.uj, 1.0L);
     ck_assert_int_eq(gap_ns, truth.gap_ns);
+    ck_assert_int_eq(g.gap_ns, truth.gap_ns);
+    ck_assert_int_eq(g.began_ns, START);
     ck_assert_uint_eq(g.gaps, truth.gaps);
     ck_assert_uint_eq(g.lost, truth.lost);
     ck_assert_uint_gt(g.lost, 100);
@@ -427,6 +601,10 @@ int main(void)
 
     tcase_add_checked_fixture(bad, setup, NULL);
     tcase_add_test(bad, nothing_known);
+    tcase_add_test(bad, reading_of_nothing);
+    tcase_add_test(bad, reading_is_stale);
+    tcase_add_test(bad, check);
+    tcase_add_test(bad, is_measured);
     tcase_add_test(bad, late);
     tcase_add_test(bad, errors_change_nothing);
     tcase_add_test(bad, saturation);
@@ -445,6 +623,9 @@ int main(void)
     tcase_add_test(good, rest);
     tcase_add_test(good, rest_of_a_large_total);
     tcase_add_test(good, extension);
+    tcase_add_test(good, reading);
+    tcase_add_test(good, added);
+    tcase_add_test(good, longest_gap);
     tcase_add_test(good, changed);
     tcase_add_test(good, not_refreshed);
     tcase_add_test(good, sine);

@@ -315,7 +315,7 @@ END_TEST
 
 static void expect_eproto(const void *packet, size_t size)
 {
-    struct joule_wire_head head = {0};
+    struct joule_helper_head head = {0};
 
     ck_assert_int_eq(asker_raw(&a, packet, size, &head, sizeof(head)),
                      sizeof(head));
@@ -328,7 +328,7 @@ START_TEST(malformed)
 {
     static struct joule_wire_open request;
     static char big[60000];
-    struct joule_wire_head *head = &request.head;
+    struct joule_helper_head *head = &request.head;
 
     head->version = JOULE_WIRE_VERSION;
     head->type = JOULE_WIRE_OPEN;

@@ -91,8 +91,8 @@ static struct joule_ipmi_config config_of(const char *sensors)
     return config;
 }
 
-static struct joule_sensor *create(const char *mode,
-                                   const struct joule_ipmi_config *config)
+static struct joule_meter *create(const char *mode,
+                                  const struct joule_ipmi_config *config)
 {
     char path[128];
     struct joule_ipmi_helper_options opt = {
@@ -102,48 +102,47 @@ static struct joule_sensor *create(const char *mode,
         .credentials_file = credentials_file,
         .root_fd = tree.fd,
     };
-    struct joule_sensor *source;
+    struct joule_meter *meter;
 
     snprintf(path, sizeof(path), "%s/%s", tree.path, mode);
     if (strcmp(mode, "missing") != 0 && access(path, F_OK) < 0)
         ck_assert_int_eq(symlink(FAKEREADER, path), 0);
-    source = joule_ipmi_helper_create(&opt, &err);
-    ck_assert_msg(source != NULL, "%s", err.text);
-    ck_assert(joule_sensor_is_power(source));
-    return source;
+    meter = joule_ipmi_helper_create(&opt, &err);
+    ck_assert_msg(meter != NULL, "%s", err.text);
+    return meter;
 }
 
-static struct joule_sensor *create_plain(const char *mode)
+static struct joule_meter *create_plain(const char *mode)
 {
     struct joule_ipmi_config config = config_of("");
 
     return create(mode, &config);
 }
 
-static int read_power(struct joule_sensor *source, struct joule_power *out)
+static int read_power(struct joule_meter *meter, struct joule_power *out)
 {
     err.text[0] = '\0';
     errno = 0;
-    return source->ops->read_power(source, out, &err);
+    return meter->ops->read(meter, out, &err);
 }
 
-static void must_read(struct joule_sensor *source, double watts)
+static void must_read(struct joule_meter *meter, double watts)
 {
     struct joule_power power[JOULE_IPMI_LABELS_MAX];
     int64_t before_ns = now_ns();
 
-    ck_assert_msg(read_power(source, power) == 0, "%s", err.text);
+    ck_assert_msg(read_power(meter, power) == 0, "%s", err.text);
     ck_assert_int_eq(power[0].status, JOULE_POWER_OK);
     ck_assert_double_eq(power[0].watts, watts);
     ck_assert_int_ge(power[0].mono_ns, before_ns);
     ck_assert_int_le(power[0].mono_ns, now_ns());
 }
 
-static void must_fail(struct joule_sensor *source, int errnum,
+static void must_fail(struct joule_meter *meter, int errnum,
                       const char *sentence)
 {
     struct joule_power power[JOULE_IPMI_LABELS_MAX];
-    int rc = read_power(source, power), seen = errno;
+    int rc = read_power(meter, power), seen = errno;
 
     ck_assert_int_eq(rc, -1);
     ck_assert_msg(seen == errnum, "%s: %s", strerror(seen), err.text);
@@ -189,12 +188,12 @@ END_TEST
 START_TEST(labels_only)
 {
     struct joule_ipmi_config config = config_of("Socket0=2;Node=DCMI;x_y-1=3");
-    struct joule_sensor *source = joule_ipmi_helper_labels_create(&config);
+    struct joule_meter *meter = joule_ipmi_helper_labels_create(&config);
     const struct joule_domain *d;
 
-    ck_assert_ptr_nonnull(source);
-    d = source->domains;
-    ck_assert_uint_eq(source->domain_count, 3);
+    ck_assert_ptr_nonnull(meter);
+    d = meter->domains;
+    ck_assert_uint_eq(meter->domain_count, 3);
     ck_assert_str_eq(d[0].name, "Node");
     ck_assert_str_eq(d[1].name, "Socket0");
     ck_assert_str_eq(d[2].name, "x_y-1");
@@ -205,10 +204,10 @@ START_TEST(labels_only)
         ck_assert_uint_eq(d[i].width_bits, 64);
         ck_assert(d[i].in_total == (i == 0));
     }
-    must_fail(source, ENOSYS, "slurmd");
-    ck_assert_ptr_null(joule_reader_found(source, &count));
-    source->ops->interrupt(source);
-    joule_sensor_destroy(source);
+    must_fail(meter, ENOSYS, "slurmd");
+    ck_assert_ptr_null(joule_reader_found(meter, &count));
+    meter->ops->interrupt(meter);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -245,23 +244,23 @@ static const struct {
  * a second has passed. */
 START_TEST(fault)
 {
-    struct joule_sensor *source = create_plain(faults[_i].mode);
+    struct joule_meter *meter = create_plain(faults[_i].mode);
     int64_t begin_ns = now_ns(), took_ns;
 
-    must_fail(source, faults[_i].errnum, faults[_i].sentence);
+    must_fail(meter, faults[_i].errnum, faults[_i].sentence);
     took_ns = now_ns() - begin_ns;
     ck_assert_int_ge(took_ns, faults[_i].least_ns);
     ck_assert_int_le(took_ns, faults[_i].most_ns);
-    must_fail(source, EAGAIN, NULL);
+    must_fail(meter, EAGAIN, NULL);
     fake.now_ns += S - 1;
-    must_fail(source, EAGAIN, NULL);
+    must_fail(meter, EAGAIN, NULL);
     fake.now_ns += 1;
     if (faults[_i].least_ns == 0) {
-        must_fail(source, faults[_i].errnum, faults[_i].sentence);
+        must_fail(meter, faults[_i].errnum, faults[_i].sentence);
         fake.now_ns += 2 * S - 1;
-        must_fail(source, EAGAIN, NULL);
+        must_fail(meter, EAGAIN, NULL);
     }
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -293,13 +292,13 @@ static const struct {
 START_TEST(sum)
 {
     struct joule_ipmi_config config = config_of(sums[_i].sensors);
-    struct joule_sensor *source = create("well", &config);
+    struct joule_meter *meter = create("well", &config);
     struct joule_power power;
 
-    ck_assert_msg(read_power(source, &power) == 0, "%s", err.text);
+    ck_assert_msg(read_power(meter, &power) == 0, "%s", err.text);
     ck_assert_int_eq(power.status, sums[_i].status);
     ck_assert_double_eq(power.watts, sums[_i].watts);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -308,16 +307,16 @@ START_TEST(sum_of_labels)
 {
     struct joule_ipmi_config config =
         config_of("GPU='!4';Node='@1000','@3000','@2000';Dead='!5'");
-    struct joule_sensor *source = create("well", &config);
+    struct joule_meter *meter = create("well", &config);
     struct joule_power power[4];
 
-    ck_assert_msg(read_power(source, power) == 0, "%s", err.text);
+    ck_assert_msg(read_power(meter, power) == 0, "%s", err.text);
     ck_assert_double_eq(power[0].watts, 101 + 102 + 103);
     ck_assert_int_eq(power[0].mono_ns, 2050);
     ck_assert_int_eq(power[1].status, JOULE_POWER_OK);
     ck_assert_double_eq(power[1].watts, 0);
     ck_assert_int_eq(power[2].status, JOULE_POWER_NEGATIVE);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -326,16 +325,16 @@ static uint64_t key_of(const char *sensors, const char *host, int label)
 {
     struct joule_ipmi_config config = config_of(sensors);
     struct joule_power power[4];
-    struct joule_sensor *source;
+    struct joule_meter *meter;
 
     if (host) {
         config.driver = JOULE_IPMI_DRIVER_LAN_2_0;
         snprintf(config.host, sizeof(config.host), "%s", host);
     }
-    source = create("well", &config);
-    ck_assert_msg(read_power(source, power) == 0, "%s", err.text);
+    meter = create("well", &config);
+    ck_assert_msg(read_power(meter, power) == 0, "%s", err.text);
     ck_assert_uint_ne(power[label].sensor_key, 0);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
     return power[label].sensor_key;
 }
 
@@ -363,10 +362,10 @@ static const char *const unsound[] = {"Node='!10'", "Node='!-1'", "Node='@-5'",
 START_TEST(unsound_value)
 {
     struct joule_ipmi_config config = config_of(unsound[_i]);
-    struct joule_sensor *source = create("well", &config);
+    struct joule_meter *meter = create("well", &config);
 
-    must_fail(source, EPROTO, "a value that cannot be");
-    joule_sensor_destroy(source);
+    must_fail(meter, EPROTO, "a value that cannot be");
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -375,14 +374,14 @@ static const char *const good_modes[] = {"well", "wrong-seq-first", "twice",
 
 START_TEST(good)
 {
-    struct joule_sensor *source = create_plain(good_modes[_i]);
+    struct joule_meter *meter = create_plain(good_modes[_i]);
 
-    ck_assert_ptr_null(joule_reader_found(source, &count));
+    ck_assert_ptr_null(joule_reader_found(meter, &count));
     for (int i = 0; i < 20; i++)
-        must_read(source, 100);
-    ck_assert_uint_eq(joule_reader_found(source, &count)[0].record_id, 2);
+        must_read(meter, 100);
+    ck_assert_uint_eq(joule_reader_found(meter, &count)[0].record_id, 2);
     ck_assert_uint_eq(kills, 0);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
     /* It ended by itself. */
     ck_assert_uint_eq(kills, 0);
 }
@@ -391,46 +390,46 @@ END_TEST
 START_TEST(back_off)
 {
     static const int delays_s[] = {1, 2, 4, 8, 16, 32, 60, 60, 60};
-    struct joule_sensor *source = create_plain("missing");
+    struct joule_meter *meter = create_plain("missing");
 
     for (int i = 0; i < COUNT(delays_s); i++) {
-        must_fail(source, ENOENT, "cannot start");
+        must_fail(meter, ENOENT, "cannot start");
         fake.now_ns += delays_s[i] * S - 1;
-        must_fail(source, EAGAIN, NULL);
+        must_fail(meter, EAGAIN, NULL);
         fake.now_ns += 1;
     }
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
 /* A reading that works ends it. */
 START_TEST(back_off_ends)
 {
-    struct joule_sensor *source = create_plain("exits1");
+    struct joule_meter *meter = create_plain("exits1");
 
     for (int i = 0; i < 10; i++) {
-        must_read(source, 100);
-        must_fail(source, EPIPE, "exit code 7");
-        must_fail(source, EAGAIN, NULL);
+        must_read(meter, 100);
+        must_fail(meter, EPIPE, "exit code 7");
+        must_fail(meter, EAGAIN, NULL);
         fake.now_ns += S;
     }
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
 /* A process that is well is asked to connect again, not started again. */
 START_TEST(connects_again)
 {
-    struct joule_sensor *source = create_plain("fails2");
+    struct joule_meter *meter = create_plain("fails2");
 
-    must_read(source, 100);
-    must_read(source, 100);
+    must_read(meter, 100);
+    must_read(meter, 100);
     for (int i = 0; i < 3; i++) {
-        must_fail(source, EIO, "dropped the session");
+        must_fail(meter, EIO, "dropped the session");
         fake.now_ns += 60 * S;
     }
     ck_assert_uint_eq(kills, 0);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -448,39 +447,39 @@ static void await_end(void)
  * next connection. */
 START_TEST(started_again)
 {
-    struct joule_sensor *source = create_plain("fails-and-goes1");
+    struct joule_meter *meter = create_plain("fails-and-goes1");
 
     for (int i = 0; i < 3; i++) {
-        must_read(source, 100);
-        must_fail(source, EIO, "dropped the session");
+        must_read(meter, 100);
+        must_fail(meter, EIO, "dropped the session");
         fake.now_ns += S;
         await_end();
     }
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
 /* The process has time to say goodbye to the BMC, in the thread that reads. */
 START_TEST(interrupted_in_between)
 {
-    struct joule_sensor *source = create_plain("well");
+    struct joule_meter *meter = create_plain("well");
 
-    must_read(source, 100);
-    source->ops->interrupt(source);
-    must_fail(source, ECANCELED, NULL);
+    must_read(meter, 100);
+    meter->ops->interrupt(meter);
+    must_fail(meter, ECANCELED, NULL);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_uint_eq(kills, 0);
-    must_fail(source, ECANCELED, NULL);
-    joule_sensor_destroy(source);
+    must_fail(meter, ECANCELED, NULL);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
-static const char *remark(struct joule_sensor *source)
+static const char *remark(struct joule_meter *meter)
 {
     static struct joule_error text;
 
     text.text[0] = '\0';
-    if (!source->ops->remark(source, &text))
+    if (!meter->ops->remark(meter, &text))
         return "";
     return text.text;
 }
@@ -488,32 +487,32 @@ static const char *remark(struct joule_sensor *source)
 START_TEST(remarks)
 {
     struct joule_ipmi_config config = config_of("");
-    struct joule_sensor *source;
+    struct joule_meter *meter;
 
     config.driver = JOULE_IPMI_DRIVER_LAN_2_0;
     strcpy(config.host, "bmc7");
-    source = create("exits1", &config);
-    ck_assert_str_eq(remark(source), "");
-    must_read(source, 100);
-    ck_assert_str_eq(remark(source),
+    meter = create("exits1", &config);
+    ck_assert_str_eq(remark(meter), "");
+    must_read(meter, 100);
+    ck_assert_str_eq(remark(meter),
                      "reads sensor Node (record 2, 0-510 W in steps of 2 W) of "
                      "bmc7, LAN_2_0");
-    ck_assert_str_eq(remark(source), "");
-    must_fail(source, EPIPE, "7");
+    ck_assert_str_eq(remark(meter), "");
+    must_fail(meter, EPIPE, "7");
     fake.now_ns += S;
-    must_read(source, 100); /* the same again: nothing to say */
-    ck_assert_str_eq(remark(source), "");
-    joule_sensor_destroy(source);
+    must_read(meter, 100); /* the same again: nothing to say */
+    ck_assert_str_eq(remark(meter), "");
+    joule_meter_destroy(meter);
 
     config = config_of("Node=DCMI;Psu='PSU 1',7,DCMI_ENHANCED");
-    source = create("well", &config);
-    must_read(source, 100);
+    meter = create("well", &config);
+    must_read(meter, 100);
     ck_assert_str_eq(
-        remark(source),
+        remark(meter),
         "reads sensors Node=DCMI power, Psu=PSU 1 (record 2, 0-510 W in steps "
         "of 2 W), Psu=Node (record 7, 0-510 W in steps of 2 W), Psu=DCMI mean "
         "power of this machine's BMC, in-band");
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -521,7 +520,7 @@ START_TEST(remark_of_many)
 {
     struct joule_ipmi_config config;
     char sensors[2048] = "Node=1";
-    struct joule_sensor *source;
+    struct joule_meter *meter;
     size_t len;
 
     for (int i = 0; i < 60; i++) {
@@ -529,42 +528,42 @@ START_TEST(remark_of_many)
         snprintf(sensors + len, sizeof(sensors) - len, ",A long name %d", i);
     }
     config = config_of(sensors);
-    source = create("well", &config);
-    must_read(source, 61 * 100 + 60 * 61 / 2);
-    len = strlen(remark(source));
+    meter = create("well", &config);
+    must_read(meter, 61 * 100 + 60 * 61 / 2);
+    len = strlen(remark(meter));
     ck_assert_uint_gt(len, 400);
     ck_assert_uint_lt(len, JOULE_ERROR_MAX);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
 /* What was found is told to the next process, and its remark is passed on. */
 START_TEST(found_is_remembered)
 {
-    struct joule_sensor *source = create_plain("remembers1");
+    struct joule_meter *meter = create_plain("remembers1");
 
-    must_read(source, 100);
-    ck_assert_msg(strstr(remark(source), "reads sensor"), "no remark");
-    ck_assert_str_eq(remark(source), "");
-    must_fail(source, EPIPE, "exit code 0");
+    must_read(meter, 100);
+    ck_assert_msg(strstr(remark(meter), "reads sensor"), "no remark");
+    ck_assert_str_eq(remark(meter), "");
+    must_fail(meter, EPIPE, "exit code 0");
     fake.now_ns += S;
-    must_read(source, 100);
-    ck_assert_str_eq(remark(source), "knows Node");
-    ck_assert_str_eq(remark(source), "");
-    joule_sensor_destroy(source);
+    must_read(meter, 100);
+    ck_assert_str_eq(remark(meter), "knows Node");
+    ck_assert_str_eq(remark(meter), "");
+    joule_meter_destroy(meter);
 }
 END_TEST
 
 static void must_see_nothing(void)
 {
-    struct joule_sensor *source = create_plain("looks");
+    struct joule_meter *meter = create_plain("looks");
 
-    must_read(source, 100);
-    remark(source);
-    ck_assert_str_eq(remark(source),
+    must_read(meter, 100);
+    remark(meter);
+    ck_assert_str_eq(remark(meter),
                      "fds=3 flags=211 env=0 cmdline=looks session=own "
                      "blocked=0 handlers=0 cwd=/");
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 
 START_TEST(nothing_is_inherited)
@@ -620,13 +619,13 @@ static const struct {
  * between no more than one process is there. */
 START_TEST(no_leak)
 {
-    struct joule_sensor *source = create_plain(leaks[_i].mode);
+    struct joule_meter *meter = create_plain(leaks[_i].mode);
     struct joule_power power;
     unsigned fds;
     int busy = 0;
 
     for (int i = 0; i < leaks[_i].rounds; i++) {
-        ck_assert_int_eq(read_power(source, &power), -1);
+        ck_assert_int_eq(read_power(meter, &power), -1);
         ck_assert_int_ne(errno, EAGAIN);
         /* A busy machine takes its time to end those that were killed, and
          * this clock runs faster than it. */
@@ -639,33 +638,33 @@ START_TEST(no_leak)
         ck_assert_uint_le(fds, fds_before + 2);
         fake.now_ns += 60 * S;
     }
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
 START_TEST(stuck_processes)
 {
-    struct joule_sensor *source = create_plain("closes");
+    struct joule_meter *meter = create_plain("closes");
     struct joule_power power;
 
     unkillable = true;
     for (int i = 0; i < 4; i++) {
-        must_fail(source, EPIPE, "closed its socket");
+        must_fail(meter, EPIPE, "closed its socket");
         fake.now_ns += 60 * S;
     }
     for (int i = 0; i < 3; i++) {
-        must_fail(source, EBUSY, "stuck in the kernel");
+        must_fail(meter, EBUSY, "stuck in the kernel");
         fake.now_ns += 60 * S;
     }
     unkillable = false;
     /* Now they end, one or the other a little later. */
     for (int i = 0; i < 100 && strstr(err.text, "stuck"); i++) {
-        ck_assert_int_eq(read_power(source, &power), -1);
+        ck_assert_int_eq(read_power(meter, &power), -1);
         fake.now_ns += 60 * S;
         usleep(10 * 1000);
     }
     ck_assert_msg(strstr(err.text, "closed its socket"), "%s", err.text);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
 }
 END_TEST
 
@@ -673,25 +672,25 @@ END_TEST
 START_TEST(reaped_by_the_host)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
-    struct joule_sensor *source = create_plain("crashes");
+    struct joule_meter *meter = create_plain("crashes");
 
     sigaction(SIGCHLD, &ignore, &old);
     for (int i = 0; i < 5; i++) {
-        must_fail(source, EPIPE, "the reader process ended");
+        must_fail(meter, EPIPE, "the helper process ended");
         fake.now_ns += 60 * S;
     }
     ck_assert_uint_eq(kills, 0);
-    joule_sensor_destroy(source);
-    source = create_plain("stops");
-    must_fail(source, ETIMEDOUT, "no answer");
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
+    meter = create_plain("stops");
+    must_fail(meter, ETIMEDOUT, "no answer");
+    joule_meter_destroy(meter);
     sigaction(SIGCHLD, &old, NULL);
 }
 END_TEST
 
 struct call {
     pthread_t thread;
-    struct joule_sensor *source;
+    struct joule_meter *meter;
     int rc, errnum;
     int64_t end_ns;
     struct joule_power power;
@@ -702,16 +701,15 @@ static void *call_thread(void *arg)
 {
     struct call *call = arg;
 
-    call->rc =
-        call->source->ops->read_power(call->source, &call->power, &call->err);
+    call->rc = call->meter->ops->read(call->meter, &call->power, &call->err);
     call->errnum = errno;
     call->end_ns = now_ns();
     return NULL;
 }
 
-static void call_begin(struct call *call, struct joule_sensor *source)
+static void call_begin(struct call *call, struct joule_meter *meter)
 {
-    call->source = source;
+    call->meter = meter;
     call->err.text[0] = '\0';
     ck_assert_int_eq(pthread_create(&call->thread, NULL, call_thread, call), 0);
 }
@@ -724,16 +722,16 @@ START_TEST(interrupt)
 
     for (int i = 0; i < 2 * COUNT(modes); i++) {
         struct joule_ipmi_config config = config_of("");
-        struct joule_sensor *source;
+        struct joule_meter *meter;
         struct call call;
         int64_t begin_ns;
 
         config.answer_ns = config.connect_ns = 30 * S;
-        source = create(modes[i % COUNT(modes)], &config);
-        call_begin(&call, source);
+        meter = create(modes[i % COUNT(modes)], &config);
+        call_begin(&call, meter);
         usleep(50 * 1000);
         begin_ns = now_ns();
-        source->ops->interrupt(source);
+        meter->ops->interrupt(meter);
         pthread_join(call.thread, NULL);
         ck_assert_int_eq(call.rc, -1);
         ck_assert_int_eq(call.errnum, ECANCELED);
@@ -741,10 +739,10 @@ START_TEST(interrupt)
         ck_assert_int_lt(call.end_ns - begin_ns, S);
         if (call.end_ns - begin_ns < quickest_ns)
             quickest_ns = call.end_ns - begin_ns;
-        must_fail(source, ECANCELED, NULL);
-        source->ops->interrupt(source);
+        must_fail(meter, ECANCELED, NULL);
+        meter->ops->interrupt(meter);
         begin_ns = now_ns();
-        joule_sensor_destroy(source);
+        joule_meter_destroy(meter);
         ck_assert_int_lt(now_ns() - begin_ns, S);
     }
     ck_assert_int_lt(quickest_ns, 10 * MS);
@@ -753,8 +751,8 @@ END_TEST
 
 START_TEST(side_by_side)
 {
-    struct joule_sensor *bad = create_plain("stops"),
-                        *well = create_plain("well");
+    struct joule_meter *bad = create_plain("stops"),
+                       *well = create_plain("well");
     struct call call;
     unsigned readings = 0;
     int64_t begin_ns = now_ns();
@@ -767,9 +765,9 @@ START_TEST(side_by_side)
     pthread_join(call.thread, NULL);
     ck_assert_int_eq(call.errnum, ETIMEDOUT);
     ck_assert_uint_gt(readings, 100);
-    joule_sensor_destroy(bad);
+    joule_meter_destroy(bad);
     must_read(well, 100);
-    joule_sensor_destroy(well);
+    joule_meter_destroy(well);
 }
 END_TEST
 
@@ -812,21 +810,21 @@ START_TEST(password_is_wiped)
     static const unsigned char hidden[] = {0x27, 0x64, 0x36, 0x62, 0x30, 0x6d,
                                            0x1a, 0x21, 0x04, 0x3d, 0x66, 0x0c};
     struct joule_ipmi_config *config = malloc(sizeof(*config));
-    struct joule_sensor *source;
+    struct joule_meter *meter;
 
     *config = config_of("");
     for (size_t i = 0; i < sizeof(hidden); i++)
         config->password[i] = (char)(hidden[i] ^ 0x55);
-    source = create("exits1", config);
+    meter = create("exits1", config);
     explicit_bzero(config, sizeof(*config));
     free(config);
-    must_read(source, 100);
-    must_fail(source, EPIPE, "7");
-    /* The source's own. */
+    must_read(meter, 100);
+    must_fail(meter, EPIPE, "7");
+    /* The meter's own. */
     ck_assert_uint_eq(find_in_memory(hidden, sizeof(hidden)), 1);
     fake.now_ns += S;
-    must_read(source, 100);
-    joule_sensor_destroy(source);
+    must_read(meter, 100);
+    joule_meter_destroy(meter);
     ck_assert_uint_eq(find_in_memory(hidden, sizeof(hidden)), 0);
 }
 END_TEST
@@ -836,21 +834,21 @@ END_TEST
 START_TEST(file_is_not_read)
 {
     struct joule_ipmi_config config = config_of("");
-    struct joule_sensor *source;
+    struct joule_meter *meter;
 
     config.driver = JOULE_IPMI_DRIVER_LAN_2_0;
     tree_write(&tree, "bmc", "neither name nor password");
     ck_assert_int_eq(fchmodat(tree.fd, "bmc", 0600, 0), 0);
     credentials_file = "/bmc";
-    source = create("reads-file1", &config);
-    must_read(source, 100);
-    remark(source);
-    ck_assert_str_eq(remark(source), "/bmc: neither name nor password");
-    must_fail(source, EPIPE, "7");
+    meter = create("reads-file1", &config);
+    must_read(meter, 100);
+    remark(meter);
+    ck_assert_str_eq(remark(meter), "/bmc: neither name nor password");
+    must_fail(meter, EPIPE, "7");
     ck_assert_int_eq(fchmodat(tree.fd, "bmc", 0640, 0), 0);
     fake.now_ns += S;
-    must_fail(source, EPERM, "JouleIPMICredentialsFile: /bmc may be read");
-    joule_sensor_destroy(source);
+    must_fail(meter, EPERM, "JouleIPMICredentialsFile: /bmc may be read");
+    joule_meter_destroy(meter);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From the words of acct_gather.conf to watts: options, credentials file, the
- * source, the real reader process, and OpenIPMI's ipmi_sim as the BMC.
+ * meter, the real reader process, and OpenIPMI's ipmi_sim as the BMC.
  */
 #include <check.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static struct tree tree;
 static struct bmc bmc;
 static struct joule_error err;
 static struct joule_power power[4];
-static struct joule_sensor *source;
+static struct joule_meter *meter;
 static int64_t clock_ns;
 static unsigned fds_before;
 
@@ -54,7 +54,7 @@ static void setup(void)
 {
     tree_create(&tree);
     clock_ns = 1000 * S;
-    source = NULL;
+    meter = NULL;
     fds_before = tree_open_fds();
     bmc_create(&bmc);
     bmc_start(&bmc, usual, COUNT(usual));
@@ -63,7 +63,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
     bmc_destroy(&bmc);
     ck_assert_uint_eq(tree_open_fds(), fds_before);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
@@ -106,14 +106,14 @@ static void create(const char *sensors, const char *password)
                                          &ipmi, &err) == 0,
                   "%s", err.text);
     opt.config = &ipmi;
-    source = joule_ipmi_helper_create(&opt, &err);
-    ck_assert_msg(source != NULL, "%s", err.text);
+    meter = joule_ipmi_helper_create(&opt, &err);
+    ck_assert_msg(meter != NULL, "%s", err.text);
 }
 
 static int read_power(void)
 {
     err.text[0] = '\0';
-    return source->ops->read_power(source, power, &err);
+    return meter->ops->read(meter, power, &err);
 }
 
 static void must_read(double watts)
@@ -218,7 +218,7 @@ START_TEST(watts)
         must_read(300);
     ck_assert_double_eq(power[1].watts, 240);
     ck_assert_double_eq(power[2].watts, 540);
-    ck_assert_int_eq(source->ops->remark(source, &remark), 1);
+    ck_assert_int_eq(meter->ops->remark(meter, &remark), 1);
     ck_assert_msg(strstr(remark.text,
                          "reads sensors Node=Node (record 3, 0-510 W in steps "
                          "of 2 W), PSU=PSU1 PIN (record 4, 0-1020 W in steps "
@@ -265,7 +265,7 @@ START_TEST(default_sensor)
     bmc_watts(&bmc, 1, 322);
     create("", BMC_PASSWORD);
     must_read(322);
-    found = joule_reader_found(source, &count);
+    found = joule_reader_found(meter, &count);
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(found[0].name, "Pwr Consumption");
     bmc_kill(&bmc);
@@ -306,9 +306,9 @@ START_TEST(default_supplies)
     bmc_start(&bmc, supplies, COUNT(supplies));
     create("", BMC_PASSWORD);
     must_read(320);
-    ck_assert_ptr_nonnull(joule_reader_found(source, &count));
+    ck_assert_ptr_nonnull(joule_reader_found(meter, &count));
     ck_assert_uint_eq(count, 2);
-    ck_assert_int_eq(source->ops->remark(source, &remark), 1);
+    ck_assert_int_eq(meter->ops->remark(meter, &remark), 1);
     ck_assert_msg(
         strstr(remark.text, "reads sensors PS1 Input Power (record 2"), "%s",
         remark.text);
@@ -338,7 +338,7 @@ START_TEST(default_refused)
     ck_assert_msg(strstr(err.text, "Pwr 12V 136 W, Sys Power 322 W") &&
                       strstr(err.text, "EnergyIPMIPowerSensors="),
                   "%s", err.text);
-    joule_sensor_destroy(source);
+    joule_meter_destroy(meter);
     create("Node=Pwr 12V", BMC_PASSWORD); /* whatever is configured counts */
     must_read(136);
 }
@@ -386,7 +386,7 @@ static void *read_in_thread(void *arg)
     (void)arg;
     errno = 0;
     (void)read_power();
-    return errno == ECANCELED ? &source : NULL;
+    return errno == ECANCELED ? &meter : NULL;
 }
 
 /* The BMC hangs; whoever waits for it is let go at once. */
@@ -402,7 +402,7 @@ START_TEST(interrupted)
     ck_assert_int_eq(pthread_create(&thread, NULL, read_in_thread, NULL), 0);
     usleep(50 * 1000);
     begin_ns = joule_clock_mono_ns(&joule_clock_system);
-    source->ops->interrupt(source);
+    meter->ops->interrupt(meter);
     pthread_join(thread, &canceled);
     ck_assert_int_lt(joule_clock_mono_ns(&joule_clock_system) - begin_ns,
                      100 * MS);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/node/board.h"
+#include "common/node/ledger.h"
 #include "tests/unit/tree.h"
 #include "tools/joule/ledger_command.h"
 
@@ -97,17 +97,21 @@ static void publish_ledger(const char *node)
     joule_ledger_destroy(l);
 }
 
-static void publish_board(const char *node)
+static void publish_node(const char *node)
 {
-    struct joule_board *board = joule_board_create(tree.fd, node, &err);
+    struct joule_ledger *ledger = joule_ledger_create(tree.fd, node, 1, &err);
     struct joule_snapshot *s = calloc(1, sizeof(*s));
+    struct joule_sensor_state *state = calloc(1, sizeof(*state));
 
     s->period_ns = S;
+    s->samples = 1;
     s->total.mono_ns = totals.mono_ns;
     s->total.valid = true;
-    joule_board_publish(board, s);
-    joule_board_destroy(board);
+    joule_ledger_stage_node(ledger, s, state);
+    joule_ledger_publish(ledger, NULL);
+    joule_ledger_destroy(ledger);
     free(s);
+    free(state);
 }
 
 static void setup(void)
@@ -183,7 +187,7 @@ START_TEST(test_jobs_and_steps)
                                         "1"};
     char buf[JOULE_STEP_TEXT_MAX];
 
-    publish_board("n1");
+    publish_node("n1");
     publish_ledger("n1");
     must_collect(NULL, NULL);
     ck_assert(!view->own);
@@ -213,7 +217,7 @@ END_TEST
 
 START_TEST(test_text)
 {
-    publish_board("n1");
+    publish_node("n1");
     publish_ledger("n1");
     must_collect("n1", NULL);
     report(joule_ledger_print_text);
@@ -265,7 +269,7 @@ START_TEST(test_one_job)
 {
     const uint32_t job = 7, none = 8;
 
-    publish_board("n1");
+    publish_node("n1");
     publish_ledger("n1");
     must_collect("n1", &job);
     ck_assert_uint_eq(view->job_count, 1);
@@ -289,7 +293,7 @@ START_TEST(test_what_is_not_well)
     totals.how = 0;
     totals.part_count = 2;
     totals.part[0].idle_power.idle_power_uw = 20000000;
-    publish_board("n1");
+    publish_node("n1");
     publish_ledger("n1");
     must_collect("n1", NULL);
     ck_assert(view->stale);

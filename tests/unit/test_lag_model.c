@@ -109,6 +109,7 @@ START_TEST(test_jobs)
         ck_assert_double_le(fused[3].mean, 0.3);
         ck_assert_double_le(fused[4].mean, 0.15);
     }
+    fused_node_clear(n);
     free(n);
 }
 END_TEST
@@ -148,6 +149,7 @@ START_TEST(test_bmc_away)
     error = (n->fused_j - fused_j) / (n->node_j - node_j) - 1;
     printf("10 min without the BMC: off by %.2f %%\n", error * 100);
     ck_assert_double_le(fabs(error), 0.05);
+    fused_node_clear(n);
     free(n);
 }
 END_TEST
@@ -199,6 +201,7 @@ START_TEST(test_recovery)
         "%s away for 10 min: off by %.2f %%; minutes are right %d min later\n",
         faults[_i].name, during_j * 100, minutes - good);
     ck_assert_int_le(minutes - good, 20);
+    fused_node_clear(n);
     free(n);
 }
 END_TEST
@@ -236,6 +239,7 @@ START_TEST(test_firmware)
     fused_node_run(n, 2 * HOUR);
     ck_assert_double_le(fabs((n->fused_j - fused_j) / (n->bmc_j - bmc_j) - 1),
                         0.005);
+    fused_node_clear(n);
     free(n);
 }
 END_TEST
@@ -268,6 +272,7 @@ START_TEST(test_hours)
     }
     printf("%s: hours off by at most %.3f %%\n", n->bmc.name, worst * 100);
     ck_assert_double_le(worst, 0.003);
+    fused_node_clear(n);
     free(n);
 }
 END_TEST
@@ -335,6 +340,7 @@ START_TEST(test_garbage)
     }
     printf("%d of 2000 refused\n", refused);
     ck_assert_int_gt(refused, 100);
+    fused_node_clear(n);
     free(n);
 }
 END_TEST

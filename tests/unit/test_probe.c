@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/node/board.h"
+#include "common/node/ledger_file.h"
 #include "common/sensors/rapl.h"
 #include "tests/unit/tree.h"
 #include "tools/joule/json.h"
@@ -894,8 +894,8 @@ START_TEST(probe_good)
     ck_assert_uint_gt(probe->sensor.node_mw, 0);
     ck_assert_str_eq(probe->access.lockdown, "integrity");
     ck_assert_str_eq(probe->node.name, "node7");
-    ck_assert_uint_eq(probe->findings.total[JOULE_NOTE], 1); /* no board */
-    ck_assert_ptr_nonnull(finding(&probe->findings, "no-board"));
+    ck_assert_uint_eq(probe->findings.total[JOULE_NOTE], 1); /* no ledger */
+    ck_assert_ptr_nonnull(finding(&probe->findings, "no-total"));
     reports();
     must_say("\"job_would_be_measured\": true");
     must_say("\"unit_uj_per_tick\": 61.03515625");
@@ -951,32 +951,36 @@ END_TEST
 
 static void publish(const char *node, int64_t age_ns, bool valid)
 {
-    struct joule_board *board = joule_board_create(tree.fd, node, &err);
+    struct joule_ledger *ledger = joule_ledger_create(tree.fd, node, 1, &err);
     struct joule_snapshot *s = calloc(1, sizeof(*s));
+    struct joule_sensor_state *state = calloc(1, sizeof(*state));
 
-    ck_assert_msg(board != NULL, "%s", err.text);
+    ck_assert_msg(ledger != NULL, "%s", err.text);
     s->period_ns = JOULE_NS_PER_S;
     s->samples = 12;
-    s->node_mw = 50123;
+    s->total.mw = 50123;
     s->average_mw = JOULE_MW_UNKNOWN;
     s->total.mono_ns = joule_clock_mono_ns(&joule_clock_system) - age_ns;
     s->since_ns = s->total.mono_ns - 100 * JOULE_NS_PER_S;
     s->total.node_uj = 5012345678;
     s->total.valid = valid;
     s->total.count = 2;
-    s->total.counter[0].wraps = 3;
-    s->total.counter[1].errors = 4;
-    joule_board_publish(board, s);
-    joule_board_destroy(board);
+    s->total.reading[1].errors = 4;
+    state->counters = 2;
+    state->counter[0].wraps = 3;
+    joule_ledger_stage_node(ledger, s, state);
+    joule_ledger_publish(ledger, NULL);
+    joule_ledger_destroy(ledger);
     free(s);
+    free(state);
 }
 
-START_TEST(probe_board)
+START_TEST(probe_total)
 {
     machine();
     publish("cn-01", 0, true);
     collect(true, true);
-    /* The only board there is says which node this is. */
+    /* The only ledger there is says which node this is. */
     ck_assert_str_eq(probe->node.name, "cn-01");
     ck_assert(probe->node.present);
     ck_assert(probe->node.fresh);
@@ -986,40 +990,65 @@ START_TEST(probe_board)
     must_say("\"node_power_mw\": 50123");
     must_say("\"average_power_mw\": null");
     must_say("\"wraps\": 3");
+    must_say("\"read_errors\": 4");
     free(memory);
     publish("cn-02", 0, true);
     collect(false, true);
     ck_assert_str_eq(probe->node.name, "node7");
     ck_assert_ptr_nonnull(
-        strstr(finding(&probe->findings, "no-board")->text.text, "--node"));
+        strstr(finding(&probe->findings, "no-total")->text.text, "--node"));
 }
 END_TEST
 
-/* What a node with both sources has learned, and what it has not. */
+/* A state with more counters than there can be. */
+START_TEST(probe_spoiled_total)
+{
+    const struct joule_finding *f;
+    const uint64_t huge = UINT64_MAX;
+    off_t at = (off_t)(offsetof(struct ledger_head, state[1]) +
+                       offsetof(struct joule_sensor_state, counters));
+
+    machine();
+    publish("cn-01", 0, true);
+    tree_poke(&tree, "run/slurm-joule/cn-01/ledger", at, &huge, sizeof(huge));
+    collect(true, true);
+    ck_assert(!probe->node.present);
+    f = finding(&probe->findings, "no-total");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(f->level, JOULE_WARNING);
+    ck_assert_ptr_nonnull(strstr(f->text.text, "makes no sense"));
+}
+END_TEST
+
+/* What a node with BMC and counters has learned, and what it has not. */
 static void publish_fused(const char *node, bool learned)
 {
-    struct joule_board *board = joule_board_create(tree.fd, node, &err);
+    struct joule_ledger *ledger = joule_ledger_create(tree.fd, node, 1, &err);
     struct joule_snapshot *s = calloc(1, sizeof(*s));
-    struct joule_fused_state *state = calloc(1, sizeof(*state));
+    struct joule_sensor_state *state = calloc(1, sizeof(*state));
+    struct joule_fused_state *fused = &state->fused;
 
-    ck_assert_msg(board != NULL, "%s", err.text);
+    ck_assert_msg(ledger != NULL, "%s", err.text);
     s->period_ns = JOULE_NS_PER_S;
+    s->samples = 1;
     s->total.mono_ns = joule_clock_mono_ns(&joule_clock_system);
     s->total.valid = 1;
-    s->total.is_power = 1;
     s->total.count = 2;
+    state->is_fused = 1;
+    state->integrators = 2;
     for (int i = 0; i < (learned ? 1200 : 40); i++) {
         double w = i / 20 % 2 ? 100 : 200;
 
-        joule_lag_model_rapl(&state->lag_model, w, JOULE_NS_PER_S);
-        joule_lag_model_bmc(&state->lag_model, 1.2 * w + 80);
+        joule_lag_model_rapl(&fused->lag_model, w, JOULE_NS_PER_S);
+        joule_lag_model_bmc(&fused->lag_model, 1.2 * w + 80);
     }
-    state->mono_ns = s->total.mono_ns;
-    state->basis = learned ? JOULE_FUSED_BOTH : JOULE_FUSED_BMC;
-    state->basis_ns[JOULE_FUSED_BMC] = 125 * JOULE_NS_PER_S;
-    state->basis_ns[JOULE_FUSED_BOTH] = learned ? 7200 * JOULE_NS_PER_S : 0;
-    joule_board_publish_fused(board, s, state);
-    joule_board_destroy(board);
+    fused->mono_ns = s->total.mono_ns;
+    fused->basis = learned ? JOULE_FUSED_BOTH : JOULE_FUSED_BMC;
+    fused->basis_ns[JOULE_FUSED_BMC] = 125 * JOULE_NS_PER_S;
+    fused->basis_ns[JOULE_FUSED_BOTH] = learned ? 7200 * JOULE_NS_PER_S : 0;
+    joule_ledger_stage_node(ledger, s, state);
+    joule_ledger_publish(ledger, NULL);
+    joule_ledger_destroy(ledger);
     free(s);
     free(state);
 }
@@ -1125,16 +1154,16 @@ START_TEST(probe_ledger)
 }
 END_TEST
 
-START_TEST(probe_board_old)
+START_TEST(probe_total_old)
 {
     machine();
     publish("cn-01", 100 * JOULE_NS_PER_S, true);
     collect(false, true);
     ck_assert(!probe->node.fresh);
-    ck_assert_ptr_nonnull(finding(&probe->findings, "board-old"));
+    ck_assert_ptr_nonnull(finding(&probe->findings, "total-old"));
     publish("cn-01", 0, false);
     collect(false, true);
-    ck_assert_ptr_nonnull(finding(&probe->findings, "board-unknown"));
+    ck_assert_ptr_nonnull(finding(&probe->findings, "total-unknown"));
     reports();
     must_say("\"node_total_uj\": null");
     free(memory);
@@ -1412,10 +1441,11 @@ static Suite *suite(void)
     tcase_add_test(t, probe_error_in_conf);
     tcase_add_test(t, probe_configless);
     tcase_add_test(t, probe_long_period);
-    tcase_add_test(t, probe_board);
+    tcase_add_test(t, probe_total);
+    tcase_add_test(t, probe_spoiled_total);
     tcase_add_test(t, probe_fused);
     tcase_add_test(t, probe_ledger);
-    tcase_add_test(t, probe_board_old);
+    tcase_add_test(t, probe_total_old);
     tcase_add_test(t, bmc_candidates);
     tcase_add_test(t, bmc_many_candidates);
     tcase_add_test(t, bmc_period);

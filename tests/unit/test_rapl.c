@@ -117,24 +117,25 @@ static void must_fail(const struct joule_rapl_options *opt, int errnum,
     ck_assert_uint_eq(tree_open_fds(), fds);
 }
 
-static struct joule_sensor *must_create(const struct joule_rapl_options *opt)
+static struct joule_counters *must_create(const struct joule_rapl_options *opt)
 {
-    struct joule_sensor *source = joule_rapl_create(tree.fd, opt, &err);
+    struct joule_counters *counters = joule_rapl_create(tree.fd, opt, &err);
 
-    ck_assert_msg(source != NULL, "%s", err.text);
-    ck_assert_str_eq(source->ops->type, "rapl");
-    return source;
+    ck_assert_msg(counters != NULL, "%s", err.text);
+    ck_assert_str_eq(counters->ops->type, "rapl");
+    return counters;
 }
 
 /* The names of the domains, "*" behind those of the total. */
-static void must_have(const struct joule_sensor *source, const char *expected)
+static void must_have(const struct joule_counters *counters,
+                      const char *expected)
 {
     char text[4096] = "";
 
-    for (size_t i = 0; i < source->domain_count; i++)
+    for (size_t i = 0; i < counters->domain_count; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s",
-                 i ? " " : "", source->domains[i].name,
-                 source->domains[i].in_total ? "*" : "");
+                 i ? " " : "", counters->domains[i].name,
+                 counters->domains[i].in_total ? "*" : "");
     ck_assert_str_eq(text, expected);
 }
 
@@ -365,12 +366,12 @@ END_TEST
 
 START_TEST(as_many_domains_as_can_be)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(64);
-    source = must_create(NULL);
-    ck_assert_uint_eq(source->domain_count, JOULE_DOMAINS_MAX);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    ck_assert_uint_eq(counters->domain_count, JOULE_DOMAINS_MAX);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -391,28 +392,28 @@ END_TEST
 
 START_TEST(read_error)
 {
-    struct joule_reading out[2];
-    struct joule_sensor *source;
+    struct joule_raw out[2];
+    struct joule_counters *counters;
 
     xeon(1);
-    source = must_create(NULL);
+    counters = must_create(NULL);
     cut(0, DRAM + 4);
     memset(out, 0xFF, sizeof(out));
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_uint_eq(out[0].raw, 0x100);
     ck_assert_int_eq(out[1].error, EIO);
     cut(0, 0);
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_int_eq(out[0].error, EIO);
     poke(0, PKG, 7);
     poke(0, DRAM, 8);
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_int_eq(out[1].error, 0);
     ck_assert_uint_eq(out[0].raw, 7);
     ck_assert_uint_eq(out[1].raw, 8);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -448,21 +449,22 @@ static void offline(unsigned cpu, const char *rest)
     online(rest);
 }
 
-static void must_remark(struct joule_sensor *source, const char *sentence)
+static void must_remark(struct joule_counters *counters, const char *sentence)
 {
     struct joule_error remark;
 
-    ck_assert_int_eq(source->ops->remark(source, &remark), sentence != NULL);
+    ck_assert_int_eq(counters->ops->remark(counters, &remark),
+                     sentence != NULL);
     if (sentence)
         ck_assert_msg(strstr(remark.text, sentence), "%s", remark.text);
 }
 
-static void must_read(struct joule_sensor *source, uint64_t package_1,
+static void must_read(struct joule_counters *counters, uint64_t package_1,
                       uint64_t dram_1)
 {
-    struct joule_reading out[4];
+    struct joule_raw out[4];
 
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(out[i].error, 0);
     ck_assert_uint_eq(out[0].raw, 0x100);
@@ -474,72 +476,72 @@ static void must_read(struct joule_sensor *source, uint64_t package_1,
  * goes in its turn. */
 START_TEST(cpu_goes_offline)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
     unsigned fds;
 
     two_by_two();
-    source = must_create(NULL);
+    counters = must_create(NULL);
     fds = tree_open_fds();
-    must_read(source, 0x101, 0x201);
-    must_remark(source, NULL);
+    must_read(counters, 0x101, 0x201);
+    must_remark(counters, NULL);
     offline(1, "0,2-3");
-    must_read(source, 0x1003, 0x2003);
-    must_remark(source, "package-1 is read on CPU 3 now: on CPU 1 it failed");
-    must_remark(source, NULL);
-    ck_assert_uint_eq(source->domains[0].cpu, 0);
-    ck_assert_uint_eq(source->domains[2].cpu, 3);
-    ck_assert_uint_eq(source->domains[3].cpu, 3);
+    must_read(counters, 0x1003, 0x2003);
+    must_remark(counters, "package-1 is read on CPU 3 now: on CPU 1 it failed");
+    must_remark(counters, NULL);
+    ck_assert_uint_eq(counters->domains[0].cpu, 0);
+    ck_assert_uint_eq(counters->domains[2].cpu, 3);
+    ck_assert_uint_eq(counters->domains[3].cpu, 3);
     ck_assert_uint_eq(tree_open_fds(), fds);
-    must_read(source, 0x1003, 0x2003);
+    must_read(counters, 0x1003, 0x2003);
     /* CPU 1 is back, on another file, as its device is. */
     tree_cpu(&tree, 1, 1, 0, 0);
     poke(1, PKG, 0x111);
     poke(1, DRAM, 0x211);
     offline(3, "0-2");
-    must_read(source, 0x111, 0x211);
-    ck_assert_uint_eq(source->domains[2].cpu, 1);
+    must_read(counters, 0x111, 0x211);
+    ck_assert_uint_eq(counters->domains[2].cpu, 1);
     ck_assert_uint_eq(tree_open_fds(), fds);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 /* No CPU of another package stands in; the other package is read. */
 START_TEST(package_goes_offline)
 {
-    struct joule_reading out[4];
-    struct joule_sensor *source;
+    struct joule_raw out[4];
+    struct joule_counters *counters;
     unsigned fds;
 
     two_by_two();
-    source = must_create(NULL);
+    counters = must_create(NULL);
     fds = tree_open_fds();
     offline(1, "0,2-3");
     offline(3, "0,2");
     for (int i = 0; i < 3; i++) {
-        joule_sensor_read(source, out);
+        counters->ops->read(counters, out);
         ck_assert_int_eq(out[0].error, 0);
         ck_assert_int_eq(out[1].error, 0);
         ck_assert_int_eq(out[2].error, EIO);
         ck_assert_int_eq(out[3].error, EIO);
     }
-    must_remark(source, NULL);
+    must_remark(counters, NULL);
     ck_assert_uint_eq(tree_open_fds(), fds);
-    /* One that was not there when the source was made. */
+    /* One that was not there when the counters were opened. */
     tree_cpu(&tree, 5, 1, 0, 2);
     poke(5, PKG, 0x555);
     poke(5, DRAM, 0x666);
     online("0,2,5");
-    must_read(source, 0x555, 0x666);
-    must_remark(source, "package-1 is read on CPU 5 now");
-    joule_sensor_destroy(source);
+    must_read(counters, 0x555, 0x666);
+    must_remark(counters, "package-1 is read on CPU 5 now");
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 /* The device fails though its CPU is online; some of the others do, too. */
 START_TEST(devices_fail)
 {
-    struct joule_reading out[1];
-    struct joule_sensor *source;
+    struct joule_raw out[1];
+    struct joule_counters *counters;
     char list[] = "0-9";
     int tries = 0;
 
@@ -552,17 +554,17 @@ START_TEST(devices_fail)
     }
     poke(9, PKG, 0x999);
     cut(9, PKG + 8);
-    source = must_create(NULL);
-    must_have(source, "package-0*");
+    counters = must_create(NULL);
+    must_have(counters, "package-0*");
     cut(0, 0);
     do {
-        joule_sensor_read(source, out);
+        counters->ops->read(counters, out);
         tries++;
     } while (out[0].error && tries < 10);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_uint_eq(out[0].raw, 0x999);
     ck_assert_int_le(tries, 3);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -571,65 +573,65 @@ END_TEST
 START_TEST(another_cpu_of_what_counts)
 {
     struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
-    struct joule_reading out[9];
-    struct joule_sensor *source;
+    struct joule_raw out[9];
+    struct joule_counters *counters;
 
     four_dies("GenuineIntel", 6, 0x55, UNIT, PKG);
-    source = must_create(NULL);
+    counters = must_create(NULL);
     offline(2, "0-1,3-7");
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_uint_eq(out[1].raw, 1003);
     offline(3, "0-1,4-7");
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_int_eq(out[1].error, EIO);
     ck_assert_int_eq(out[0].error, 0);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 
     four_dies("AuthenticAMD", 0x17, 1, 0xC0010299, 0xC001029B);
     for (unsigned cpu = 0; cpu < 8; cpu++)
         tree_cpu(&tree, cpu, (int)cpu / 4, (int)cpu / 2 % 2, 0);
-    source = must_create(&opt);
-    must_have(source, "package-0* package-1* core-0 core-2 core-4 core-6");
+    counters = must_create(&opt);
+    must_have(counters, "package-0* package-1* core-0 core-2 core-4 core-6");
     offline(0, "1-7");
     offline(1, "2-7");
     offline(6, "2-5,7");
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_uint_eq(out[0].raw, 1002);
     ck_assert_int_eq(out[2].error, EIO);
     ck_assert_int_eq(out[5].error, 0);
-    must_have(source, "package-0* package-1* core-0 core-2 core-4 core-6");
-    ck_assert_uint_eq(source->domains[5].cpu, 6);
-    joule_sensor_destroy(source);
+    must_have(counters, "package-0* package-1* core-0 core-2 core-4 core-6");
+    ck_assert_uint_eq(counters->domains[5].cpu, 6);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 /* Whoever reads may not open the device: another reading may. */
 START_TEST(no_permission_to_open_another)
 {
-    struct joule_reading out[4];
-    struct joule_sensor *source;
+    struct joule_raw out[4];
+    struct joule_counters *counters;
 
     if (geteuid() != 0)
         return;
     two_by_two();
     ck_assert_int_eq(fchmodat(tree.fd, "dev/cpu/3/msr", 0600, 0), 0);
-    source = must_create(NULL);
+    counters = must_create(NULL);
     offline(1, "0,2-3");
     ck_assert_int_eq(seteuid(65534), 0);
-    joule_sensor_read(source, out);
+    counters->ops->read(counters, out);
     ck_assert_int_eq(seteuid(0), 0);
     ck_assert_int_eq(out[0].error, 0);
     ck_assert_int_eq(out[2].error, EIO);
-    must_read(source, 0x1003, 0x2003);
-    joule_sensor_destroy(source);
+    must_read(counters, 0x1003, 0x2003);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(destroy_null)
 {
     errno = EXDEV;
-    joule_sensor_destroy(NULL);
+    joule_counters_destroy(NULL);
     ck_assert_int_eq(errno, EXDEV);
 }
 END_TEST
@@ -637,13 +639,13 @@ END_TEST
 START_TEST(destroy_keeps_errno)
 {
     unsigned fds = tree_open_fds();
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(4);
-    source = must_create(NULL);
+    counters = must_create(NULL);
     ck_assert_uint_eq(tree_open_fds(), fds + 4 + 1); /* and the root */
     errno = EXDEV;
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
     ck_assert_int_eq(errno, EXDEV);
     ck_assert_uint_eq(tree_open_fds(), fds);
 }
@@ -651,40 +653,40 @@ END_TEST
 
 START_TEST(close_on_exec)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
     int fd = dup(0), flags;
 
     close(fd); /* the number that open() gives next */
     xeon(1);
-    source = must_create(NULL);
+    counters = must_create(NULL);
     flags = fcntl(fd, F_GETFD);
     ck_assert_int_ge(flags, 0);
     ck_assert_int_eq(flags & FD_CLOEXEC, FD_CLOEXEC);
     ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(two_packages)
 {
-    struct joule_reading out[4];
+    struct joule_raw out[4];
     const struct joule_rapl_info *info;
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(2);
-    source = must_create(NULL);
-    must_have(source, "package-0* dram-0* package-1* dram-1*");
-    joule_sensor_read(source, out);
+    counters = must_create(NULL);
+    must_have(counters, "package-0* dram-0* package-1* dram-1*");
+    counters->ops->read(counters, out);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(out[i].error, 0);
         ck_assert_uint_eq(out[i].raw, (i % 2 ? 0x200 : 0x100) + i / 2);
-        ck_assert_uint_eq(source->domains[i].width_bits, 32);
-        ck_assert_uint_eq(source->domains[i].package, i / 2);
-        ck_assert_uint_eq(source->domains[i].cpu, i / 2);
-        ck_assert_uint_eq(source->domains[i].unit.num, 15625);
-        ck_assert_uint_eq(source->domains[i].unit.shift, i % 2 ? 10 : 8);
+        ck_assert_uint_eq(counters->domains[i].width_bits, 32);
+        ck_assert_uint_eq(counters->domains[i].package, i / 2);
+        ck_assert_uint_eq(counters->domains[i].cpu, i / 2);
+        ck_assert_uint_eq(counters->domains[i].unit.num, 15625);
+        ck_assert_uint_eq(counters->domains[i].unit.shift, i % 2 ? 10 : 8);
     }
-    info = joule_rapl_info(source);
+    info = joule_rapl_info(counters);
     ck_assert_str_eq(info->vendor, "GenuineIntel");
     ck_assert_str_eq(info->cpu_name, "Test CPU");
     ck_assert_str_eq(info->row, "Skylake-SP/Cascade Lake/Cooper Lake");
@@ -695,40 +697,40 @@ START_TEST(two_packages)
     ck_assert_uint_eq(info->unit_raw, ESU_14);
     ck_assert(!info->hypervisor);
     ck_assert(!info->filtering_known);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(low_half_of_register)
 {
-    struct joule_reading out[2];
-    struct joule_sensor *source;
+    struct joule_raw out[2];
+    struct joule_counters *counters;
 
     xeon(1);
     poke(0, PKG, UINT64_C(0xDEADBEEFFFFFFFFF));
-    source = must_create(NULL);
-    joule_sensor_read(source, out);
+    counters = must_create(NULL);
+    counters->ops->read(counters, out);
     ck_assert_uint_eq(out[0].raw, UINT32_MAX);
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(unit_of_each_package)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(2);
     poke(1, UNIT, ESU_16);
-    source = must_create(NULL);
-    ck_assert_uint_eq(source->domains[0].unit.shift, 8);
-    ck_assert_uint_eq(source->domains[2].unit.shift, 10);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    ck_assert_uint_eq(counters->domains[0].unit.shift, 8);
+    ck_assert_uint_eq(counters->domains[2].unit.shift, 10);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(sparse_and_offline_cpus)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(1);
     online("5,300\n");
@@ -738,23 +740,23 @@ START_TEST(sparse_and_offline_cpus)
         poke(cpu, UNIT, ESU_14);
         poke(cpu, PKG, cpu);
     }
-    source = must_create(NULL);
-    must_have(source, "package-1* package-3*");
-    ck_assert_uint_eq(source->domains[0].cpu, 300);
-    ck_assert_uint_eq(source->domains[1].cpu, 5);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    must_have(counters, "package-1* package-3*");
+    ck_assert_uint_eq(counters->domains[0].cpu, 300);
+    ck_assert_uint_eq(counters->domains[1].cpu, 5);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(sixteen_packages)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(16);
-    source = must_create(NULL);
-    ck_assert_uint_eq(source->domain_count, 32);
-    ck_assert_str_eq(source->domains[31].name, "dram-15");
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    ck_assert_uint_eq(counters->domain_count, 32);
+    ck_assert_str_eq(counters->domains[31].name, "dram-15");
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -772,17 +774,17 @@ static void four_dies(const char *vendor, unsigned family, unsigned model,
 
 START_TEST(dies_that_count)
 {
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     four_dies("GenuineIntel", 6, 0x55, UNIT, PKG);
-    source = must_create(NULL);
-    must_have(source, "package-0-die-0* package-0-die-1* package-1-die-0* "
-                      "package-1-die-1*");
-    ck_assert_uint_eq(source->domains[1].die, 1);
-    ck_assert_uint_eq(source->domains[1].cpu, 2);
-    ck_assert_uint_eq(joule_rapl_info(source)->packages, 2);
-    ck_assert_uint_eq(joule_rapl_info(source)->dies, 4);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    must_have(counters, "package-0-die-0* package-0-die-1* package-1-die-0* "
+                        "package-1-die-1*");
+    ck_assert_uint_eq(counters->domains[1].die, 1);
+    ck_assert_uint_eq(counters->domains[1].cpu, 2);
+    ck_assert_uint_eq(joule_rapl_info(counters)->packages, 2);
+    ck_assert_uint_eq(joule_rapl_info(counters)->dies, 4);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -792,22 +794,22 @@ START_TEST(dies_that_mirror)
         const char *vendor;
         unsigned family;
     } cpus[] = {{"AuthenticAMD", 0x17}, {"HygonGenuine", 0x18}};
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     four_dies(cpus[_i].vendor, cpus[_i].family, 1, 0xC0010299, 0xC001029B);
-    source = must_create(NULL);
-    must_have(source, "package-0* package-1*");
-    ck_assert_uint_eq(source->domains[1].cpu, 4);
-    ck_assert_uint_eq(joule_rapl_info(source)->dies, 4);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    must_have(counters, "package-0* package-1*");
+    ck_assert_uint_eq(counters->domains[1].cpu, 4);
+    ck_assert_uint_eq(joule_rapl_info(counters)->dies, 4);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(amd_registers)
 {
     struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
-    struct joule_reading out[5];
-    struct joule_sensor *source;
+    struct joule_raw out[5];
+    struct joule_counters *counters;
 
     /* Two threads a core: 0 and 2, 1 and 3 are one core each. */
     cpuinfo("AuthenticAMD", 0x19, 0x11, "");
@@ -817,31 +819,31 @@ START_TEST(amd_registers)
         poke(cpu, 0xC0010299, 0x1003);
         poke(cpu, 0xC001029B, UINT64_C(0x1122334455667788));
     }
-    source = must_create(NULL);
-    must_have(source, "package-0*");
-    joule_sensor_destroy(source);
-    source = must_create(&opt);
-    must_have(source, "package-0* core-0 core-1");
-    ck_assert_uint_eq(source->domains[0].width_bits, 64);
-    joule_sensor_read(source, out);
+    counters = must_create(NULL);
+    must_have(counters, "package-0*");
+    joule_counters_destroy(counters);
+    counters = must_create(&opt);
+    must_have(counters, "package-0* core-0 core-1");
+    ck_assert_uint_eq(counters->domains[0].width_bits, 64);
+    counters->ops->read(counters, out);
     ck_assert_uint_eq(out[0].raw, UINT64_C(0x1122334455667788));
     ck_assert_uint_eq(out[1].raw, UINT64_C(0x2233445566778810));
-    ck_assert_uint_eq(source->domains[2].unit.num, 15625);
-    ck_assert_uint_eq(source->domains[2].unit.shift, 10);
-    ck_assert(!joule_rapl_info(source)->filtering_known);
-    joule_sensor_destroy(source);
+    ck_assert_uint_eq(counters->domains[2].unit.num, 15625);
+    ck_assert_uint_eq(counters->domains[2].unit.shift, 10);
+    ck_assert(!joule_rapl_info(counters)->filtering_known);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(cores_of_intel)
 {
     struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     xeon(1);
-    source = must_create(&opt);
-    must_have(source, "package-0* dram-0*");
-    joule_sensor_destroy(source);
+    counters = must_create(&opt);
+    must_have(counters, "package-0* dram-0*");
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -856,16 +858,16 @@ static void sapphire_rapids(void)
 START_TEST(psys)
 {
     struct joule_rapl_options opt = {.total_kinds = BIT(PSYS)};
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     sapphire_rapids();
-    source = must_create(&opt);
-    must_have(source, "package-0 dram-0 pp0-0 psys* package-1 dram-1 pp0-1");
-    ck_assert_uint_eq(source->domains[1].unit.num, 15625);
-    ck_assert_uint_eq(source->domains[1].unit.shift, 8);
-    ck_assert_uint_eq(source->domains[3].unit.num, 1000000);
-    ck_assert_uint_eq(source->domains[3].unit.shift, 0);
-    joule_sensor_destroy(source);
+    counters = must_create(&opt);
+    must_have(counters, "package-0 dram-0 pp0-0 psys* package-1 dram-1 pp0-1");
+    ck_assert_uint_eq(counters->domains[1].unit.num, 15625);
+    ck_assert_uint_eq(counters->domains[1].unit.shift, 8);
+    ck_assert_uint_eq(counters->domains[3].unit.num, 1000000);
+    ck_assert_uint_eq(counters->domains[3].unit.shift, 0);
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -874,21 +876,21 @@ START_TEST(only_what_was_asked_for)
     struct joule_rapl_options opt = {.open_kinds = BIT(PP0),
                                      .total_kinds = BIT(PSYS)};
     unsigned fds = tree_open_fds();
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     sapphire_rapids();
-    source = must_create(&opt);
-    must_have(source, "pp0-0 psys* pp0-1");
-    joule_sensor_destroy(source);
+    counters = must_create(&opt);
+    must_have(counters, "pp0-0 psys* pp0-1");
+    joule_counters_destroy(counters);
     opt.open_kinds = BIT(PSYS);
-    source = must_create(&opt);
-    must_have(source, "psys*");
+    counters = must_create(&opt);
+    must_have(counters, "psys*");
     ck_assert_uint_eq(tree_open_fds(), fds + 1 + 1); /* and the root */
-    joule_sensor_destroy(source);
+    joule_counters_destroy(counters);
     opt.total_kinds = BIT(PACKAGE);
-    source = must_create(&opt);
-    must_have(source, "package-0* psys package-1*");
-    joule_sensor_destroy(source);
+    counters = must_create(&opt);
+    must_have(counters, "package-0* psys package-1*");
+    joule_counters_destroy(counters);
 }
 END_TEST
 
@@ -896,46 +898,51 @@ END_TEST
 START_TEST(granite_rapids)
 {
     struct joule_rapl_options opt = {.total_kinds = BIT(PSYS)};
-    struct joule_sensor *source;
+    struct joule_counters *counters;
 
     sapphire_rapids();
     cpuinfo("GenuineIntel", 6, 0xAD, "");
-    source = must_create(NULL);
-    must_have(source, "package-0* psys package-1*");
-    ck_assert_uint_eq(source->domains[0].unit.shift, 8);
-    ck_assert_uint_eq(source->domains[1].unit.num, 1000000);
-    ck_assert_uint_eq(source->domains[1].unit.shift, 0);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    must_have(counters, "package-0* psys package-1*");
+    ck_assert_uint_eq(counters->domains[0].unit.shift, 8);
+    ck_assert_uint_eq(counters->domains[1].unit.num, 1000000);
+    ck_assert_uint_eq(counters->domains[1].unit.shift, 0);
+    joule_counters_destroy(counters);
     cpuinfo("GenuineIntel", 6, 0xAF, "");
-    source = must_create(NULL);
-    must_have(source, "package-0* package-1*");
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    must_have(counters, "package-0* package-1*");
+    joule_counters_destroy(counters);
     must_fail(&opt, EOPNOTSUPP, "no psys energy counter");
 }
 END_TEST
 
 START_TEST(filtering)
 {
-    struct joule_sensor *source;
+    const struct joule_rapl_options by_psys = {.total_kinds = BIT(PSYS)};
+    struct joule_counters *counters;
 
     xeon(1);
     poke(0, 0x10A, 1u << 10 | 1u << 11);
     poke(0, 0xBC, 1);
-    source = must_create(NULL);
-    ck_assert(joule_rapl_info(source)->filtering_known);
-    ck_assert(joule_rapl_info(source)->filtering);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    ck_assert(joule_rapl_info(counters)->filtering_known);
+    ck_assert(joule_rapl_info(counters)->filtering);
+    must_remark(counters, "RAPL energy filtering is on");
+    must_remark(counters, NULL);
+    joule_counters_destroy(counters);
+    must_fail(&by_psys, EOPNOTSUPP, "no psys energy counter");
     poke(0, 0xBC, 2);
-    source = must_create(NULL);
-    ck_assert(joule_rapl_info(source)->filtering_known);
-    ck_assert(!joule_rapl_info(source)->filtering);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    ck_assert(joule_rapl_info(counters)->filtering_known);
+    ck_assert(!joule_rapl_info(counters)->filtering);
+    must_remark(counters, NULL);
+    joule_counters_destroy(counters);
     poke(0, 0x10A, 1u << 10);
     poke(0, 0xBC, 1);
-    source = must_create(NULL);
-    ck_assert(!joule_rapl_info(source)->filtering_known);
-    ck_assert(!joule_rapl_info(source)->filtering);
-    joule_sensor_destroy(source);
+    counters = must_create(NULL);
+    ck_assert(!joule_rapl_info(counters)->filtering_known);
+    ck_assert(!joule_rapl_info(counters)->filtering);
+    joule_counters_destroy(counters);
 }
 END_TEST
 

@@ -166,8 +166,8 @@ static void end_process(struct step *s, bool release)
 
 static void spoil(struct step *s)
 {
-    struct ledger_claim *c =
-        (struct ledger_claim *)&ledger_slot(w.reader, s->slot)->claim;
+    struct ledger_registration *c =
+        (struct ledger_registration *)&ledger_slot(w.reader, s->slot)->registration;
 
     c->word[roll(4)] = dice64(&w.seed);
 }

@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "common/node/board.h"
+#include "common/node/ledger.h"
 #include "common/node/user_file.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/userrows.h"
@@ -56,11 +56,11 @@ START_TEST(test_modes)
     ssize_t n;
 
     umask(0);
-    joule_board_destroy(joule_board_create(tree.fd, "n1", &err));
+    joule_ledger_destroy(joule_ledger_create(tree.fd, "n1", 1, &err));
     publish_one();
     ck_assert_uint_eq(mode_of("run/slurm-joule"), 0755);
     ck_assert_uint_eq(mode_of("run/slurm-joule/n1"), 0711);
-    ck_assert_uint_eq(mode_of("run/slurm-joule/n1/board"), 0600);
+    ck_assert_uint_eq(mode_of("run/slurm-joule/n1/ledger"), 0600);
     ck_assert_uint_eq(mode_of(USERS), 0711);
     /* With an access list the group's bits are the mask. */
     ck_assert_uint_eq(mode_of(FILE_1000), 0640);
@@ -102,7 +102,7 @@ static int try_as(uid_t uid)
         return 3;
     if (try_read(2222) == 0 || errno != ENOENT)
         return 4;
-    if (joule_board_open(tree.fd, "n1", &err) || errno != EACCES)
+    if (joule_ledger_open(tree.fd, "n1", &err) || errno != EACCES)
         return 5;
     if (joule_ledger_open(tree.fd, "n1", &err) || errno != EACCES)
         return 6;
@@ -135,7 +135,7 @@ START_TEST(test_users)
 
     if (skips("users", geteuid() == 0, "needs root"))
         return;
-    joule_board_destroy(joule_board_create(tree.fd, "n1", &err));
+    joule_ledger_destroy(joule_ledger_create(tree.fd, "n1", 1, &err));
     joule_ledger_destroy(joule_ledger_create(tree.fd, "n1", 1, &err));
     put_row(0, 1000, 7, S)->uj = 1000;
     put_row(1, 1001, 7, S)->uj = 1001;

@@ -15,7 +15,7 @@
 #include "tools/ipmi-reader/harden.h"
 
 union reply {
-    struct joule_wire_head head;
+    struct joule_helper_head head;
     struct joule_wire_opened opened;
     struct joule_wire_values values;
     struct joule_wire_listed listed;
@@ -41,7 +41,7 @@ static bool is_lan(const struct joule_ipmi_config *config)
 
 /* ---- replies ---- */
 
-static void begin_reply(struct loop *l, const struct joule_wire_head *request)
+static void begin_reply(struct loop *l, const struct joule_helper_head *request)
 {
     memset(&l->reply, 0, sizeof(l->reply));
     l->reply.head.version = JOULE_WIRE_VERSION;
@@ -187,7 +187,7 @@ static void close_credentials(struct loop *l)
  * done. */
 static int serve(struct loop *l, void *buf)
 {
-    const struct joule_wire_head *head = buf;
+    const struct joule_helper_head *head = buf;
     struct joule_error err;
     ssize_t n = receive(l, buf);
 

@@ -28,7 +28,7 @@ void joule_attribution_check_conf(const struct joule_slurmconf *conf,
                                   struct joule_findings *findings);
 
 /* The whole struct is written.  [config] NULL: it was not looked at.  That
- * there is no ledger is no finding: there is one of the board then. */
+ * there is no ledger is no finding: there is one of the node total then. */
 void joule_attribution_check_ledger(struct joule_attribution_check *s,
                                     int root_fd, const char *node,
                                     const struct joule_energy_config *config,

@@ -25,7 +25,7 @@
 struct probing {
     struct joule_bmc *bmc;
     const struct joule_clock *clock;
-    struct joule_sensor *source;
+    struct joule_meter *meter;
     int64_t period_ns;
     int64_t latencies[LATENCIES_MAX];
     double before_w; /* of the first label, if have_before */
@@ -132,7 +132,7 @@ static void take_found(struct probing *p, const struct joule_ipmi_config *ipmi)
 {
     uint32_t count;
     const struct joule_wire_found *found =
-        joule_reader_found(p->source, &count);
+        joule_reader_found(p->meter, &count);
     struct joule_error remark;
     bool first = true;
 
@@ -144,7 +144,7 @@ static void take_found(struct probing *p, const struct joule_ipmi_config *ipmi)
         p->bmc->sensors[i].label = ipmi->sensor[i].label; /* chosen: 0 */
         p->bmc->sensors[i].found = found[i];
     }
-    while (p->source->ops->remark(p->source, &remark)) {
+    while (p->meter->ops->remark(p->meter, &remark)) {
         if (!first)
             p->bmc->remark = remark;
         first = false;
@@ -194,14 +194,14 @@ static int ask(struct probing *p, bool quick)
     uint32_t count;
     int64_t begin_ns = joule_clock_mono_ns(p->clock);
 
-    if (p->source->ops->read_power(p->source, power, &err) < 0) {
+    if (p->meter->ops->read(p->meter, power, &err) < 0) {
         if (errno == EAGAIN)
             return 0;
         p->errnum = errno;
         bmc->error = err;
         bmc->failures++;
         p->have_before = false;
-        return joule_reader_found(p->source, &count) ? 0 : -1;
+        return joule_reader_found(p->meter, &count) ? 0 : -1;
     }
     /* The first one connects. */
     if (bmc->readings + bmc->failures == 0)
@@ -290,13 +290,13 @@ static void measure(struct joule_bmc *bmc, int root_fd,
     p->bmc = bmc;
     p->clock = clock;
     p->period_ns = ipmi->period_ns;
-    p->source = joule_ipmi_helper_create(&opt, &bmc->error);
-    if (p->source) {
+    p->meter = joule_ipmi_helper_create(&opt, &bmc->error);
+    if (p->meter) {
         follow(p, measure_ns);
         take_found(p, ipmi);
-        bmc->listed = answers(p) && joule_reader_list(p->source, &bmc->list,
+        bmc->listed = answers(p) && joule_reader_list(p->meter, &bmc->list,
                                                       &bmc->list_error) == 0;
-        joule_sensor_destroy(p->source);
+        joule_meter_destroy(p->meter);
     }
     free(p);
 }

@@ -10,28 +10,28 @@
 static void judge(const struct joule_node *n, struct joule_findings *findings)
 {
     const struct joule_snapshot *s = &n->snapshot;
-    bool power = s->total.is_power;
+    bool power = n->is_power;
 
     if (!n->fresh)
-        joule_finding_add(findings, JOULE_WARNING, "board-old", NULL, NULL,
-                          "the last sample of the board is %.0f s old: slurmd "
+        joule_finding_add(findings, JOULE_WARNING, "total-old", NULL, NULL,
+                          "the node's last sample is %.0f s old: slurmd "
                           "with this plugin does not run now",
                           (double)n->age_ns / 1e9);
     else if (!s->total.valid)
         joule_finding_add(
-            findings, JOULE_WARNING, "board-unknown", NULL, NULL,
+            findings, JOULE_WARNING, "total-unknown", NULL, NULL,
             "slurmd %s: the node's energy is unknown to it",
             power ? "asks the BMC, but has no measurement of the power yet"
                   : "reads the counters, but they have not moved");
-    else if (s->stale)
-        joule_finding_add(findings, JOULE_WARNING, "board-stale", NULL, NULL,
+    else if (s->total.stale)
+        joule_finding_add(findings, JOULE_WARNING, "total-stale", NULL, NULL,
                           "slurmd %s",
                           power ? "asks the BMC, but its last measurement of "
                                   "the power is too old"
                                 : "reads the counters, but they have stopped");
     if (s->total.gap_ns > 0)
         joule_finding_add(
-            findings, JOULE_WARNING, "board-gap", NULL, NULL,
+            findings, JOULE_WARNING, "total-gap", NULL, NULL,
             "over %.0f s since the node's total began, %s",
             (double)s->total.gap_ns / 1e9,
             n->is_fused ? "neither BMC nor counters were measured: the "
@@ -43,26 +43,29 @@ static void judge(const struct joule_node *n, struct joule_findings *findings)
                           "may lack energy");
 }
 
-static int read_board(struct joule_node *n, int root_fd)
+static int read_node(struct joule_node *n, int root_fd)
 {
-    struct joule_board *board;
+    struct joule_ledger *ledger;
     int rc, errnum;
 
-    board = joule_board_open(root_fd, n->name, &n->error);
-    if (!board)
+    ledger = joule_ledger_open(root_fd, n->name, &n->error);
+    if (!ledger)
         return -1;
-    rc = joule_board_read(board, &n->snapshot);
+    rc = joule_ledger_read_node(ledger, &n->snapshot, &n->state);
     errnum = errno;
-    n->is_fused = rc == 0 && joule_board_read_fused(board, &n->fused) == 0 &&
-                  n->fused.basis < JOULE_FUSED_BASES &&
-                  joule_lag_model_check(&n->fused.lag_model);
-    joule_board_destroy(board);
-    if (rc == 0)
-        return 0;
-    memset(&n->snapshot, 0, sizeof(n->snapshot));
-    return joule_error_set(&n->error, errnum, "%s",
-                           errnum == ENODATA ? "the board has no sample yet"
-                                             : "the board makes no sense");
+    joule_ledger_destroy(ledger);
+    if (rc < 0) {
+        memset(&n->snapshot, 0, sizeof(n->snapshot));
+        return joule_error_set(&n->error, errnum, "%s",
+                               errnum == ENODATA
+                                   ? "the ledger has no sample yet"
+                                   : "the ledger makes no sense");
+    }
+    n->is_power = n->state.integrators > 0;
+    n->is_fused = n->state.is_fused &&
+                  n->state.fused.basis < JOULE_FUSED_BASES &&
+                  joule_lag_model_check(&n->state.fused.lag_model);
+    return 0;
 }
 
 void joule_node_collect(struct joule_node *n, int root_fd,
@@ -76,31 +79,27 @@ void joule_node_collect(struct joule_node *n, int root_fd,
     memset(n, 0, sizeof(*n));
     if (joule_nodename_find(&from, root_fd, n->name, sizeof(n->name),
                             &n->error) < 0 ||
-        read_board(n, root_fd) < 0) {
+        read_node(n, root_fd) < 0) {
         bool normal = errno == ENOENT || errno == ENODATA || errno == ESTALE;
 
         joule_finding_add(findings, normal ? JOULE_NOTE : JOULE_WARNING,
-                          "no-board", NULL, NULL,
+                          "no-total", NULL, NULL,
                           errno == ENOENT && from.ret_count > 1
-                              ? "there are boards, but none of node %s (say "
+                              ? "there are ledgers, but none of node %s (say "
                                 "--node NAME)"
                           : errno == ENOENT
                               ? "slurmd of node %s has not measured since the "
                                 "last boot"
-                              : "no board of node %s: %s",
+                              : "no total of node %s: %s",
                           n->name, n->error.text);
         return;
     }
     n->present = true;
     n->age_ns = joule_clock_mono_ns(clock) - s->total.mono_ns;
     n->fresh = n->age_ns <= 3 * s->period_ns;
-    for (uint32_t i = 0; i < s->total.count; i++) {
-        if (s->total.is_power) {
-            n->errors += s->total.integrator[i].errors;
-            continue;
-        }
-        n->wraps += s->total.counter[i].wraps;
-        n->errors += s->total.counter[i].errors;
-    }
+    for (uint64_t i = 0; i < s->total.count; i++)
+        n->errors += s->total.reading[i].errors;
+    for (uint64_t i = 0; i < n->state.counters; i++)
+        n->wraps += n->state.counter[i].wraps;
     judge(n, findings);
 }

@@ -8,21 +8,22 @@
 #include <stdbool.h>
 
 #include "common/base/clock.h"
-#include "common/node/board.h"
+#include "common/node/ledger.h"
 #include "tools/joule/finding.h"
 
 #define JOULE_NODE_MAX 256
 
 struct joule_node {
     char name[JOULE_NODE_MAX];
-    bool present;             /* there is a board with a sample on it */
+    bool present;             /* there is a sample */
     struct joule_error error; /* otherwise: why not */
     bool fresh;               /* the last sample is at most 3 periods old */
     int64_t age_ns;
-    uint64_t wraps, errors; /* of all counters together */
+    uint64_t wraps, errors; /* of all domains together */
     struct joule_snapshot snapshot;
-    bool is_fused; /* there is a state beside it */
-    struct joule_fused_state fused;
+    struct joule_sensor_state state; /* of the sensor */
+    bool is_power; /* it has a meter */
+    bool is_fused; /* and counters, and what it has learned makes sense */
 };
 
 /*

@@ -12,6 +12,7 @@
 
 #include "common/base/deadline.h"
 #include "common/base/file.h"
+#include "common/sensors/counter_sensor.h"
 #include "common/sensors/rapl_row.h"
 #include "common/sensors/topology.h"
 
@@ -66,25 +67,26 @@ void joule_access_collect(struct joule_access *a, int root_fd)
 }
 
 /* All that the machine has; its cores only if there is room for them. */
-static struct joule_sensor *open_source(struct joule_probe_sensor *s,
-                                        int root_fd, unsigned total_kinds)
+static struct joule_counters *open_counters(struct joule_probe_sensor *s,
+                                            int root_fd, unsigned total_kinds)
 {
     struct joule_rapl_options opt = {
         .open_kinds = ALL,
         .total_kinds = total_kinds,
     };
-    struct joule_sensor *source = joule_rapl_create(root_fd, &opt, &s->error);
+    struct joule_counters *counters =
+        joule_rapl_create(root_fd, &opt, &s->error);
 
-    if (!source && (errno == E2BIG || errno == EMFILE)) {
+    if (!counters && (errno == E2BIG || errno == EMFILE)) {
         s->cores_left_out = true;
         opt.open_kinds = LEADERS;
-        source = joule_rapl_create(root_fd, &opt, &s->error);
+        counters = joule_rapl_create(root_fd, &opt, &s->error);
     }
-    if (source)
+    if (counters)
         s->error.text[0] = '\0';
     else
         s->cores_left_out = false;
-    return source;
+    return counters;
 }
 
 /* Without counters there is still the CPU to tell of. */
@@ -113,51 +115,44 @@ static void identify(struct joule_probe_sensor *s, int root_fd)
 
 /* Follow the counters often enough to miss no wrap.  Returns the time between
  * the first and the last reading. */
-static int64_t follow(struct joule_sensor *source,
-                      const struct joule_clock *clock, int64_t measure_ns,
+static int64_t follow(struct joule_sensor *sensor, int64_t measure_ns,
                       struct joule_node_total *total)
 {
     struct joule_reading readings[JOULE_DOMAINS_MAX];
-    const struct joule_domain *domains = source->domains;
-    int64_t step_ns = joule_domains_wrap_ns(domains, source->domain_count) / 3;
+    int64_t step_ns = sensor->wrap_ns / 3;
     int64_t begin_ns, now_ns;
 
     if (step_ns > JOULE_NS_PER_S)
         step_ns = JOULE_NS_PER_S;
-    joule_node_total_start(total, domains, source->domain_count, 0);
-    joule_sensor_read(source, readings);
-    begin_ns = now_ns = joule_clock_mono_ns(clock);
-    joule_node_total_update(total, domains, readings, now_ns);
+    joule_node_total_start(total, sensor->domains, sensor->domain_count, 0);
+    begin_ns = now_ns = joule_sensor_read(sensor, 0, readings);
+    joule_node_total_update(total, sensor->domains, readings, now_ns);
     while (now_ns - begin_ns < measure_ns) {
         int64_t left_ns = measure_ns - (now_ns - begin_ns);
 
         joule_sleep_ns(left_ns < step_ns ? left_ns : step_ns);
-        joule_sensor_read(source, readings);
-        now_ns = joule_clock_mono_ns(clock);
-        joule_node_total_update(total, domains, readings, now_ns);
+        now_ns = joule_sensor_read(sensor, 0, readings);
+        joule_node_total_update(total, sensor->domains, readings, now_ns);
     }
     return now_ns - begin_ns;
 }
 
-static void measure(struct joule_probe_sensor *s, struct joule_sensor *source,
-                    const struct joule_clock *clock, int64_t measure_ns,
-                    struct joule_node_total *total)
+static void measure(struct joule_probe_sensor *s, struct joule_sensor *sensor,
+                    int64_t measure_ns, struct joule_node_total *total)
 {
-    s->measured_ns = follow(source, clock, measure_ns, total);
+    s->measured_ns = follow(sensor, measure_ns, total);
     s->moves = total->valid;
     if (s->moves && s->measured_ns > 0)
         s->node_mw = joule_power_mw(total->node_uj, s->measured_ns);
-    s->count = source->domain_count;
+    s->count = sensor->domain_count;
     for (size_t i = 0; i < s->count; i++) {
-        const struct joule_counter *c = &total->counter[i];
         struct joule_probe_sensor_domain *d = &s->domains[i];
 
-        d->domain = source->domains[i];
-        d->state = c->state;
-        d->errors = c->errors;
+        d->domain = sensor->domains[i];
+        d->state = sensor->ops->state(sensor)->counter[i].state;
+        d->errors = (uint32_t)total->reading[i].errors;
         if (s->measured_ns > 0)
-            d->power_mw = joule_power_mw(
-                joule_unit_to_uj(d->domain.unit, c->ticks), s->measured_ns);
+            d->power_mw = joule_power_mw(total->reading[i].uj, s->measured_ns);
     }
 }
 
@@ -202,7 +197,8 @@ void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
                                 struct joule_findings *findings)
 {
     struct joule_node_total *total;
-    struct joule_sensor *source;
+    struct joule_counters *counters;
+    struct joule_sensor *sensor = NULL;
 
     memset(s, 0, sizeof(*s));
     total = calloc(1, sizeof(*total));
@@ -211,14 +207,19 @@ void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
         judge(s, findings);
         return;
     }
-    source = open_source(s, root_fd, total_kinds);
-    if (source) {
-        s->opened = true;
-        s->info = *joule_rapl_info(source);
-        measure(s, source, clock, measure_ns, total);
-        joule_sensor_destroy(source);
+    counters = open_counters(s, root_fd, total_kinds);
+    if (counters) {
+        s->info = *joule_rapl_info(counters);
+        sensor = joule_counter_sensor_create(clock, counters);
+        if (!sensor)
+            joule_error_set(&s->error, ENOMEM, "out of memory");
     } else {
         identify(s, root_fd);
+    }
+    if (sensor) {
+        s->opened = true;
+        measure(s, sensor, measure_ns, total);
+        joule_sensor_destroy(sensor);
     }
     free(total);
     judge(s, findings);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "common/base/clock.h"
+#include "common/energy/counter.h"
 #include "common/energy/node_total.h"
 #include "common/sensors/rapl.h"
 #include "tools/joule/finding.h"

@@ -110,11 +110,11 @@ static void put_sensor(struct joule_json *j, const struct joule_probe_sensor *s)
     joule_json_close_object(j);
 }
 
-static void put_board(struct joule_json *j, const struct joule_node *n)
+static void put_node_total(struct joule_json *j, const struct joule_node *n)
 {
     const struct joule_snapshot *s = &n->snapshot;
 
-    joule_json_object(j, "board");
+    joule_json_object(j, "node_total");
     joule_json_bool(j, "present", n->present);
     joule_json_string(j, "error", or_null(n->error.text));
     if (n->present) {
@@ -124,21 +124,21 @@ static void put_board(struct joule_json *j, const struct joule_node *n)
         joule_json_i64(j, "sample_wall_ns", s->wall_ns);
         joule_json_i64(j, "counted_ns", s->total.mono_ns - s->since_ns);
         joule_json_bool(j, "valid", s->total.valid);
-        joule_json_bool(j, "stale", s->stale != 0);
+        joule_json_bool(j, "stale", s->total.stale != 0);
         if (s->total.valid)
             joule_json_u64(j, "node_total_uj", s->total.node_uj);
         else
             joule_json_null(j, "node_total_uj");
-        put_mw(j, "node_power_mw", s->node_mw);
+        put_mw(j, "node_power_mw", s->total.mw);
         put_mw(j, "average_power_mw", s->average_mw);
         joule_json_u64(j, "samples", s->samples);
         joule_json_i64(j, "gap_ns", s->total.gap_ns);
         joule_json_u64(j, "wraps", n->wraps);
         joule_json_u64(j, "read_errors", n->errors);
-        if (s->total.is_power && s->total.integrator[0].refresh_ns > 0) {
+        if (n->is_power && n->state.integrator[0].refresh_ns > 0) {
             joule_json_i64(j, "bmc_refresh_ns",
-                           s->total.integrator[0].refresh_ns);
-            joule_json_u64(j, "not_refreshed", s->total.integrator[0].held);
+                           n->state.integrator[0].refresh_ns);
+            joule_json_u64(j, "not_refreshed", n->state.integrator[0].held);
         }
     }
     joule_json_close_object(j);
@@ -160,7 +160,7 @@ static void put_fused(struct joule_json *j, const struct joule_node *n)
         [JOULE_FUSED_RAPL] = "rapl_ns",
         [JOULE_FUSED_BOTH] = "bmc_and_rapl_ns",
     };
-    const struct joule_fused_state *s = &n->fused;
+    const struct joule_fused_state *s = &n->state.fused;
     const struct joule_lag_model *f = &s->lag_model;
 
     if (!n->present || !n->is_fused) {
@@ -259,7 +259,7 @@ void joule_probe_print_json(FILE *out, const struct joule_probe *p)
         joule_report_bmc_json(&j, &p->bmc, &p->conf.config);
     else
         joule_json_null(&j, "bmc");
-    put_board(&j, &p->node);
+    put_node_total(&j, &p->node);
     put_fused(&j, &p->node);
     put_ledger(&j, &p->share);
     put_conf(&j, p);

@@ -84,12 +84,12 @@ static void print_sensor(FILE *out, const struct joule_probe_sensor *s)
         joule_report_watts(s->moves ? s->node_mw : JOULE_MW_UNKNOWN, power));
 }
 
-static void print_board(FILE *out, const struct joule_node *n)
+static void print_node_total(FILE *out, const struct joule_node *n)
 {
     const struct joule_snapshot *s = &n->snapshot;
     char power[32], average[32];
 
-    fputs("\nBoard of slurmd in /run/slurm-joule/", out);
+    fputs("\nNode total of slurmd in /run/slurm-joule/", out);
     joule_report_put(out, "%s", n->name);
     putc('\n', out);
     if (!n->present) {
@@ -108,16 +108,16 @@ static void print_board(FILE *out, const struct joule_node *n)
     else
         joule_report_row(out, "total", "unknown");
     joule_report_row(out, "power", "%s, on average %s",
-                     joule_report_watts(s->node_mw, power),
+                     joule_report_watts(s->total.mw, power),
                      joule_report_watts(s->average_mw, average));
     joule_report_row(out, "samples", "%" PRIu64, s->samples);
-    if (s->total.is_power && s->total.integrator[0].refresh_ns > 0)
+    if (n->is_power && n->state.integrator[0].refresh_ns > 0)
         joule_report_row(out, "refreshed by BMC",
                          "after %.3f s or later: %" PRIu64
                          " samples had no new value",
-                         (double)s->total.integrator[0].refresh_ns / 1e9,
-                         s->total.integrator[0].held);
-    if (!s->total.is_power)
+                         (double)n->state.integrator[0].refresh_ns / 1e9,
+                         n->state.integrator[0].held);
+    if (!n->is_power)
         joule_report_row(out, "wraps", "%" PRIu64, n->wraps);
     joule_report_row(out, "gaps", "%.3f s", (double)s->total.gap_ns / 1e9);
     joule_report_row(out, "failed readings", "%" PRIu64, n->errors);
@@ -141,7 +141,7 @@ static void print_bases(FILE *out, const struct joule_fused_state *s)
 
 static void print_fused(FILE *out, const struct joule_node *n)
 {
-    const struct joule_fused_state *s = &n->fused;
+    const struct joule_fused_state *s = &n->state.fused;
     const struct joule_lag_model *f = &s->lag_model;
 
     if (!n->present || !n->is_fused)
@@ -262,7 +262,7 @@ void joule_probe_print_text(FILE *out, const struct joule_probe *p)
     if (p->ipmi)
         joule_report_bmc_text(out, &p->bmc, &p->conf.config);
     print_sensor(out, &p->sensor);
-    print_board(out, &p->node);
+    print_node_total(out, &p->node);
     print_fused(out, &p->node);
     print_ledger(out, p);
     print_conf(out, p);

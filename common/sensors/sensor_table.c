@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sensors/sensor_table.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "common/energy/integrator.h"
+#include "common/sensors/counter_sensor.h"
+#include "common/sensors/fused_sensor.h"
+#include "common/sensors/ipmi_helper.h"
+#include "common/sensors/meter_sensor.h"
+#include "common/sensors/rapl.h"
+
+/* BMCs have a new value once a second at most. */
+#define BMC_PERIOD_NS JOULE_NS_PER_S
+
+#define READER JOULE_LIBEXECDIR "/joule-ipmi-reader"
+
+/* Another reader than the installed one runs with the rights of slurmd: it
+ * must be a file that only root could have put there. */
+static int check_reader(int root_fd, const char *program,
+                        struct joule_error *err)
+{
+    struct joule_error reason;
+    int fd =
+        joule_file_open_trusted(root_fd, program, S_IWGRP | S_IWOTH, &reason);
+
+    if (fd < 0)
+        return joule_error_set(err, errno, "JouleIPMIReader: %s", reason.text);
+    close(fd);
+    return 0;
+}
+
+/* Who follows needs to know the labels only, and no password. */
+static struct joule_meter *open_labels(const struct joule_energy_config *config,
+                                       struct joule_error *err)
+{
+    struct joule_ipmi_config ipmi;
+    struct joule_error reason;
+    struct joule_meter *meter;
+
+    if (joule_ipmi_sensors_parse(config->ipmi_sensors, &ipmi, &reason) < 0) {
+        joule_error_set(err, errno, "EnergyIPMIPowerSensors: %s", reason.text);
+        return NULL;
+    }
+    meter = joule_ipmi_helper_labels_create(&ipmi);
+    if (!meter)
+        joule_error_set(err, ENOMEM, "out of memory");
+    return meter;
+}
+
+static struct joule_meter *open_bmc(int root_fd,
+                                    const struct joule_energy_config *config,
+                                    const char *node, int64_t period_ns,
+                                    struct joule_error *err)
+{
+    struct joule_ipmi_config ipmi;
+    struct joule_ipmi_helper_options opt = {
+        .clock = &joule_clock_system,
+        .program = config->ipmi_reader[0] ? config->ipmi_reader : READER,
+        .config = &ipmi,
+        .credentials_file =
+            config->ipmi_host[0] ? config->ipmi_credentials_file : NULL,
+        .root_fd = root_fd,
+    };
+    struct joule_meter *meter = NULL;
+    char hostname[256];
+    int errnum;
+
+    if (gethostname(hostname, sizeof(hostname)) < 0)
+        hostname[0] = '\0';
+    hostname[sizeof(hostname) - 1] = '\0';
+    if (config->ipmi_reader[0] &&
+        check_reader(root_fd, config->ipmi_reader, err) < 0)
+        return NULL;
+    if (joule_ipmi_config_make(config, root_fd, hostname, node, &ipmi, err) ==
+        0) {
+        ipmi.period_ns = period_ns;
+        meter = joule_ipmi_helper_create(&opt, err);
+    }
+    errnum = errno;
+    explicit_bzero(&ipmi, sizeof(ipmi));
+    errno = errnum;
+    return meter;
+}
+
+static struct joule_meter *open_meter(int root_fd,
+                                      const struct joule_energy_config *config,
+                                      const char *node, int64_t period_ns,
+                                      enum joule_sensor_use use,
+                                      struct joule_error *err)
+{
+    return use == JOULE_SENSOR_FOLLOW
+               ? open_labels(config, err)
+               : open_bmc(root_fd, config, node, period_ns, err);
+}
+
+static struct joule_sensor *
+open_rapl(int root_fd, const struct joule_energy_config *config,
+          const char *node, enum joule_sensor_use use, struct joule_error *err)
+{
+    struct joule_rapl_options opt = {.total_kinds = config->rapl_total_kinds};
+    struct joule_counters *counters = joule_rapl_create(root_fd, &opt, err);
+    struct joule_sensor *sensor;
+
+    (void)node;
+    (void)use;
+    if (!counters)
+        return NULL;
+    sensor = joule_counter_sensor_create(&joule_clock_system, counters);
+    if (!sensor)
+        joule_error_set(err, ENOMEM, "out of memory");
+    return sensor;
+}
+
+static struct joule_sensor *
+open_ipmi(int root_fd, const struct joule_energy_config *config,
+          const char *node, enum joule_sensor_use use, struct joule_error *err)
+{
+    struct joule_meter_sensor_options opt = {
+        .clock = &joule_clock_system,
+        .meter = open_meter(root_fd, config, node, config->sample_period_ns,
+                            use, err),
+        .period_ns = use == JOULE_SENSOR_MEASURE ? config->sample_period_ns : 0,
+        .gap_ns = joule_power_gap_ns(config->sample_period_ns),
+        .no_carry = !config->ipmi_adjust,
+    };
+    struct joule_sensor *sensor;
+
+    if (!opt.meter)
+        return NULL;
+    sensor = joule_meter_sensor_create(&opt);
+    if (!sensor)
+        joule_error_set(err, ENOMEM, "out of memory");
+    return sensor;
+}
+
+static struct joule_sensor *
+open_fused(int root_fd, const struct joule_energy_config *config,
+           const char *node, enum joule_sensor_use use, struct joule_error *err)
+{
+    int64_t period_ns = config->sample_period_ns > BMC_PERIOD_NS
+                            ? config->sample_period_ns
+                            : BMC_PERIOD_NS;
+    struct joule_rapl_options rapl = {.total_kinds = config->rapl_total_kinds};
+    struct joule_fused_sensor_options opt = {
+        .clock = &joule_clock_system,
+        .meter = open_meter(root_fd, config, node, period_ns, use, err),
+        .period_ns = use == JOULE_SENSOR_MEASURE ? period_ns : 0,
+        .gap_ns = joule_power_gap_ns(period_ns),
+    };
+    struct joule_error missing;
+
+    if (!opt.meter)
+        return NULL;
+    opt.counters = joule_rapl_create(root_fd, &rapl, &missing);
+    opt.missing = opt.counters ? NULL : missing.text;
+    return joule_fused_sensor_create(&opt, err);
+}
+
+static const struct row {
+    const char *name;
+    struct joule_sensor *(*open)(int root_fd,
+                                 const struct joule_energy_config *config,
+                                 const char *node, enum joule_sensor_use use,
+                                 struct joule_error *err);
+} rows[] = {
+    {"joule_rapl", open_rapl},
+    {"joule_ipmi", open_ipmi},
+    {"joule_fused", open_fused},
+};
+
+static const struct row *find_row(const char *name)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (strcmp(name, rows[i].name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+bool joule_sensor_is_there(const char *name)
+{
+    return find_row(name) != NULL;
+}
+
+struct joule_sensor *joule_sensor_open(const char *name, int root_fd,
+                                       const struct joule_energy_config *config,
+                                       const char *node,
+                                       enum joule_sensor_use use,
+                                       struct joule_error *err)
+{
+    const struct row *row = find_row(name);
+
+    if (row)
+        return row->open(root_fd, config, node, use, err);
+    joule_error_set(err, ENOTSUP, "there is no sensor \"%s\"", name);
+    return NULL;
+}
