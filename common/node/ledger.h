@@ -59,7 +59,7 @@ struct joule_snapshot {
         total; /* last: only total.count domains are copied */
 };
 
-/* What a step says of itself.  Beside it stand two bitmaps of
+/* A step, as its slurmstepd registers it.  With it come two bitmaps of
  * joule_ledger_words: the CPUs that its job has on this node, and those of them
  * that the step has; empty if they are not known. */
 struct joule_registration {
@@ -74,8 +74,8 @@ struct joule_registration {
                                          has it; "": not known */
 };
 
-/* Power is the mean over so much time at least: that between two samples may
- * be less than a counter's own quantum. */
+/* Power in rows is the mean over so much time at least: two samples may be nearer
+ * than a counter's own quantum. */
 #define JOULE_LEDGER_POWER_NS INT64_C(250000000)
 
 enum joule_row_state {
@@ -93,40 +93,40 @@ struct joule_row {
     uint16_t kind, state;
     uint32_t cpu_count, job_cpu_count;
     int64_t began_ns, ended_ns; /* ended_ns 0: it has not */
-    uint64_t uj;                /* charged to this step, never falls */
-    uint64_t job_uj; /* to its job, since the job's first row; the same in all
-                        of its rows that are not ended */
+    uint64_t uj;                /* energy of this step, never falls */
+    uint64_t job_uj; /* energy of its job, since the job's first row; the same
+                        in all of its rows that have not ended */
     uint32_t mw, job_mw; /* mean of JOULE_LEDGER_POWER_NS or a little more */
-    uint64_t cpu_ns;     /* of the counter, up to which it is charged;
-                            JOULE_CPU_UNKNOWN: it could not be read */
-    uint64_t job_cpu_ns; /* the same of the job's group, as job_uj */
-    uint64_t stepd_ns;   /* of slurmstepd's own, where the job's has it */
+    uint64_t cpu_ns;     /* the counter at the last sample; JOULE_CPU_UNKNOWN:
+                            it could not be read */
+    uint64_t job_cpu_ns; /* the same of the job's group */
+    uint64_t stepd_ns;   /* slurmstepd's, where the job's counter includes it */
     uint32_t backwards;  /* times that the counter went back */
     uint32_t unknown;    /* intervals in which CPU time was not known */
 };
 
 struct joule_ledger_part {
-    uint64_t uj;         /* what the source had said up to here */
-    uint64_t busy_ns;    /* CPU time of its CPUs, up to which is charged */
-    uint64_t busy_known; /* 1: it is */
+    uint64_t uj;         /* its energy at the last sample */
+    uint64_t busy_ns;    /* CPU time of its CPUs at the last sample */
+    uint64_t busy_known; /* 1: busy_ns is set */
     uint64_t debt_ns;    /* attribution.h */
     struct joule_idle_power idle_power;
 };
 
-/* As joule_row; jobs + unallocated + system = charged + multiple, and
- * jobs = sum of the rows + gone. */
+/* Plain data.  jobs + unallocated + system = charged + multiple, and jobs = sum
+ * of the rows + gone. */
 struct joule_ledger_totals {
-    int64_t mono_ns;       /* up to when is charged */
-    int64_t begun_ns;      /* since when */
-    uint64_t charged_uj;   /* of the node, since then */
-    uint64_t node_uj;      /* the node total up to which is charged */
+    int64_t mono_ns;       /* of the last interval's end; 0: none yet */
+    int64_t begun_ns;      /* of the first interval's begin */
+    uint64_t charged_uj;   /* energy of the node in between */
+    uint64_t node_uj;      /* node total at mono_ns */
     int64_t node_since_ns; /* when that total began */
     uint64_t jobs_uj, unallocated_uj, system_uj, multiple_uj;
-    uint64_t gone_uj; /* of jobs_uj, that of rows which are no more */
+    uint64_t gone_uj; /* of jobs_uj, that of rows that have gone */
     uint64_t intervals;
     uint64_t node_mw;   /* as in the rows */
     uint64_t faults;    /* intervals in which the identity did not hold */
-    uint64_t backwards; /* as in the rows, of all that there were */
+    uint64_t backwards; /* as in the rows, of all rows there were */
     uint64_t unknown;
     uint64_t refused;    /* registrations that made no sense, at each sample */
     uint64_t surplus;    /* steps that were refused a slot: EDQUOT */
@@ -172,20 +172,19 @@ void joule_ledger_destroy(struct joule_ledger *ledger);
 /* Of its bitmaps: the writer may have asked for fewer. */
 size_t joule_ledger_words(const struct joule_ledger *ledger);
 
-/* Slots that there are now: 0 to JOULE_LEDGER_SLOTS_MAX, never fewer than
- * before. */
+/* Slots in the file now: 0 to JOULE_LEDGER_SLOTS_MAX, never fewer than before. */
 size_t joule_ledger_slots(struct joule_ledger *ledger);
 
-/* From here on nobody has a slot, at this moment.  Steps take the first that is
- * free: these are few. */
+/* No slot from this number on is taken at this moment.  Steps take the first free
+ * slot, so this is little more than the number of steps. */
 size_t joule_ledger_taken(struct joule_ledger *ledger);
 
 /* -- registrations ------------------------------------------------------ */
 
 /*
- * Say that there is a step: take a free slot (one whose row waits for its last
- * charge only if there is no other), or else one of a process that is dead
- * (looked up in proc below root_fd).  -1 with a sentence: EACCES, EINVAL
+ * Register a step: take a free slot (one whose row waits for its last interval
+ * only if there is no other), or else one of a process that is dead (looked up
+ * in proc below root_fd).  -1 with a sentence: EACCES, EINVAL
  * (what joule_ledger_registered would refuse), EDQUOT (no extern step, and its
  * job has as many slots as would be left free, or its user
  * JOULE_LEDGER_USER_MAX), ENOSPC (JOULE_LEDGER_SLOTS_MAX steps live, or /run is
@@ -208,16 +207,16 @@ void joule_ledger_begin_tasks(struct joule_ledger *ledger, unsigned slot,
  * than [by_ns]; 0: not known. */
 int64_t joule_ledger_last_edge(struct joule_ledger *ledger, int64_t by_ns);
 
-/* It has ended; it stays registered. */
+/* The step has ended; it stays registered. */
 void joule_ledger_end(struct joule_ledger *ledger, unsigned slot,
                       uint64_t owner, int64_t ended_ns);
 
-/* The CPU time that the step has used up to now, or to its end, as its process
- * has it: for a sampler that was away and comes when the step has let go. */
+/* Note the CPU time that the step has used up to now, for a sampler that was away
+ * and comes when the step has let go. */
 void joule_ledger_report_cpu(struct joule_ledger *ledger, unsigned slot,
                              uint64_t owner, uint64_t cpu_ns);
 
-/* Let go of the slot, if it still is [owner]'s. */
+/* Free the slot, if it still is [owner]'s. */
 void joule_ledger_release(struct joule_ledger *ledger, unsigned slot,
                           uint64_t owner);
 
@@ -237,33 +236,34 @@ int joule_ledger_registered(struct joule_ledger *ledger, unsigned slot,
 /* Whose registration is in a slot; 0: nobody's. */
 uint64_t joule_ledger_owner_of(struct joule_ledger *ledger, unsigned slot);
 
-/* The end of the step that was [owner]'s, also after it let go; 0: unknown. */
+/* When [owner]'s step ended, also after it freed the slot; 0: unknown. */
 int64_t joule_ledger_ended(struct joule_ledger *ledger, unsigned slot,
                            uint64_t owner);
 
-/* The CPUs that [owner] registered, also after it let go.  -1 with ENOENT: the
- * slot has been another's since. */
+/* The CPUs that [owner] registered, also after it freed the slot.  -1 with
+ * ENOENT: the slot has been another's since. */
 int joule_ledger_cpus_of(struct joule_ledger *ledger, unsigned slot,
                          uint64_t owner, uint64_t *ret_job_cpus,
                          uint64_t *ret_step_cpus);
 
-/* What [owner] has reported, also after it let go; or JOULE_CPU_UNKNOWN. */
+/* What [owner] has reported, also after it freed the slot; or
+ * JOULE_CPU_UNKNOWN. */
 uint64_t joule_ledger_reported_cpu(struct joule_ledger *ledger, unsigned slot,
                                    uint64_t owner);
 
 /* -- rows --------------------------------------------------------------- */
 
-/* The writer: prepare a row (owner 0: there is none any more), which is seen
- * from the next publication on. */
+/* The writer: prepare a row (owner 0: the slot has none any more) for the next
+ * publication. */
 void joule_ledger_stage(struct joule_ledger *ledger, unsigned slot,
                         const struct joule_row *row);
 
-/* The same for the node and the state of its sensor. */
+/* The writer: the same for the node and the state of its sensor. */
 void joule_ledger_stage_node(struct joule_ledger *ledger,
                              const struct joule_snapshot *snapshot,
                              const struct joule_sensor_state *state);
 
-/* What is staged is seen from here on, with [totals] (NULL: as before). */
+/* The writer: publish what is staged, with [totals] (NULL: as before). */
 void joule_ledger_publish(struct joule_ledger *ledger,
                           const struct joule_ledger_totals *totals);
 
@@ -287,19 +287,19 @@ int joule_ledger_read(struct joule_ledger *ledger,
                       struct joule_ledger_totals *ret_totals,
                       struct joule_row *ret_rows, size_t *count);
 
-/* One row, and up to when is charged.  ENOENT: there is none of [owner]'s. */
+/* One row, and the time of its sample.  -1 with ENOENT: [owner] has none. */
 int joule_ledger_read_row(struct joule_ledger *ledger, unsigned slot,
                           uint64_t owner, struct joule_row *ret_row,
                           int64_t *ret_mono_ns);
 
 /* -- fresh samples ------------------------------------------------------ */
 
-/* Ask for a sample that begins now, and wait for its publication.  -1 with
- * ETIMEDOUT (nobody answered in time), EACCES. */
+/* Take a ticket for a sample that begins now, and wait for its publication.  -1
+ * with ETIMEDOUT (no answer in time), EACCES. */
 int joule_ledger_ask(struct joule_ledger *ledger, int64_t timeout_ns);
 
-/* The sampler: tickets asked for until now.  What is sampled after this may
- * be answered with it. */
+/* The sampler: the newest ticket.  A sample that begins after this call answers
+ * it. */
 uint32_t joule_ledger_asked(struct joule_ledger *ledger);
 
 /* Sleep until a ticket beyond [answered] is asked for, joule_ledger_wake is

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * user_file.h - the file of one user: its layout, how it is written so that he
- * alone can read it, and how it is read.  For user_view.c alone.
+ * user_file.h - the file of one user, <uid>/rows: its layout, how it is written
+ * and read.  For user_view.c alone.
  *
- * It is <uid>/rows, in a directory that only its user may enter: others see
- * neither its size nor when it changes.
- *
- * It is written in place with one system call.  Its generation stands at both
- * ends, and there is a sum over all of it: a reader that overlaps with the
- * writer sees that they do not agree, in whatever order bytes arrive.
+ * Its directory may be entered by its user only, so that others see neither its
+ * size nor when it changes.  It is written in place with one system call.  The
+ * generation stands at both ends, and there is a sum over all of it: a reader
+ * that overlaps with the writer sees that they do not agree, in whatever order
+ * bytes arrive.
  */
 #ifndef JOULE_NODE_USER_FILE_H
 #define JOULE_NODE_USER_FILE_H

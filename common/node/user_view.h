@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * user_view.h - what a user may see of the ledger: his own rows, in a file that
- * only he (and root) can read, /run/slurm-joule/<NodeName>/users/<uid>/rows.
+ * only he and root can read, /run/slurm-joule/<NodeName>/users/<uid>/rows.
  *
- * The ledger is root's alone.  The sampler writes one file for each user who
- * has rows, or had some within the last minute: root's, 0600, in a directory of
- * his own, 0700, both with an access
- * list (POSIX ACL) that lets him in.  His numbers change no more often
- * than the admin allows (CVE-2020-8694), and his power is a mean over the time
- * between two of his numbers.  Energy up to a moment that lies between two of
- * them (the end of a step), or of less time than that, is in whole joules,
- * unless each job is charged the whole node.
+ * The sampler writes one file for each user who has rows, or had some within the
+ * last minute: root's, 0600, in a directory of its own, 0700, both with an
+ * access list (POSIX ACL) that lets the user in.  The numbers change no more
+ * often than the admin allows (CVE-2020-8694), and power is the mean between two
+ * changes.  Energy up to a moment between two changes (the end of a step), or of
+ * less time than that, is in whole joules, unless each job is charged the whole
+ * node.
  *
  * The writer is passive and belongs to one thread at a time: the writer of the
  * ledger.  Readers need nothing of it; one that overlaps

@@ -8,26 +8,23 @@
  * The columns are those of the energy plugin's own series (doc/hdf5-format.md).
  * A row is labelled with the moment of its reading.
  *
- * Each period has a row.  One whose reading comes late is read late; if the
- * thread has been away for longer than a period, the ones that were missed are
- * made up for at twice the rate, up to JOULE_ENERGY_CATCH_UP of them.  Of more
- * than that, only the last is read and the others are counted as missed: rows
- * that lie so near together, so long after their time, say no more than the
- * first of them.  A period of which nothing is known (a BMC that does not
- * answer) has no row, and is counted likewise.
+ * Each period has a row.  If the thread comes late by more than a period, it
+ * makes up for missed rows at twice the rate, up to JOULE_ENERGY_CATCH_UP of
+ * them.  Of more, only the last is read, and the others are counted as missed: so
+ * long after their time they would say nothing.  A period in which the node's
+ * power is not known has no row, and is counted, too.
  *
- * Of a step that gets its share alone (JOULE_ENERGY_COLUMNS_STEP, or _ALONE
- * once another job is there), nothing is read but the ledger, and a row ends at
- * each multiple of the period of the node's clock, for all steps of the node at
- * the same moments.  The first row covers one to two periods.  The last, which
- * the step's end makes shorter, has whole joules and no power: with
- * microjoules, steps of any length would show the power of times that are as
- * short.  Within a sample of the ledger the share grows evenly.
+ * A job that shares its node (JOULE_ENERGY_COLUMNS_STEP, or _ALONE once another
+ * job is there) gets the step's columns alone.  Its rows end at multiples of the
+ * period of the node's clock, at the same moments for all steps of the node, and
+ * nothing but the ledger is read for them.  The first row covers one to two
+ * periods.  The last one is shorter: it has whole joules and no power, because
+ * microjoules of steps of any length would show the power of times as short.
+ * Within a sample of the ledger the energy grows evenly.
  *
- * The step's share is in the rows as row_queue.h says.  For that they wait for
- * the next sample of the ledger, for 20 seconds at most; the last of them is
- * asked for at the end, and carried on as Slurm is told (step_energy.h) where
- * slurmd is away.
+ * For the step's columns (row_queue.h) rows wait for the next sample of the
+ * ledger, 20 seconds at most.  The last sample is asked for at the end; where
+ * slurmd is away, it is carried on as for Slurm (step_energy.h).
  */
 #ifndef JOULE_STEP_ENERGY_SERIES_H
 #define JOULE_STEP_ENERGY_SERIES_H

@@ -67,7 +67,7 @@ JouleRAPLDomains=psys
 JouleQuietPeriod=10s' || exit 1
 check "JouleSamplePeriod=250ms is shown" shows JouleSamplePeriod 250ms
 check "JouleRAPLDomains=psys is shown" shows JouleRAPLDomains psys
-check "and used" bash -c '"$0" log options node1 | grep -q "read every 250ms"' \
+check "and used" bash -c '"$0" log options node1 | grep -q "every 250ms"' \
     "$LIB/cluster"
 check "JouleQuietPeriod: one line in the log" test "$(cluster log options node1 |
     grep -c 'acct_gather.conf:[0-9]*: JouleQuietPeriod is no longer used: ')" -eq 1

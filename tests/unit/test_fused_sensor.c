@@ -108,6 +108,7 @@ static void setup(void)
 static void teardown(void)
 {
     joule_sensor_destroy(sensor);
+    sensor = NULL;
 }
 
 static int64_t real_ns(void)
