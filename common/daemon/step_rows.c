@@ -509,9 +509,10 @@ static void find_power(struct joule_step_rows *c)
 
         if (row->state != JOULE_ROW_RUNNING)
             continue;
-        row->mw =
-            joule_mean_mw(row->uj - slot->power_uj, row_ns < ns ? row_ns : ns);
-        row->job_mw = joule_mean_mw(row->job_uj - slot->power_job_uj, ns);
+        /* Of a row that is younger than that, since it began. */
+        row_ns = row_ns < ns ? row_ns : ns;
+        row->mw = joule_mean_mw(row->uj - slot->power_uj, row_ns);
+        row->job_mw = joule_mean_mw(row->job_uj - slot->power_job_uj, row_ns);
         slot->power_uj = row->uj;
         slot->power_job_uj = row->job_uj;
     }

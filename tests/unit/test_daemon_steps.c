@@ -293,6 +293,25 @@ static struct joule_step_energy *begin_of_node(uint32_t kind, uint64_t cpus)
     return s;
 }
 
+/* The power of a job that has just begun is that since it began. */
+START_TEST(test_power_of_a_young_job)
+{
+    struct joule_step_energy *old, *young;
+
+    slurmd_ends();
+    slurmd_starts(JOULE_ATTRIBUTION_NODE, 0);
+    old = begin_of_node(JOULE_STEP_OTHER, 0xf);
+    pass(S, 10, 20);
+    must_read_now(old);
+    joule_step_energy_destroy(old);
+    pass(S / 10, 1, 2);
+    young = begin_of_node(JOULE_STEP_NUMBERED, 0xf);
+    pass(9 * S / 10, 9, 18);
+    ck_assert_uint_eq(must_read_now(young).mw / 10, 3000);
+    joule_step_energy_destroy(young);
+}
+END_TEST
+
 /* JouleAttribution=node: so does each step, whatever runs beside it, from when
  * it was read first. */
 START_TEST(test_each_step_has_the_node)
@@ -1003,6 +1022,7 @@ int main(void)
     tcase_add_test(tc, test_a_step_pays_for_its_package);
     tcase_add_test(tc, test_extern_reads_its_jobs_total);
     tcase_add_test(tc, test_each_step_has_the_node);
+    tcase_add_test(tc, test_power_of_a_young_job);
     tcase_add_test(tc, test_extern_waits_for_others);
     tcase_add_test(tc, test_other_jobs);
     tcase_add_test(tc, test_slurmd_away);
