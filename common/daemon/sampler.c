@@ -268,7 +268,7 @@ static void *sampler_main(void *arg)
         asked = wait(s, deadline_ns);
         if (is_stopped(s, &has_news))
             break;
-        /* The pace is that of the news, where there are any. */
+        /* A meter that answers sets the pace. */
         if (has_news) {
             asked = false;
             deadline_ns = joule_deadline_now();

@@ -147,9 +147,9 @@ struct joule_ledger;
  * Open the ledger of [node] below root_fd for writing, for bitmaps of at least
  * [words] (1 to JOULE_LEDGER_WORDS_MAX); it and its directory are made where
  * missing.  A file of this boot and version with room for so many CPUs or more
- * is continued; any other is replaced, and who has the old one open talks to
- * nobody.  The node goes on where only the room was too little, the rows do
- * not.  On failure what was there stays.  NULL with errno and a sentence:
+ * is continued; any other is replaced, and processes that have the old one open
+ * get no answer any more.  Where only the room was too little, the node goes on
+ * in the new file, and the rows do not.  On failure the old file stays.  NULL with errno and a sentence:
  *   EINVAL      [words], or [node] is empty, too long, or holds '/' or starts
  *               with '.'
  *   EWOULDBLOCK the process that writes it lives
