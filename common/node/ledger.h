@@ -149,7 +149,8 @@ struct joule_ledger;
  * missing.  A file of this boot and version with room for so many CPUs or more
  * is continued; any other is replaced, and processes that have the old one open
  * get no answer any more.  Where only the room was too little, the node goes on
- * in the new file, and the rows do not.  On failure the old file stays.  NULL with errno and a sentence:
+ * in the new file, and the rows do not.  On failure the old file stays.  NULL
+ * with errno and a sentence:
  *   EINVAL      [words], or [node] is empty, too long, or holds '/' or starts
  *               with '.'
  *   EWOULDBLOCK the process that writes it lives
