@@ -12,26 +12,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "common/base/hash.h"
 
 #define USERFILE_MAGIC   UINT64_C(0x3130726573756c4a) /* "Jluser01" */
-#define USERFILE_VERSION 1
+#define USERFILE_VERSION 2
 
 #define ACL_NAME  "system.posix_acl_access"
 #define NAME_SIZE 24
 #define FILE_NAME "rows"
 
-/* A file is written in some us, at most each 10 ms. */
-#define READ_TRIES    20
-#define READ_PAUSE_NS JOULE_NS_PER_MS
-
-_Static_assert(sizeof(struct userfile_head) % sizeof(uint64_t) == 0 &&
-                   sizeof(struct joule_user_row) % sizeof(uint64_t) == 0,
-               "the sum is over 64-bit words");
+#define READ_TRIES 100 /* the writer publishes at most each 10 ms */
 
 /* A file that can be found by its name tells everybody its size and the times
  * of its changes.  So it is in a directory that its user alone may enter. */
@@ -43,12 +35,6 @@ static void dir_name_of(uid_t uid, char name[NAME_SIZE])
 static void name_of(uid_t uid, char name[NAME_SIZE])
 {
     snprintf(name, NAME_SIZE, "%u/" FILE_NAME, (unsigned)uid);
-}
-
-static char *tail_of(const struct userfile *f)
-{
-    return (char *)f + USERFILE_BYTES(f->head.rows) -
-           sizeof(struct userfile_tail);
 }
 
 /* ---- writing ---- */
@@ -118,62 +104,61 @@ static int make(int dir_fd, uid_t uid)
 /* Whether it is still what has this name: as long as it is open, no other file
  * has its number. */
 static bool is_there(int dir_fd, const char *name,
-                     const struct userfile_open *o, struct stat *ret_st)
+                     const struct userfile_open *o)
 {
-    return o->fd >= 0 &&
-           fstatat(dir_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           ret_st->st_ino == o->ino && ret_st->st_dev == o->dev;
+    struct stat st;
+
+    return o->fd >= 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_ino == o->ino && st.st_dev == o->dev;
 }
 
 /* Nobody but root puts anything here. */
 static int open_or_make(int dir_fd, const char *name, uid_t uid,
-                        struct userfile_open *o, struct stat *ret_st)
+                        struct userfile_open *o)
 {
+    struct stat st;
+
     o->fd =
         openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (o->fd < 0 && errno == ENOENT)
         o->fd = make(dir_fd, uid);
-    if (o->fd < 0 || fstat(o->fd, ret_st) < 0)
+    if (o->fd < 0 || fstat(o->fd, &st) < 0)
         return -1;
-    o->dev = ret_st->st_dev;
-    o->ino = ret_st->st_ino;
+    o->dev = st.st_dev;
+    o->ino = st.st_ino;
     return 0;
 }
 
-/* [size] is what the file has. */
-static int write_whole(int fd, const struct userfile *f, off_t size)
+static int write_at(int fd, const void *from, size_t bytes, off_t at)
 {
-    size_t bytes = USERFILE_BYTES(f->head.rows);
-    ssize_t n = pwrite(fd, f, bytes, 0);
+    ssize_t n = pwrite(fd, from, bytes, at);
 
     if (n >= 0 && (size_t)n < bytes)
         errno = ENOSPC;
-    if (n < 0 || (size_t)n < bytes)
-        return -1;
-    return size > (off_t)bytes ? ftruncate(fd, (off_t)bytes) : 0;
+    return n == (ssize_t)bytes ? 0 : -1;
 }
 
 int joule_userfile_write(int dir_fd, struct userfile_open *o,
-                         struct userfile *f, struct joule_error *err)
+                         const char boot_id[JOULE_BOOT_ID_MAX],
+                         uint64_t generation, const struct userfile *f,
+                         struct joule_error *err)
 {
-    uid_t uid = (uid_t)f->head.uid;
-    struct userfile_tail tail;
+    struct userfile_head head = {USERFILE_MAGIC, USERFILE_VERSION, "",
+                                 generation};
+    uid_t uid = (uid_t)f->uid;
     char name[NAME_SIZE];
-    struct stat st;
     int rc = 0, errnum;
 
-    f->head.magic = USERFILE_MAGIC;
-    f->head.version = USERFILE_VERSION;
-    f->head.size = sizeof(f->head);
-    tail.sum = joule_hash_words(f, USERFILE_BYTES(f->head.rows) - sizeof(tail));
-    tail.generation = f->head.generation;
-    memcpy(tail_of(f), &tail, sizeof(tail));
+    memcpy(head.boot_id, boot_id, JOULE_BOOT_ID_MAX);
     name_of(uid, name);
-    if (!is_there(dir_fd, name, o, &st)) {
+    if (!is_there(dir_fd, name, o)) {
         joule_userfile_close(o);
-        rc = open_or_make(dir_fd, name, uid, o, &st);
+        rc = open_or_make(dir_fd, name, uid, o);
     }
-    if (rc == 0 && write_whole(o->fd, f, st.st_size) == 0)
+    if (rc == 0 &&
+        write_at(o->fd, f, USERFILE_BYTES(f->rows),
+                 USERFILE_PLACE(generation)) == 0 &&
+        write_at(o->fd, &head, sizeof(head), 0) == 0)
         return 0;
     errnum = errno;
     joule_userfile_close(o);
@@ -255,19 +240,14 @@ int joule_userfile_has_lists(int dir_fd, struct joule_error *err)
                            "shown what is charged");
 }
 
-static bool makes_sense(const struct userfile *f, size_t bytes, uid_t uid)
+static bool makes_sense(const struct userfile *f, ssize_t bytes, uid_t uid)
 {
-    struct userfile_tail tail;
-
-    if (f->head.rows > JOULE_USERVIEW_ROWS_MAX ||
-        bytes != USERFILE_BYTES(f->head.rows) || f->head.uid != uid ||
-        f->head.attribution > JOULE_ATTRIBUTION_NODE)
+    if (bytes < (ssize_t)sizeof(*f) || f->uid != uid ||
+        f->rows > JOULE_USERVIEW_ROWS_MAX ||
+        (size_t)bytes < USERFILE_BYTES(f->rows) ||
+        f->attribution > JOULE_ATTRIBUTION_NODE)
         return false;
-    memcpy(&tail, tail_of(f), sizeof(tail));
-    if (tail.generation != f->head.generation ||
-        tail.sum != joule_hash_words(f, bytes - sizeof(tail)))
-        return false;
-    for (size_t i = 0; i < f->head.rows; i++)
+    for (size_t i = 0; i < f->rows; i++)
         if (f->row[i].kind > JOULE_STEP_OTHER ||
             (f->row[i].state != JOULE_ROW_RUNNING &&
              f->row[i].state != JOULE_ROW_ENDED))
@@ -275,23 +255,42 @@ static bool makes_sense(const struct userfile *f, size_t bytes, uid_t uid)
     return true;
 }
 
-/* 0, or errno: EBADMSG for what may be better the next time. */
-static int look(int fd, struct userfile *f, uid_t uid,
-                const char boot_id[JOULE_BOOT_ID_MAX])
+/* 0, or errno. */
+static int read_head(int fd, const char boot_id[JOULE_BOOT_ID_MAX],
+                     struct userfile_head *ret)
 {
-    size_t most = USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX);
-    ssize_t n = pread(fd, f, most, 0);
+    ssize_t n = pread(fd, ret, sizeof(*ret), 0);
 
     if (n < 0)
         return errno;
-    if ((size_t)n < USERFILE_BYTES(0))
-        return EBADMSG;
-    if (f->head.magic != USERFILE_MAGIC ||
-        f->head.version != USERFILE_VERSION ||
-        f->head.size != sizeof(f->head) ||
-        memcmp(f->head.boot_id, boot_id, JOULE_BOOT_ID_MAX) != 0)
-        return ESTALE;
-    return makes_sense(f, (size_t)n, uid) ? 0 : EBADMSG;
+    if ((size_t)n < sizeof(*ret))
+        return ENOENT; /* nothing is published yet */
+    return ret->magic == USERFILE_MAGIC && ret->version == USERFILE_VERSION &&
+                   memcmp(ret->boot_id, boot_id, JOULE_BOOT_ID_MAX) == 0
+               ? 0
+               : ESTALE;
+}
+
+/* 0, or errno: EAGAIN if the writer was here meanwhile. */
+static int look(int fd, struct userfile *f, uid_t uid,
+                const char boot_id[JOULE_BOOT_ID_MAX])
+{
+    struct userfile_head before, after;
+    ssize_t n;
+    int errnum = read_head(fd, boot_id, &before);
+
+    if (errnum)
+        return errnum;
+    n = pread(fd, f, USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX),
+              USERFILE_PLACE(before.generation));
+    if (n < 0)
+        return errno;
+    errnum = read_head(fd, boot_id, &after);
+    if (errnum)
+        return errnum;
+    if (after.generation != before.generation)
+        return EAGAIN;
+    return makes_sense(f, n, uid) ? 0 : EBADMSG;
 }
 
 static int no_file(int dir_fd, uid_t uid, struct joule_error *err)
@@ -332,9 +331,8 @@ struct userfile *joule_userfile_read(int dir_fd, uid_t uid,
                                      const char boot_id[JOULE_BOOT_ID_MAX],
                                      struct joule_error *err)
 {
-    const struct timespec pause = {.tv_nsec = READ_PAUSE_NS};
     struct userfile *f = malloc(USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX));
-    int fd, errnum = EBADMSG;
+    int fd, errnum = EAGAIN;
 
     if (!f) {
         joule_error_set(err, ENOMEM, "out of memory");
@@ -347,18 +345,20 @@ struct userfile *joule_userfile_read(int dir_fd, uid_t uid,
         errno = errnum;
         return NULL;
     }
-    for (int i = 0; errnum == EBADMSG && i < READ_TRIES; i++) {
-        if (i > 0)
-            nanosleep(&pause, NULL);
+    for (int i = 0; errnum == EAGAIN && i < READ_TRIES; i++)
         errnum = look(fd, f, uid, boot_id);
-    }
     close(fd);
     if (errnum == 0)
         return f;
+    if (errnum == EAGAIN)
+        errnum = EBADMSG;
     free(f);
-    joule_error_set(err, errnum, "the file of user %u %s", (unsigned)uid,
-                    errnum == ESTALE    ? "is of another boot or version"
-                    : errnum == EBADMSG ? "makes no sense"
-                                        : "cannot be read");
+    if (errnum == ENOENT)
+        no_file(dir_fd, uid, err);
+    else
+        joule_error_set(err, errnum, "the file of user %u %s", (unsigned)uid,
+                        errnum == ESTALE    ? "is of another boot or version"
+                        : errnum == EBADMSG ? "makes no sense"
+                                            : "cannot be read");
     return NULL;
 }

@@ -4,10 +4,8 @@
  * and read.  For user_view.c alone.
  *
  * Its directory may be entered by its user only, so that others see neither its
- * size nor when it changes.  It is written in place with one system call.  The
- * generation stands at both ends, and there is a sum over all of it: a reader
- * that overlaps with the writer sees that they do not agree, in whatever order
- * bytes arrive.
+ * size nor when it changes.  It is written in place, as the ledger is: the
+ * version that is not published, then the generation that publishes it.
  */
 #ifndef JOULE_NODE_USER_FILE_H
 #define JOULE_NODE_USER_FILE_H
@@ -19,30 +17,28 @@
 #include "common/base/rundir.h"
 #include "common/node/user_view.h"
 
+/* The rows of odd generations are behind those of even ones. */
 struct userfile_head {
     uint64_t magic;
-    uint32_t version, size; /* of this struct */
+    uint64_t version;
     char boot_id[JOULE_BOOT_ID_MAX];
-    uint64_t generation;
+    uint64_t generation; /* written last */
+};
+
+/* One version of a file in memory; [row] has room for JOULE_USERVIEW_ROWS_MAX. */
+struct userfile {
     uint64_t uid, rows;
     uint64_t attribution; /* enum joule_attribution */
     int64_t mono_ns, wall_ns, period_ns, sample_period_ns;
-};
-
-struct userfile_tail {
-    uint64_t sum; /* of all that is before it */
-    uint64_t generation;
-};
-
-/* A file in memory; [row] has room for JOULE_USERVIEW_ROWS_MAX and the tail. */
-struct userfile {
-    struct userfile_head head;
     struct joule_user_row row[];
 };
 
 #define USERFILE_BYTES(rows)                                                   \
-    (sizeof(struct userfile_head) + (rows) * sizeof(struct joule_user_row) +   \
-     sizeof(struct userfile_tail))
+    (sizeof(struct userfile) + (rows) * sizeof(struct joule_user_row))
+
+#define USERFILE_PLACE(generation)                                             \
+    (off_t)(sizeof(struct userfile_head) +                                     \
+            ((generation)&1) * USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX))
 
 /* A file between two times that it is written. */
 struct userfile_open {
@@ -52,15 +48,17 @@ struct userfile_open {
 };
 
 /*
- * Write the file of head.uid in the directory, made where missing; magic,
- * version, size and tail are filled in here.  [o] is what an earlier call for
- * the same user has left there, or has fd -1: it is left open for the next
- * call, or joule_userfile_close.  Where something else has its name meanwhile,
+ * Publish in the file of file->uid in the directory, made where missing.
+ * Generations count up from 1.  [o] is what an earlier call for the same user
+ * has left there, or has fd -1: it is left open for the next call, or
+ * joule_userfile_close.  Where something else has its name meanwhile,
  * or nothing, that is opened or made instead.  -1 with errno and a sentence;
  * there is no file then, and it is not open.
  */
 int joule_userfile_write(int dir_fd, struct userfile_open *o,
-                         struct userfile *file, struct joule_error *err);
+                         const char boot_id[JOULE_BOOT_ID_MAX],
+                         uint64_t generation, const struct userfile *file,
+                         struct joule_error *err);
 
 /* What is not open stays so. */
 void joule_userfile_close(struct userfile_open *o);

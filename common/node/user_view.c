@@ -329,18 +329,15 @@ static int write_file(struct joule_userview *v, struct user *u,
         f->row[n++] = e->shown = e->now;
         e->shown_ns = now->mono_ns;
     }
-    f->head = (struct userfile_head){
-        .generation = ++u->generation,
-        .uid = u->uid,
-        .rows = n,
-        .attribution = v->options.attribution,
-        .mono_ns = now->mono_ns,
-        .wall_ns = now->wall_ns,
-        .period_ns = v->options.period_ns,
-        .sample_period_ns = v->options.sample_period_ns,
-    };
-    memcpy(f->head.boot_id, v->boot_id, JOULE_BOOT_ID_MAX);
-    u->is_written = joule_userfile_write(v->dir_fd, &u->open, f, err) == 0;
+    f->uid = u->uid;
+    f->rows = n;
+    f->attribution = v->options.attribution;
+    f->mono_ns = now->mono_ns;
+    f->wall_ns = now->wall_ns;
+    f->period_ns = v->options.period_ns;
+    f->sample_period_ns = v->options.sample_period_ns;
+    u->is_written = joule_userfile_write(v->dir_fd, &u->open, v->boot_id,
+                                         ++u->generation, f, err) == 0;
     return u->is_written ? 0 : -1;
 }
 
@@ -433,14 +430,14 @@ int joule_userview_read(int root_fd, const char *node, uid_t uid,
     if (!f)
         return -1;
     *ret_totals = (struct joule_user_totals){
-        .mono_ns = f->head.mono_ns,
-        .wall_ns = f->head.wall_ns,
-        .period_ns = f->head.period_ns,
-        .sample_period_ns = f->head.sample_period_ns,
-        .how = (enum joule_attribution)f->head.attribution,
+        .mono_ns = f->mono_ns,
+        .wall_ns = f->wall_ns,
+        .period_ns = f->period_ns,
+        .sample_period_ns = f->sample_period_ns,
+        .how = (enum joule_attribution)f->attribution,
     };
-    if (*count > f->head.rows)
-        *count = f->head.rows;
+    if (*count > f->rows)
+        *count = f->rows;
     memcpy(ret_rows, f->row, *count * sizeof(*ret_rows));
     free(f);
     return 0;

@@ -219,34 +219,61 @@ START_TEST(test_foreign_files)
 }
 END_TEST
 
-/* Any byte that is another one. */
+/* What the file has at [at] is another number. */
+static void damage(off_t at, int errnum)
+{
+    int fd = openat(tree.fd, FILE_1000, O_RDWR);
+    unsigned char byte, other;
+
+    ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+    other = (unsigned char)~byte;
+    ck_assert_int_eq(pwrite(fd, &other, 1, at), 1);
+    ck_assert_int_eq(try_read(1000), -1);
+    ck_assert_msg(errno == errnum, "byte %d: %s", (int)at, err.text);
+    ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
 START_TEST(test_files_that_are_none)
 {
-    unsigned char bytes[USERFILE_BYTES(1)], other;
+    const off_t at = USERFILE_PLACE(1), row = at + sizeof(struct userfile);
 
-    publish_one();
-    tree_truncate(&tree, FILE_1000, sizeof(bytes));
+    publish_one(); /* the first generation */
+    for (off_t i = 0; i < (off_t)offsetof(struct userfile_head, generation);
+         i++)
+        damage(i, ESTALE);
+    damage(offsetof(struct userfile_head, generation), EBADMSG);
+    damage(at + offsetof(struct userfile, uid), EBADMSG);
+    damage(at + offsetof(struct userfile, rows), EBADMSG);
+    damage(at + offsetof(struct userfile, rows) + 7, EBADMSG);
+    damage(at + offsetof(struct userfile, attribution), EBADMSG);
+    damage(row + offsetof(struct joule_user_row, kind), EBADMSG);
+    damage(row + offsetof(struct joule_user_row, state), EBADMSG);
     must_read(1000, 1);
-    for (off_t at = 0; at < (off_t)sizeof(bytes); at++) {
-        int fd = openat(tree.fd, FILE_1000, O_RDONLY);
-
-        ck_assert_int_eq(pread(fd, &bytes[at], 1, at), 1);
-        close(fd);
-        other = (unsigned char)~bytes[at];
-        tree_poke(&tree, FILE_1000, at, &other, 1);
-        ck_assert_int_eq(try_read(1000), -1);
-        ck_assert_msg(errno == EBADMSG || errno == ESTALE, "%s", err.text);
-        tree_poke(&tree, FILE_1000, at, &bytes[at], 1);
-    }
-    must_read(1000, 1);
-    tree_poke(&tree, FILE_1000, sizeof(bytes), "x", 1);
+    tree_truncate(&tree, FILE_1000, row + sizeof(struct joule_user_row) - 1);
     must_not_read(1000, EBADMSG, "makes no sense");
-    tree_truncate(&tree, FILE_1000, 0);
+    tree_truncate(&tree, FILE_1000, at);
     must_not_read(1000, EBADMSG, "makes no sense");
+    tree_truncate(&tree, FILE_1000, sizeof(struct userfile_head) - 1);
+    must_not_read(1000, ENOENT, "no step");
     /* The next numbers are right again. */
     rows[0].uj++;
     publish(11 * S);
     must_read(1000, 1);
+}
+END_TEST
+
+/* slurmd is killed before it has published what it has written. */
+START_TEST(test_an_unpublished_version)
+{
+    struct userfile none = {.uid = UINT64_MAX};
+    uint64_t uj;
+
+    publish_one();
+    uj = got[0].uj;
+    tree_poke(&tree, FILE_1000, USERFILE_PLACE(2), &none, sizeof(none));
+    must_read(1000, 1);
+    ck_assert_uint_eq(got[0].uj, uj);
 }
 END_TEST
 
@@ -405,6 +432,7 @@ int main(void)
     tcase_add_test(tc, test_foreign_directories);
     tcase_add_test(tc, test_foreign_files);
     tcase_add_test(tc, test_files_that_are_none);
+    tcase_add_test(tc, test_an_unpublished_version);
     tcase_add_test(tc, test_a_file_that_cannot_be_written);
     tcase_add_test(tc, test_a_file_that_was_removed);
     tcase_add_test(tc, test_no_memory);
