@@ -319,16 +319,12 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
 
     if (joule_profile_period(&self.config, wish, &opt.period_ns, &err) < 0)
         slurm_info("%s: %s", joule_profile_name, err.text);
-    if (!self.input || joule_series_input_open(self.input, step, &err) < 0) {
+    if (!self.input ||
+        joule_series_input_open(self.input, step, &opt, &err) < 0) {
         slurm_debug("%s: %s", joule_profile_name,
                     self.input ? err.text : "out of memory");
         return NULL;
     }
-    opt.sensor = joule_series_input_sensor(self.input);
-    opt.node_energy = joule_series_input_node_energy(self.input);
-    opt.step_energy = joule_series_input_step_energy(self.input);
-    opt.columns = joule_series_input_columns(self.input);
-    opt.job = step->job_id;
     return joule_energy_series_create(&opt);
 }
 

@@ -17,7 +17,6 @@ struct joule_series_input {
     struct joule_ledger *ledger;
     struct joule_node_energy *node_energy;
     struct joule_step_energy *step_energy;
-    enum joule_energy_columns_of columns;
 };
 
 /* The energy plugin that is configured, if it is one of ours. */
@@ -103,12 +102,12 @@ static int open_all(struct joule_series_input *input, int root_fd,
         if (!input->step_energy)
             return joule_error_set(err, ENOMEM, "out of memory");
     }
-    input->columns = choose_columns(input, step->job_id);
     return 0;
 }
 
 int joule_series_input_open(struct joule_series_input *input,
                             const struct joule_slurm_step *step,
+                            struct joule_energy_series_options *ret,
                             struct joule_error *err)
 {
     int root_fd, rc, errnum;
@@ -129,29 +128,10 @@ int joule_series_input_open(struct joule_series_input *input,
         return -1;
     }
     joule_node_energy_begin(input->node_energy);
+    ret->sensor = input->sensor;
+    ret->node_energy = input->node_energy;
+    ret->step_energy = input->step_energy;
+    ret->columns = choose_columns(input, step->job_id);
+    ret->job = step->job_id;
     return 0;
-}
-
-const struct joule_sensor *
-joule_series_input_sensor(const struct joule_series_input *input)
-{
-    return input->sensor;
-}
-
-struct joule_node_energy *
-joule_series_input_node_energy(const struct joule_series_input *input)
-{
-    return input->node_energy;
-}
-
-struct joule_step_energy *
-joule_series_input_step_energy(const struct joule_series_input *input)
-{
-    return input->step_energy;
-}
-
-enum joule_energy_columns_of
-joule_series_input_columns(const struct joule_series_input *input)
-{
-    return input->columns;
 }

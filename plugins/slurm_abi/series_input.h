@@ -10,9 +10,7 @@
 #define JOULE_SLURM_ABI_SERIES_INPUT_H
 
 #include "common/base/error.h"
-#include "common/step/node_energy.h"
-#include "common/step/energy_columns.h"
-#include "common/step/step_energy.h"
+#include "common/step/energy_series.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/slurm_abi/slurm_step.h"
 
@@ -28,24 +26,14 @@ void joule_series_input_configure(struct joule_series_input *input,
                                   const s_p_hashtbl_t *table);
 
 /*
- * As root.  -1 with errno and a sentence: ENOTSUP if the configured energy
- * plugin is not ours, or why the sensor cannot be opened.  All that is
- * given lives until [input] is destroyed.
+ * As root.  Fills in sensor, node_energy, step_energy, columns and job of the
+ * series' options, which live until [input] is destroyed.  -1 with errno and a
+ * sentence: ENOTSUP if the configured energy plugin is not ours, or why the
+ * sensor or the ledger cannot be opened.
  */
 int joule_series_input_open(struct joule_series_input *input,
                             const struct joule_slurm_step *step,
+                            struct joule_energy_series_options *ret_options,
                             struct joule_error *err);
-const struct joule_sensor *
-joule_series_input_sensor(const struct joule_series_input *input);
-struct joule_node_energy *
-joule_series_input_node_energy(const struct joule_series_input *input);
-
-/* The step's share; NULL where each job is charged the whole node. */
-struct joule_step_energy *
-joule_series_input_step_energy(const struct joule_series_input *input);
-
-/* What the series tells of the node. */
-enum joule_energy_columns_of
-joule_series_input_columns(const struct joule_series_input *input);
 
 #endif
