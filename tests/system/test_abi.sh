@@ -137,14 +137,9 @@ JouleIdleWatts=20" || { not_ok "by $1 bytes: a cluster"; return; }
         says 'error: joule_hdf5: no profile: the step.s record'
     dir=$(cluster dir shift)/profile
     check "$1 bytes, $ATTRIBUTION: there is none" [ -z "$(find "$dir" -type f)" ]
-    if [ "$ATTRIBUTION" = node ]; then
-        check "$1 bytes, node: the node's energy needs no record" \
-            near_truth
-    else
-        check "$1 bytes: the log says that energy is unknown" \
-            says 'error: joule_rapl: the energy of the step is unknown: the step.s record'
-        check "$1 bytes: it is ('$STEP_J')" [ -z "$STEP_J" ]
-    fi
+    check "$1 bytes, $ATTRIBUTION: the log says that energy is unknown" \
+        says 'error: joule_rapl: the energy of the step is unknown: the step.s record'
+    check "$1 bytes, $ATTRIBUTION: it is ('$STEP_J')" [ -z "$STEP_J" ]
     check "$1 bytes, $ATTRIBUTION: the job ends, and the node is idle" \
         wait_for 60 shift_idle
     check "$1 bytes, $ATTRIBUTION: nobody crashed" \

@@ -51,6 +51,11 @@ check "then the counters are opened" wait_for 60 happened open
 check "slurmd is still the same" [ "$(slurmd_pid)" = "$PID" ]
 check "and alive" cluster run race kill -0 "$PID"
 rm "$JOULE_CONF_RACE"
+# The others took as long if they had been begun.
+samples_again() {
+    [ "$(cluster log race node1 | grep -c 'joule_rapl: samples the energy')" = 2 ]
+}
+check "and sampled" wait_for 30 samples_again
 
 cluster run race scancel "$JOB"
 if measure_step race user -n1 -- --sleep 3; then
