@@ -36,9 +36,7 @@ libjoule_a_SOURCES = \
 	common/sensors/counters.c common/sensors/counters.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
-	common/sensors/energy_config_ipmi.c \
 	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \
-	common/sensors/ipmi_answer.c common/sensors/ipmi_answer.h \
 	common/sensors/ipmi_choice.c common/sensors/ipmi_choice.h \
 	common/sensors/ipmi_config.c common/sensors/ipmi_config.h \
 	common/sensors/ipmi_helper.c common/sensors/ipmi_helper.h \

@@ -99,11 +99,8 @@ joulelibexec_PROGRAMS += joule-ipmi-reader
 
 joule_ipmi_reader_SOURCES = \
 	common/sensors/ipmi.c common/sensors/ipmi.h \
-	common/sensors/ipmi_find.c common/sensors/ipmi_find.h \
 	common/sensors/ipmi_link.c common/sensors/ipmi_link.h \
-	common/sensors/ipmi_repo.c common/sensors/ipmi_repo.h \
 	tools/ipmi-reader/harden.c tools/ipmi-reader/harden.h \
-	tools/ipmi-reader/loop.c tools/ipmi-reader/loop.h \
 	tools/ipmi-reader/ipmi_reader.c
 joule_ipmi_reader_CFLAGS = $(AM_CFLAGS) $(FREEIPMI_CFLAGS)
 joule_ipmi_reader_LDADD = $(LIBJOULE) $(FREEIPMI_LIBS)

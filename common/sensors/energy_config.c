@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/energy/attribution.h"
@@ -206,14 +207,14 @@ const struct joule_option joule_energy_config_options[] = {
      .help = "where the BMC's user name and password stand"},
     {.key = "JouleIPMIAnswerTimeout",
      .type = JOULE_OPTION_DURATION,
-     FIELD(ipmi_answer_ns),
+     FIELD(ipmi.answer_ns),
      .default_text = "5s",
      .min = 100 * JOULE_NS_PER_MS,
      .max = 60 * JOULE_NS_PER_S,
      .help = "longest wait for one reading of the BMC"},
     {.key = "JouleIPMIIgnoreInactive",
      .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi_ignore_inactive),
+     FIELD(ipmi.ignore_inactive),
      .default_text = "no",
      .help = "believe DCMI that says that it does not measure"},
     {.key = "JouleIPMIReader",
@@ -243,38 +244,38 @@ const struct joule_option joule_energy_config_options[] = {
      .help = "carry energy on from the last sample with the last power"},
     {.key = "EnergyIPMITimeout",
      .type = JOULE_OPTION_DURATION,
-     FIELD(ipmi_connect_ns),
+     FIELD(ipmi.connect_ns),
      .default_text = "180s",
      .min = 1 * JOULE_NS_PER_S,
      .max = 600 * JOULE_NS_PER_S,
      .help = "longest wait for a connection with the BMC"},
     {.key = "EnergyIPMIDriverType",
      .type = JOULE_OPTION_WORD,
-     FIELD(ipmi_driver),
+     FIELD(ipmi.driver),
      .default_text = "auto",
      .words = driver_words,
      .range = "auto, KCS (0), SSIF (1), OPENIPMI (2), LAN or LAN_2_0",
      .help = "the way to the BMC"},
     {.key = "EnergyIPMIDriverDevice",
-     TEXT(ipmi_device),
+     TEXT(ipmi.device),
      .check = path_check,
      .range = "an absolute path",
      .help = "the device of the driver"},
     {.key = "EnergyIPMIDisableAutoProbe",
      .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi_no_probe),
+     FIELD(ipmi.no_probe),
      .default_text = "no",
      .help = "do not look for the driver's address"},
     {.key = "EnergyIPMIDriverAddress",
      .type = JOULE_OPTION_HEX,
-     FIELD(ipmi_driver_address),
+     FIELD(ipmi.driver_address),
      .default_text = "0x0",
      .min = 0,
      .max = 0xFFFF,
      .help = "the driver's address; 0: as probed"},
     {.key = "EnergyIPMIRegisterSpacing",
      .type = JOULE_OPTION_U64,
-     FIELD(ipmi_register_spacing),
+     FIELD(ipmi.register_spacing),
      .default_text = "0",
      .min = 0,
      .max = 255,
@@ -287,11 +288,11 @@ const struct joule_option joule_energy_config_options[] = {
      .range = "2.0 (1) or 1.5 (0)",
      .help = "IPMI over the network: LAN_2_0 or LAN"},
     {.key = "EnergyIPMIUsername",
-     TEXT(ipmi_username),
+     TEXT(ipmi.username),
      .secret = true,
      .help = "the BMC's user"},
     {.key = "EnergyIPMIPassword",
-     TEXT(ipmi_password),
+     TEXT(ipmi.password),
      .secret = true,
      .notice = "should not stand in this file, which users may read: put it "
                "into a file for root and name that by "
@@ -299,21 +300,21 @@ const struct joule_option joule_energy_config_options[] = {
      .help = "the BMC's password"},
     {.key = "EnergyIPMIPrivilegeLevel",
      .type = JOULE_OPTION_WORD,
-     FIELD(ipmi_privilege),
+     FIELD(ipmi.privilege),
      .default_text = "USER",
      .words = privilege_words,
      .range = "USER (0), OPERATOR (1) or ADMIN (2)",
      .help = "the privilege to ask for"},
     {.key = "EnergyIPMIAuthenticationType",
      .type = JOULE_OPTION_WORD,
-     FIELD(ipmi_authentication),
+     FIELD(ipmi.authentication),
      .default_text = "MD5",
      .words = authentication_words,
      .range = "NONE (0), STRAIGHT (1), MD2 (2) or MD5 (3)",
      .help = "authentication of IPMI 1.5 over the network"},
     {.key = "EnergyIPMICipherSuiteId",
      .type = JOULE_OPTION_U64,
-     FIELD(ipmi_cipher_suite),
+     FIELD(ipmi.cipher_suite),
      .default_text = "3",
      .min = 0,
      .max = 17,
@@ -322,14 +323,14 @@ const struct joule_option joule_energy_config_options[] = {
      .help = "cipher suite of IPMI 2.0 over the network"},
     {.key = "EnergyIPMISessionTimeout",
      .type = JOULE_OPTION_U64,
-     FIELD(ipmi_session_timeout_ms),
+     FIELD(ipmi.session_timeout_ms),
      .default_text = "0",
      .min = 0,
      .max = 600000,
      .help = "milliseconds without an answer that end a session; 0: derived"},
     {.key = "EnergyIPMIRetransmissionTimeout",
      .type = JOULE_OPTION_U64,
-     FIELD(ipmi_retransmission_timeout_ms),
+     FIELD(ipmi.retransmission_timeout_ms),
      .default_text = "0",
      .min = 0,
      .max = 60000,
@@ -348,7 +349,7 @@ const struct joule_option joule_energy_config_options[] = {
      .help = "what is read: power and nothing else"},
     {.key = "EnergyIPMIIgnoreScanningDisabled",
      .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi_ignore_scanning),
+     FIELD(ipmi.ignore_scanning),
      .default_text = "no",
      .help =
          "believe sensors of which the BMC says that it does not scan them"},
@@ -369,3 +370,86 @@ const struct joule_option joule_energy_config_options[] = {
                "sensors have the names of their records"),
     {0},
 };
+
+/* ---- for the reader process ---- */
+
+static int choose_driver(const struct joule_energy_config *config,
+                         struct joule_ipmi_config *ret, struct joule_error *err)
+{
+    bool lan = joule_ipmi_is_lan(ret);
+
+    if (config->ipmi_host[0] == '\0' && lan)
+        return joule_error_set(err, EINVAL,
+                               "EnergyIPMIDriverType is LAN or LAN_2_0, but "
+                               "JouleIPMIHost is not set");
+    if (config->ipmi_host[0] && !lan && ret->driver != JOULE_IPMI_DRIVER_ANY)
+        return joule_error_set(err, EINVAL,
+                               "JouleIPMIHost is set, but EnergyIPMIDriverType "
+                               "is a driver for this machine's own BMC: leave "
+                               "one of them out");
+    if (config->ipmi_host[0] && !lan)
+        ret->driver = config->ipmi_protocol;
+    return 0;
+}
+
+/* Nobody asks for them in-band, and what is in a file is the reader's alone. */
+static int check_credentials(const struct joule_energy_config *config,
+                             int root_fd, struct joule_ipmi_config *ret,
+                             struct joule_error *err)
+{
+    const char *path = config->ipmi_credentials_file;
+    int fd;
+
+    if (config->ipmi_host[0] && !path[0])
+        return joule_ipmi_password_check(ret->driver, ret->password, err);
+    explicit_bzero(ret->username, sizeof(ret->username));
+    explicit_bzero(ret->password, sizeof(ret->password));
+    if (!config->ipmi_host[0])
+        return 0;
+    fd = joule_ipmi_credentials_open(root_fd, path, err);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int make(const struct joule_energy_config *config, int root_fd,
+                const char *hostname, const char *node,
+                struct joule_ipmi_config *ret, struct joule_error *err)
+{
+    uint64_t session_ms = ret->session_timeout_ms;
+    struct joule_error reason;
+
+    if (choose_driver(config, ret, err) < 0)
+        return -1;
+    if (joule_ipmi_sensors_parse(config->ipmi_sensors, ret, &reason) < 0)
+        return joule_error_set(err, errno, "EnergyIPMIPowerSensors: %s",
+                               reason.text);
+    if (config->ipmi_host[0] &&
+        joule_ipmi_host_expand(config->ipmi_host, hostname, node, ret,
+                               &reason) < 0)
+        return joule_error_set(err, errno, "JouleIPMIHost: %s", reason.text);
+    if (joule_ipmi_workarounds_parse(config->ipmi_workarounds, ret->driver,
+                                     &ret->workaround_flags, &reason) < 0)
+        return joule_error_set(err, errno, "EnergyIPMIWorkaroundFlags: %s",
+                               reason.text);
+    if (session_ms && ret->retransmission_timeout_ms > session_ms)
+        return joule_error_set(err, EINVAL,
+                               "EnergyIPMIRetransmissionTimeout is more than "
+                               "EnergyIPMISessionTimeout");
+    return check_credentials(config, root_fd, ret, err);
+}
+
+int joule_ipmi_config_make(const struct joule_energy_config *config,
+                           int root_fd, const char *hostname, const char *node,
+                           struct joule_ipmi_config *ret,
+                           struct joule_error *err)
+{
+    int errnum;
+
+    *ret = config->ipmi;
+    ret->period_ns = config->sample_period_ns;
+    if (make(config, root_fd, hostname, node, ret, err) == 0)
+        return 0;
+    errnum = errno;
+    explicit_bzero(ret, sizeof(*ret));
+    errno = errnum;
+    return -1;
+}

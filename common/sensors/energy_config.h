@@ -38,43 +38,28 @@ struct joule_energy_config {
                                own no more often */
     unsigned profile_node;  /* JouleProfileNode: enum joule_profile_node */
 
-    /* The BMC: texts as the admin wrote them, checked.
-     * joule_ipmi_config_make makes of them what the reader needs. */
+    /* The BMC: what needs no more than the row of its option, and texts as the
+     * admin wrote them, checked. */
+    struct joule_ipmi_config ipmi;
     char ipmi_host[JOULE_IPMI_HOST_SIZE]; /* a pattern; empty: in-band */
     char ipmi_credentials_file[JOULE_CONFIG_PATH_SIZE];
     char ipmi_reader[JOULE_CONFIG_PATH_SIZE]; /* empty: the one installed */
     char ipmi_sensors[JOULE_CONFIG_SENSORS_SIZE];
-    char ipmi_username[JOULE_IPMI_USER_SIZE];
-    char ipmi_password[JOULE_IPMI_PASSWORD_SIZE];
-    char ipmi_device[256];
     char ipmi_workarounds[JOULE_CONFIG_WORDS_SIZE];
-    unsigned ipmi_driver;         /* enum joule_ipmi_driver */
-    unsigned ipmi_protocol;       /* JOULE_IPMI_DRIVER_LAN or _LAN_2_0 */
-    unsigned ipmi_privilege;      /* as in struct joule_ipmi_config */
-    unsigned ipmi_authentication; /* as in struct joule_ipmi_config */
-    unsigned ipmi_variable;       /* power, nothing else */
-    uint64_t ipmi_cipher_suite;
-    uint64_t ipmi_session_timeout_ms;
-    uint64_t ipmi_retransmission_timeout_ms;
-    uint64_t ipmi_driver_address;
-    uint64_t ipmi_register_spacing;
-    bool ipmi_no_probe;
-    bool ipmi_ignore_inactive; /* JouleIPMIIgnoreInactive */
-    bool ipmi_ignore_scanning; /* EnergyIPMIIgnoreScanningDisabled */
-    bool ipmi_adjust;          /* EnergyIPMICalcAdjustment */
-    int64_t ipmi_connect_ns;   /* EnergyIPMITimeout */
-    int64_t ipmi_answer_ns;    /* JouleIPMIAnswerTimeout */
+    unsigned ipmi_protocol; /* JOULE_IPMI_DRIVER_LAN or _LAN_2_0 */
+    unsigned ipmi_variable; /* power, nothing else */
+    bool ipmi_adjust;       /* EnergyIPMICalcAdjustment */
 };
 
 /* Ends with a NULL key.  Offsets are into struct joule_energy_config. */
 extern const struct joule_option joule_energy_config_options[];
 
 /*
- * What the reader process needs: sensors, host and work-arounds taken apart.
- * [hostname] and [node] are for the patterns of the host.  Of a credentials
- * file below root_fd is seen whether it may be opened; the reader reads it.  -1
- * with errno and a sentence that names the option; on failure *ret is wiped. It
- * may hold the password: wipe it.
+ * What the reader process needs: config->ipmi with sensors, host and
+ * work-arounds.  [hostname] and [node] are for the patterns of the host.  Of a
+ * credentials file below root_fd is seen whether it may be opened; the reader
+ * reads it.  -1 with errno and a sentence that names the option; on failure
+ * *ret is wiped.  It may hold the password: wipe it.
  */
 int joule_ipmi_config_make(const struct joule_energy_config *config,
                            int root_fd, const char *hostname, const char *node,

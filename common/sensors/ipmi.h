@@ -2,13 +2,11 @@
 /*
  * ipmi.h - the power sensors of one BMC: connect, find, read, keep alive.
  *
- * For the reader process only: see ipmi_link.h for what it does to SIGALRM,
- * and for deadlines.  One thread.
+ * For the reader process only: see ipmi_link.h for what it does to SIGALRM.
+ * One thread.
  */
 #ifndef JOULE_SENSORS_IPMI_H
 #define JOULE_SENSORS_IPMI_H
-
-#include <stdbool.h>
 
 #include "common/sensors/ipmi_wire.h"
 
@@ -23,55 +21,49 @@ struct joule_ipmi *joule_ipmi_create(const struct joule_ipmi_config *config,
 void joule_ipmi_destroy(struct joule_ipmi *ipmi);
 
 /*
- * Connect (again) and find the sensors, within config->connect_ns.
- * found[joule_ipmi_count] and *ret_remark (which may be empty) are filled on
- * success.  -1 with a sentence and errno of joule_ipmi_link_open,
- * joule_ipmi_find, or for JOULE_IPMI_SENSOR_DEFAULT joule_ipmi_list and
- * joule_ipmi_choose.
+ * Connect (again) and find the sensors, within config->connect_ns: count, found
+ * and a remark in the head's text, which may be empty.
+ * -1 with a sentence and errno of joule_ipmi_link_open, joule_ipmi_link_ask,
+ * for JOULE_IPMI_SENSOR_DEFAULT joule_ipmi_choose, or
+ *   ENOENT    there is no such record or name; the records are others than
+ *             found_name says
+ *   ENOTUNIQ  a name that several records have
+ *   EINVAL    a record that is not in watts
+ *   ENOMSG    a record that is not an analog sensor's
+ *   EBADMSG   the BMC answers, but no record comes out of it
+ *   ENOTSUP   a conversion that is not supported; no DCMI
  */
-int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_found *found,
-                       struct joule_error *ret_remark, struct joule_error *err);
+int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
+                       struct joule_error *err);
 
-/* How many sensors the last connection has found: config's sensor_count, or as
- * many as were chosen for JOULE_IPMI_SENSOR_DEFAULT. */
-uint32_t joule_ipmi_count(const struct joule_ipmi *ipmi);
+/* Connect (again) and list every sensor whose power can be read, the BMC's own
+ * (DCMI) last and only if it measures or could if it were active.  Nothing is
+ * connected afterwards.  -1 as above. */
+int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
+                    struct joule_error *err);
 
 /*
- * Connect (again) and name every sensor whose power can be read, the BMC's own
- * (DCMI) last and only if it measures or could if it were active, each with one
- * reading, within config-> connect_ns.  found and value have
- * JOULE_IPMI_SENSORS_MAX entries.  Nothing is connected afterwards.  -1 with a
- * sentence and errno of joule_ipmi_link_open, joule_ipmi_repo_walk or
- * joule_ipmi_link_ask.
- */
-int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_found *found,
-                    struct joule_wire_value *value, uint32_t *ret_count,
-                    uint32_t *ret_more, struct joule_error *err);
-
-/*
- * Read every sensor, one message each, within config->answer_ns; out has
- * joule_ipmi_count entries.  A session that is gone, or that FreeIPMI thinks is
- * (it counts in wall time), is replaced by a new one once, if time is left and
- * the link is LAN; the records are looked at again then.
+ * Read every sensor, one message each, within config->answer_ns.  A session
+ * that is gone, or that FreeIPMI thinks is (it counts in wall time), is replaced
+ * by a new one once, if time is left and the link is LAN; the records are looked
+ * at again then.
  * -1 with a sentence and errno:
  *   ESTALE     the BMC's sensor records have changed; connect again
  *   ENOTCONN   not connected
  *   others     of joule_ipmi_link_ask and joule_ipmi_link_open
  */
-int joule_ipmi_read(struct joule_ipmi *ipmi, struct joule_wire_value *out,
+int joule_ipmi_read(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
                     struct joule_error *err);
 
 /*
  * Between readings: keep the session alive, and see once a minute (more
- * often where the period is below 1 s) whether the sensor records are what they
- * were.  Takes 1 s at most if the next reading may come.  Returns after how
+ * often where the period is below 1 s) whether each sensor record is what it
+ * was.  Takes 1 s at most if the next reading may come.  Returns after how
  * many ns it wants to be called again, -1: never.
  */
 int64_t joule_ipmi_idle(struct joule_ipmi *ipmi);
 
 /* Connected in-band through a driver that uses root's semaphores. */
 bool joule_ipmi_wants_ipc(const struct joule_ipmi *ipmi);
-
-bool joule_ipmi_is_connected(const struct joule_ipmi *ipmi);
 
 #endif

@@ -3,7 +3,7 @@
  * ipmi_choice.h - which of a BMC's sensors make the node's power where the
  * configuration names none, and the line of acct_gather.conf that names them.
  *
- * Pure functions on what the BMC has (struct joule_wire_listed).  A sensor
+ * Pure functions on what the BMC has (struct joule_wire_reply).  A sensor
  * that measures a part of the node is never chosen, and between sensors of the
  * node that contradict each other none is.
  */

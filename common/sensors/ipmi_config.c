@@ -2,10 +2,12 @@
 #include "common/sensors/ipmi_config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/option.h"
 #include "common/base/parse.h"
@@ -15,6 +17,11 @@
 #define LAN_PASSWORD_MAX 16     /* IPMI 2.0, 22.30: IPMI 1.5 has 16 bytes */
 #define RECORD_ID_MAX    0xFFFE /* IPMI 2.0, 33.12: FFFFh is "the last one" */
 #define BLANKS           " \t"
+#define LETTERS_DIGITS                                                         \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+/* Longer is no period and no patience. */
+#define TIME_MAX_NS (INT64_C(86400) * JOULE_NS_PER_S)
 
 /* A part of the text that is being parsed. */
 struct span {
@@ -53,29 +60,19 @@ static bool copy(struct span s, char *field, size_t size)
     return true;
 }
 
-/* What the grammar fills; copied into the configuration when all is well. */
-struct sensors {
-    uint32_t label_count;
-    uint32_t sensor_count;
-    char label[JOULE_IPMI_LABELS_MAX][JOULE_IPMI_LABEL_SIZE];
-    struct joule_ipmi_sensor sensor[JOULE_IPMI_SENSORS_MAX];
-};
-
-static int add_label(struct sensors *s, struct span name,
+static int add_label(struct joule_ipmi_config *c, struct span name,
                      struct joule_error *err)
 {
     char *label;
 
     if (name.len == 0)
         return joule_error_set(err, EINVAL, "a label is missing before \"=\"");
-    if (s->label_count == JOULE_IPMI_LABELS_MAX)
+    if (c->label_count == JOULE_IPMI_LABELS_MAX)
         return joule_error_set(err, EINVAL, "there are more than %d labels",
                                JOULE_IPMI_LABELS_MAX);
-    label = s->label[s->label_count];
+    label = c->label[c->label_count];
     for (size_t i = 0; i < name.len; i++)
-        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                    "0123456789_-",
-                    name.at[i]))
+        if (!strchr(LETTERS_DIGITS "_-", name.at[i]))
             return joule_error_set(err, EINVAL,
                                    "label \"%.*s\" has characters other than "
                                    "letters, digits, \"_\" and \"-\"",
@@ -86,11 +83,11 @@ static int add_label(struct sensors *s, struct span name,
             (int)name.len, name.at, JOULE_IPMI_LABEL_SIZE - 1);
     if (is_word(name, "Node"))
         memcpy(label, "Node", sizeof("Node"));
-    for (uint32_t i = 0; i < s->label_count; i++)
-        if (strcmp(s->label[i], label) == 0)
+    for (uint32_t i = 0; i < c->label_count; i++)
+        if (strcmp(c->label[i], label) == 0)
             return joule_error_set(err, EINVAL, "label \"%s\" stands twice",
                                    label);
-    s->label_count++;
+    c->label_count++;
     return 0;
 }
 
@@ -161,26 +158,26 @@ static int parse_sensor(struct span s, bool quoted,
     return name_sensor(s, sensor, err);
 }
 
-static int add_sensor(struct sensors *s, struct span text, bool quoted,
-                      struct joule_error *err)
+static int add_sensor(struct joule_ipmi_config *c, struct span text,
+                      bool quoted, struct joule_error *err)
 {
-    uint32_t label = s->label_count - 1;
+    uint32_t label = c->label_count - 1;
     struct joule_ipmi_sensor *sensor;
 
     if (text.len == 0 && !quoted)
         return joule_error_set(err, EINVAL,
                                "label \"%s\" has an empty place where a sensor "
                                "should be",
-                               s->label[label]);
-    if (s->sensor_count == JOULE_IPMI_SENSORS_MAX)
+                               c->label[label]);
+    if (c->sensor_count == JOULE_IPMI_SENSORS_MAX)
         return joule_error_set(err, EINVAL, "there are more than %d sensors",
                                JOULE_IPMI_SENSORS_MAX);
-    sensor = &s->sensor[s->sensor_count];
+    sensor = &c->sensor[c->sensor_count];
     if (parse_sensor(text, quoted, sensor, err) < 0)
         return -1;
     sensor->label = label;
-    for (uint32_t i = 0; i < s->sensor_count; i++) {
-        const struct joule_ipmi_sensor *other = &s->sensor[i];
+    for (uint32_t i = 0; i < c->sensor_count; i++) {
+        const struct joule_ipmi_sensor *other = &c->sensor[i];
 
         /* It would count twice. */
         if (other->label == label && other->kind == sensor->kind &&
@@ -188,15 +185,15 @@ static int add_sensor(struct sensors *s, struct span text, bool quoted,
             strcmp(other->name, sensor->name) == 0)
             return joule_error_set(err, EINVAL,
                                    "sensor %.*s stands twice in label \"%s\"",
-                                   (int)text.len, text.at, s->label[label]);
+                                   (int)text.len, text.at, c->label[label]);
     }
-    s->sensor_count++;
+    c->sensor_count++;
     return 0;
 }
 
 /* The sensor at *at, up to the ',' or ';' behind it or the end; *at is set to
  * what ends it. */
-static int take_sensor(struct sensors *s, const char **at,
+static int take_sensor(struct joule_ipmi_config *c, const char **at,
                        struct joule_error *err)
 {
     const char *begin = *at + strspn(*at, BLANKS), *end;
@@ -204,7 +201,7 @@ static int take_sensor(struct sensors *s, const char **at,
     if (*begin != '"' && *begin != '\'') {
         end = begin + strcspn(begin, ",;");
         *at = end;
-        return add_sensor(s, trim(begin, (size_t)(end - begin)), false, err);
+        return add_sensor(c, trim(begin, (size_t)(end - begin)), false, err);
     }
     end = strchr(begin + 1, *begin);
     if (!end)
@@ -214,11 +211,11 @@ static int take_sensor(struct sensors *s, const char **at,
     if (**at != '\0' && **at != ',' && **at != ';')
         return joule_error_set(err, EINVAL,
                                "\",\" or \";\" is missing before %s", *at);
-    return add_sensor(s, (struct span){begin + 1, (size_t)(end - begin - 1)},
+    return add_sensor(c, (struct span){begin + 1, (size_t)(end - begin - 1)},
                       true, err);
 }
 
-static int take_label(struct sensors *s, const char **at,
+static int take_label(struct joule_ipmi_config *c, const char **at,
                       struct joule_error *err)
 {
     size_t len = strcspn(*at, "=;,");
@@ -228,34 +225,34 @@ static int take_label(struct sensors *s, const char **at,
                                "\"%.*s\" is not of the form "
                                "LABEL=SENSOR[,SENSOR]...",
                                (int)len, *at);
-    if (add_label(s, trim(*at, len), err) < 0)
+    if (add_label(c, trim(*at, len), err) < 0)
         return -1;
     *at += len;
     do {
         (*at)++; /* '=' or ',' */
-        if (take_sensor(s, at, err) < 0)
+        if (take_sensor(c, at, err) < 0)
             return -1;
     } while (**at == ',');
     return 0;
 }
 
 /* "Node" to the front; the others keep their order. */
-static int node_first(struct sensors *s, struct joule_error *err)
+static int node_first(struct joule_ipmi_config *c, struct joule_error *err)
 {
     uint32_t node = 0;
 
-    while (node < s->label_count && strcmp(s->label[node], "Node") != 0)
+    while (node < c->label_count && strcmp(c->label[node], "Node") != 0)
         node++;
-    if (node == s->label_count)
+    if (node == c->label_count)
         return joule_error_set(err, EINVAL, "there is no label \"Node\"");
-    memmove(s->label[1], s->label[0], node * sizeof(s->label[0]));
-    memset(s->label[0], 0, sizeof(s->label[0]));
-    memcpy(s->label[0], "Node", sizeof("Node"));
-    for (uint32_t i = 0; i < s->sensor_count; i++) {
-        if (s->sensor[i].label == node)
-            s->sensor[i].label = 0;
-        else if (s->sensor[i].label < node)
-            s->sensor[i].label++;
+    memmove(c->label[1], c->label[0], node * sizeof(c->label[0]));
+    memset(c->label[0], 0, sizeof(c->label[0]));
+    memcpy(c->label[0], "Node", sizeof("Node"));
+    for (uint32_t i = 0; i < c->sensor_count; i++) {
+        if (c->sensor[i].label == node)
+            c->sensor[i].label = 0;
+        else if (c->sensor[i].label < node)
+            c->sensor[i].label++;
     }
     return 0;
 }
@@ -278,63 +275,66 @@ int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
 {
     char buf[JOULE_OPTION_TEXT_MAX + 1];
     const char *at = unquote(text, buf, sizeof(buf));
-    struct sensors s;
+    struct joule_ipmi_config c;
 
-    memset(&s, 0, sizeof(s));
+    memset(&c, 0, sizeof(c));
     if (*at == '\0') {
-        memcpy(s.label[0], "Node", sizeof("Node"));
-        s.label_count = 1;
-        s.sensor_count = 1; /* DEFAULT, for label 0 */
+        memcpy(c.label[0], "Node", sizeof("Node"));
+        c.label_count = 1;
+        c.sensor_count = 1; /* DEFAULT, for label 0 */
     } else {
         do {
-            if (take_label(&s, &at, err) < 0)
+            if (take_label(&c, &at, err) < 0)
                 return -1;
             /* One ';' at the end does no harm. */
             if (*at == ';')
                 at += 1 + strspn(at + 1, BLANKS);
         } while (*at != '\0');
-        if (node_first(&s, err) < 0)
+        if (node_first(&c, err) < 0)
             return -1;
     }
-    config->label_count = s.label_count;
-    config->sensor_count = s.sensor_count;
-    memcpy(config->label, s.label, sizeof(config->label));
-    memcpy(config->sensor, s.sensor, sizeof(config->sensor));
+    config->label_count = c.label_count;
+    config->sensor_count = c.sensor_count;
+    memcpy(config->label, c.label, sizeof(config->label));
+    memcpy(config->sensor, c.sensor, sizeof(config->sensor));
     return 0;
 }
 
-/* Add [len] bytes to the string in host[JOULE_IPMI_HOST_SIZE]. */
-static bool append(char *host, const char *text, size_t len)
+const char *joule_ipmi_host_split(const char *text,
+                                  char host[JOULE_IPMI_HOST_SIZE])
 {
-    size_t have = strlen(host);
+    const char *colon = strrchr(text, ':'), *end = strchr(text, ']');
 
-    if (len >= JOULE_IPMI_HOST_SIZE - have)
-        return false;
-    memcpy(host + have, text, len);
-    host[have + len] = '\0';
-    return true;
+    if (text[0] == '[' && end) {
+        snprintf(host, JOULE_IPMI_HOST_SIZE, "%.*s", (int)(end - text - 1),
+                 text + 1);
+        return end[1] ? end + 2 : NULL;
+    }
+    /* An IPv6 address alone has more than one ':'. */
+    if (colon != strchr(text, ':'))
+        colon = NULL;
+    snprintf(host, JOULE_IPMI_HOST_SIZE, "%.*s",
+             colon ? (int)(colon - text) : JOULE_IPMI_HOST_SIZE - 1, text);
+    return colon ? colon + 1 : NULL;
 }
 
-/* The port behind a host name ("bmc:623"), an IPv4 address or a bracketed
- * IPv6 address must be one; an IPv6 address alone has more than one ':'. */
-static int check_host(const char *host, struct joule_error *err)
+static int check_host(const char *text, struct joule_error *err)
 {
-    const char *colon = strrchr(host, ':'), *end = strrchr(host, ']');
-    uint64_t port;
+    char host[JOULE_IPMI_HOST_SIZE];
+    const char *port = joule_ipmi_host_split(text, host);
+    const char *end = strrchr(text, ']');
+    uint64_t number;
 
-    if (strspn(host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                     "0123456789._-:[]") != strlen(host))
+    if (text[strspn(text, LETTERS_DIGITS "._-:[]")])
         return joule_error_set(err, EINVAL,
-                               "\"%s\" is not a host name or an address", host);
-    if (end ? end[1] == '\0' : !colon || strchr(host, ':') != colon)
-        colon = NULL;
-    else if (end && colon != end + 1)
+                               "\"%s\" is not a host name or an address", text);
+    if (end && end[1] != '\0' && end[1] != ':')
         return joule_error_set(err, EINVAL, "\"%s\" has no port behind \"]\"",
-                               host);
-    if (colon && joule_parse_u64(colon + 1, 1, 65535, &port) < 0)
+                               text);
+    if (port && joule_parse_u64(port, 1, 65535, &number) < 0)
         return joule_error_set(
-            err, EINVAL, "\"%s\" has no port behind \":\" (1 to 65535)", host);
-    if (host[0] == '\0' || host == colon)
+            err, EINVAL, "\"%s\" has no port behind \":\" (1 to 65535)", text);
+    if (host[0] == '\0')
         return joule_error_set(err, EINVAL, "there is no host name in it");
     return 0;
 }
@@ -344,39 +344,34 @@ int joule_ipmi_host_expand(const char *pattern, const char *hostname,
                            struct joule_error *err)
 {
     char host[JOULE_IPMI_HOST_SIZE] = "";
-    const char *text;
-    size_t len;
-    bool fits = true;
+    size_t have = 0;
 
-    for (const char *p = pattern; *p && fits; p++) {
-        text = p;
-        len = 1;
+    for (const char *p = pattern; *p; p++) {
+        const char *text = p;
+        size_t len = 1;
+
         if (*p == '%') {
             p++;
-            if (*p == 'h')
-                text = hostname;
-            else if (*p == 'n')
-                text = node;
-            else if (*p == '%')
-                text = "%";
-            else
+            if (*p != 'h' && *p != 'n' && *p != '%')
                 return joule_error_set(err, EINVAL,
                                        "only %%h, %%n and %%%% may stand in "
                                        "\"%s\"",
                                        pattern);
+            text = *p == 'h' ? hostname : *p == 'n' ? node : "%";
             if (!text || !*text)
                 return joule_error_set(
                     err, EINVAL, "the %s for %%%c is not known",
                     *p == 'h' ? "host name" : "NodeName", *p);
             len = *p == 'h' ? strcspn(text, ".") : strlen(text);
         }
-        fits = append(host, text, len);
+        if (len >= sizeof(host) - have)
+            return joule_error_set(err, EINVAL,
+                                   "\"%s\" makes a host name of more than %d "
+                                   "characters",
+                                   pattern, JOULE_IPMI_HOST_SIZE - 1);
+        memcpy(host + have, text, len);
+        have += len;
     }
-    if (!fits)
-        return joule_error_set(err, EINVAL,
-                               "\"%s\" makes a host name of more than %d "
-                               "characters",
-                               pattern, JOULE_IPMI_HOST_SIZE - 1);
     if (check_host(host, err) < 0)
         return -1;
     memcpy(config->host, host, sizeof(host));
@@ -442,14 +437,12 @@ int joule_ipmi_workarounds_parse(const char *text,
 struct credentials {
     char username[JOULE_IPMI_USER_SIZE];
     char password[JOULE_IPMI_PASSWORD_SIZE];
-    bool has_username, has_password;
 };
 
 static int take_value(unsigned line, const char *key, struct span value,
-                      char *field, size_t size, bool *has,
-                      struct joule_error *err)
+                      char *field, size_t size, struct joule_error *err)
 {
-    if (*has)
+    if (field[0])
         return joule_error_set(err, EINVAL, "line %u: a second %s", line, key);
     if (value.len == 0)
         return joule_error_set(err, EINVAL, "line %u: %s has no value", line,
@@ -462,7 +455,6 @@ static int take_value(unsigned line, const char *key, struct span value,
         return joule_error_set(err, EINVAL,
                                "line %u: %s has more than %zu bytes", line, key,
                                size - 1);
-    *has = true;
     return 0;
 }
 
@@ -478,17 +470,16 @@ static int take_line(struct credentials *c, unsigned number, const char *at,
     line = trim(at, len);
     if (line.len == 0 || line.at[0] == '#')
         return 0;
-    key = line;
-    for (key.len = 0; key.len < line.len; key.len++)
-        if (strchr(BLANKS, line.at[key.len]))
-            break;
+    key = (struct span){line.at, 0};
+    while (key.len < line.len && !strchr(BLANKS, line.at[key.len]))
+        key.len++;
     value = trim(line.at + key.len, line.len - key.len);
     if (is_word(key, "username"))
         return take_value(number, "username", value, c->username,
-                          sizeof(c->username), &c->has_username, err);
+                          sizeof(c->username), err);
     if (is_word(key, "password"))
         return take_value(number, "password", value, c->password,
-                          sizeof(c->password), &c->has_password, err);
+                          sizeof(c->password), err);
     return joule_error_set(err, EINVAL,
                            "line %u: neither \"username NAME\" nor \"password "
                            "WORDS\"",
@@ -524,10 +515,10 @@ int joule_ipmi_credentials_parse(const char *text, size_t len,
         rc = take_line(&c, number++, at, (size_t)(stop - at), err);
         at = stop == end ? end : stop + 1;
     }
-    if (rc == 0 && !(c.has_username && c.has_password))
-        rc = joule_error_set(err, EINVAL, "there is no line \"%s\"",
-                             c.has_username ? "password WORDS"
-                                            : "username NAME");
+    if (rc == 0 && !(c.username[0] && c.password[0]))
+        rc =
+            joule_error_set(err, EINVAL, "there is no line \"%s\"",
+                            c.username[0] ? "password WORDS" : "username NAME");
     if (rc == 0)
         rc = joule_ipmi_password_check(config->driver, c.password, err);
     if (rc == 0) {
@@ -571,4 +562,62 @@ int joule_ipmi_credentials_read(int fd, const char *path,
     return rc == 0 ? 0
                    : joule_error_set(err, errnum, CREDENTIALS_KEY ": %s: %s",
                                      path, reason.text);
+}
+
+/* ---- a configuration from another process ---- */
+
+static bool ends(const char *text, size_t size)
+{
+    return memchr(text, '\0', size) != NULL;
+}
+
+#define ENDS(field) ends(field, sizeof(field))
+
+/* A bool that is neither 0 nor 1 may be both at once. */
+static bool is_bool(const bool *field)
+{
+    return *(const unsigned char *)field <= 1;
+}
+
+static bool is_time(int64_t ns)
+{
+    return ns > 0 && ns <= TIME_MAX_NS;
+}
+
+static bool is_sensor(const struct joule_ipmi_config *c,
+                      const struct joule_ipmi_sensor *s)
+{
+    return (unsigned)s->kind <= JOULE_IPMI_SENSOR_DCMI_ENHANCED &&
+           s->label < c->label_count && ENDS(s->name) && ENDS(s->found_name) &&
+           (s->kind != JOULE_IPMI_SENSOR_NAME || s->name[0]) &&
+           (s->kind != JOULE_IPMI_SENSOR_DEFAULT || c->sensor_count == 1);
+}
+
+bool joule_ipmi_config_is_sound(const struct joule_ipmi_config *c)
+{
+    bool has_sensor[JOULE_IPMI_LABELS_MAX] = {false};
+
+    if ((unsigned)c->driver > JOULE_IPMI_DRIVER_LAN_2_0 || !ENDS(c->host) ||
+        !ENDS(c->username) || !ENDS(c->password) || !ENDS(c->device) ||
+        (joule_ipmi_is_lan(c) && check_host(c->host, NULL) < 0) ||
+        c->privilege > UINT8_MAX || c->authentication > UINT8_MAX ||
+        c->cipher_suite > UINT8_MAX || c->driver_address > UINT16_MAX ||
+        c->register_spacing > UINT8_MAX || !is_bool(&c->no_probe) ||
+        !is_bool(&c->ignore_inactive) || !is_bool(&c->ignore_scanning) ||
+        !is_time(c->period_ns) || !is_time(c->answer_ns) ||
+        !is_time(c->connect_ns) ||
+        c->session_timeout_ms > TIME_MAX_NS / JOULE_NS_PER_MS ||
+        c->retransmission_timeout_ms > TIME_MAX_NS / JOULE_NS_PER_MS ||
+        c->label_count < 1 || c->label_count > JOULE_IPMI_LABELS_MAX ||
+        c->sensor_count < 1 || c->sensor_count > JOULE_IPMI_SENSORS_MAX)
+        return false;
+    for (uint32_t i = 0; i < c->sensor_count; i++) {
+        if (!is_sensor(c, &c->sensor[i]))
+            return false;
+        has_sensor[c->sensor[i].label] = true;
+    }
+    for (uint32_t i = 0; i < JOULE_IPMI_LABELS_MAX; i++)
+        if (!ENDS(c->label[i]) || (i < c->label_count && !has_sensor[i]))
+            return false;
+    return true;
 }

@@ -18,10 +18,8 @@
 #define JOULE_IPMI_LABELS_MAX  16
 #define JOULE_IPMI_SENSORS_MAX 64 /* of all labels together */
 #define JOULE_IPMI_LABEL_SIZE  32 /* [A-Za-z0-9_-], with the final 0 */
-#define JOULE_IPMI_NAME_SIZE                                                   \
-    64 /* a sensor's name, with the final 0; ID     \
-                                       strings have at most 16 bytes, names made \
-                                       with the entity are longer */
+/* A sensor's name, with the final 0: 31 bytes of BCD plus are 62 characters. */
+#define JOULE_IPMI_NAME_SIZE     64
 #define JOULE_IPMI_USER_SIZE     17 /* IPMI 2.0, 20.7: 16 bytes */
 #define JOULE_IPMI_PASSWORD_SIZE 21 /* IPMI 2.0, 20.7: 20 bytes */
 #define JOULE_IPMI_HOST_SIZE     256
@@ -56,23 +54,23 @@ struct joule_ipmi_sensor {
 };
 
 struct joule_ipmi_config {
-    enum joule_ipmi_driver driver;
+    unsigned driver; /* enum joule_ipmi_driver */
     /* LAN and LAN_2_0 */
     char host[JOULE_IPMI_HOST_SIZE]; /* patterns expanded; HOST or HOST:PORT */
     char username[JOULE_IPMI_USER_SIZE];
     char password[JOULE_IPMI_PASSWORD_SIZE];
-    uint32_t privilege;          /* 2 user, 3 operator, 4 administrator */
-    uint32_t authentication;     /* LAN: as IPMI 2.0 table 13-, 2 = MD5 */
-    uint32_t cipher_suite;       /* LAN_2_0: 3 by default */
-    uint32_t session_timeout_ms; /* 0: derived from the period */
-    uint32_t retransmission_timeout_ms; /* 0: derived, adapts */
+    unsigned privilege;          /* 2 user, 3 operator, 4 administrator */
+    unsigned authentication;     /* LAN: IPMI 2.0, table 22-17; 2: MD5 */
+    uint64_t cipher_suite;       /* LAN_2_0 */
+    uint64_t session_timeout_ms; /* 0: derived from the period */
+    uint64_t retransmission_timeout_ms; /* 0: derived, adapts */
     /* what is believed although the BMC says that it does not measure it */
     bool ignore_inactive; /* DCMI: power measurement not active */
     bool ignore_scanning; /* a sensor: scanning disabled */
     /* in-band */
     bool no_probe;             /* do not look for the address oneself */
-    uint32_t driver_address;   /* 0: as probed */
-    uint32_t register_spacing; /* 0: as probed */
+    uint64_t driver_address;   /* 0: as probed */
+    uint64_t register_spacing; /* 0: as probed */
     char device[256];          /* empty: the driver's own */
     uint32_t workaround_flags; /* IPMI_WORKAROUND_FLAGS_... of FreeIPMI for
                                   the driver's protocol */
@@ -84,6 +82,16 @@ struct joule_ipmi_config {
     char label[JOULE_IPMI_LABELS_MAX][JOULE_IPMI_LABEL_SIZE];
     struct joule_ipmi_sensor sensor[JOULE_IPMI_SENSORS_MAX];
 };
+
+static inline bool joule_ipmi_is_lan(const struct joule_ipmi_config *config)
+{
+    return config->driver == JOULE_IPMI_DRIVER_LAN ||
+           config->driver == JOULE_IPMI_DRIVER_LAN_2_0;
+}
+
+/* Whether all of it is in range, every string has an end and every label a
+ * sensor: of a configuration that another process sent. */
+bool joule_ipmi_config_is_sound(const struct joule_ipmi_config *config);
 
 /*
  * Parse the grammar of EnergyIPMIPowerSensors into labels and sensors:
@@ -109,6 +117,11 @@ int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
 int joule_ipmi_host_expand(const char *pattern, const char *hostname,
                            const char *node, struct joule_ipmi_config *config,
                            struct joule_error *err);
+
+/* Split HOST, HOST:PORT, [V6]:PORT or V6 into *host and the port, which is a
+ * part of [text] or NULL. */
+const char *joule_ipmi_host_split(const char *text,
+                                  char host[JOULE_IPMI_HOST_SIZE]);
 
 /*
  * Work-arounds for BMCs that err, as FreeIPMI's tools name them

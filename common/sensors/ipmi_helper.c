@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +13,14 @@
 
 #include "common/base/hash.h"
 #include "common/base/helper.h"
-#include "common/sensors/energy_config.h"
 
 #define GRACE_NS JOULE_NS_PER_S /* beyond what the BMC is given */
 
-/* Head of both kinds of meters here. */
-struct labels {
+struct reader {
     struct joule_meter meter; /* first: a meter is cast to it */
     struct joule_domain domains[JOULE_IPMI_LABELS_MAX];
-};
-
-struct reader {
-    struct labels labels; /* first */
     const struct joule_clock *clock;
-    char *program;
+    char *program;                   /* NULL: it is never read */
     struct joule_ipmi_config config; /* no password, if there is a file */
     char *credentials_file;          /* empty: none */
     int root_fd;
@@ -44,16 +37,9 @@ struct reader {
     struct joule_error remark; /* empty: none */
 };
 
-union reply {
-    struct joule_helper_head head;
-    struct joule_wire_opened opened;
-    struct joule_wire_values values;
-    struct joule_wire_listed listed;
-};
-
-_Static_assert(offsetof(struct joule_wire_open, config) ==
+_Static_assert(offsetof(struct joule_wire_request, config) ==
                        sizeof(struct joule_helper_head) &&
-                   sizeof(struct joule_wire_open) ==
+                   sizeof(struct joule_wire_request) ==
                        sizeof(struct joule_helper_head) +
                            sizeof(struct joule_ipmi_config),
                "head and configuration make a request");
@@ -84,7 +70,7 @@ static bool same_sensor(const struct joule_wire_found *a,
  * now on, as if it had named it: the node's power is not another sensor's after
  * a connection that was lost. */
 static void adopt_choice(struct joule_ipmi_config *config,
-                         const struct joule_wire_opened *opened)
+                         const struct joule_wire_reply *opened)
 {
     memset(config->sensor, 0, sizeof(config->sensor));
     config->sensor_count = opened->count;
@@ -101,8 +87,7 @@ static uint64_t sensor_key(const struct reader *r, uint32_t label)
 {
     uint64_t hash = JOULE_HASH_BEGIN;
 
-    if (r->config.driver == JOULE_IPMI_DRIVER_LAN ||
-        r->config.driver == JOULE_IPMI_DRIVER_LAN_2_0)
+    if (joule_ipmi_is_lan(&r->config))
         hash = joule_hash_text(hash, r->config.host);
     for (uint32_t i = 0; i < r->config.sensor_count; i++) {
         const struct joule_wire_found *f = &r->found[i];
@@ -119,16 +104,14 @@ static uint64_t sensor_key(const struct reader *r, uint32_t label)
     return hash;
 }
 
-static void take_found(struct reader *r, struct joule_wire_opened *opened)
+static void take_found(struct reader *r, const struct joule_wire_reply *opened)
 {
     if (r->config.sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
         adopt_choice(&r->config, opened);
     for (uint32_t i = 0; i < r->config.sensor_count; i++) {
-        struct joule_wire_found *found = &opened->found[i];
+        const struct joule_wire_found *found = &opened->found[i];
         struct joule_ipmi_sensor *sensor = &r->config.sensor[i];
 
-        found->name[sizeof(found->name) - 1] = '\0';
-        found->unit[sizeof(found->unit) - 1] = '\0';
         if (!r->has_found || !same_sensor(found, &r->found[i]))
             r->say_found = true;
         r->found[i] = *found;
@@ -138,18 +121,17 @@ static void take_found(struct reader *r, struct joule_wire_opened *opened)
     r->has_found = true;
     for (uint32_t i = 0; i < r->config.label_count; i++)
         r->sensor_key[i] = sensor_key(r, i);
-    opened->head.text[sizeof(opened->head.text) - 1] = '\0';
     if (opened->head.text[0])
         joule_error_set(&r->remark, 0, "%s", opened->head.text);
 }
 
-/* A struct joule_wire_open, without a copy of a password that may be in the
+/* A struct joule_wire_request, without a copy of a password that may be in the
  * configuration; and the open credentials file. */
 static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
                        struct joule_error *err)
 {
-    struct joule_helper_head head =
-        joule_helper_request(&r->helper, type, sizeof(struct joule_wire_open));
+    struct joule_helper_head head = joule_helper_request(
+        &r->helper, type, sizeof(struct joule_wire_request));
     struct iovec part[] = {{&head, sizeof(head)},
                            {&r->config, sizeof(r->config)}};
     struct msghdr packet = {.msg_iov = part, .msg_iovlen = 2};
@@ -179,27 +161,35 @@ static int send_config(struct reader *r, uint32_t type, int64_t wait_ns,
 }
 
 /* Start a process where there is none, and send it the configuration with a
- * request of [type], whose answer has [size]. */
-static int ask_with_config(struct reader *r, uint32_t type, size_t size,
-                           union reply *reply, struct joule_error *err)
+ * request of [type]. */
+static int ask_with_config(struct reader *r, uint32_t type,
+                           struct joule_wire_reply *reply,
+                           struct joule_error *err)
 {
     int64_t wait_ns = r->config.connect_ns + GRACE_NS;
 
     /* One that has given up its rights ends after a failure. */
     if (!joule_helper_is_there(&r->helper))
         joule_helper_kill(&r->helper);
-    if (r->helper.pid == 0 &&
-        joule_helper_start(&r->helper, r->program, err) < 0)
+    if ((r->helper.pid == 0 &&
+         joule_helper_start(&r->helper, r->program, err) < 0) ||
+        send_config(r, type, wait_ns, err) < 0 ||
+        joule_helper_reply(&r->helper, type, sizeof(*reply), wait_ns,
+                           r->interrupt_fd, reply, sizeof(*reply), err) < 0)
         return -1;
-    if (send_config(r, type, wait_ns, err) < 0)
-        return -1;
-    return joule_helper_reply(&r->helper, type, size, wait_ns, r->interrupt_fd,
-                              reply, sizeof(*reply), err);
+    reply->head.text[sizeof(reply->head.text) - 1] = '\0';
+    for (uint32_t i = 0; i < JOULE_IPMI_SENSORS_MAX; i++) {
+        struct joule_wire_found *f = &reply->found[i];
+
+        f->name[sizeof(f->name) - 1] = '\0';
+        f->unit[sizeof(f->unit) - 1] = '\0';
+    }
+    return 0;
 }
 
 /* As many as there are in the configuration, or have been chosen. */
 static bool is_found(const struct joule_ipmi_config *config,
-                     const struct joule_wire_opened *opened)
+                     const struct joule_wire_reply *opened)
 {
     if (config->sensor[0].kind != JOULE_IPMI_SENSOR_DEFAULT)
         return opened->count == config->sensor_count;
@@ -214,11 +204,10 @@ static bool is_found(const struct joule_ipmi_config *config,
 
 static int connect_bmc(struct reader *r, struct joule_error *err)
 {
-    union reply reply;
-    int rc =
-        ask_with_config(r, JOULE_WIRE_OPEN, sizeof(reply.opened), &reply, err);
+    struct joule_wire_reply reply;
+    int rc = ask_with_config(r, JOULE_WIRE_OPEN, &reply, err);
 
-    if (rc == 0 && !is_found(&r->config, &reply.opened))
+    if (rc == 0 && !is_found(&r->config, &reply))
         rc = joule_helper_reject(&r->helper, "another number of sensors", err);
     if (rc < 0) {
         /* What failed attempts leave behind in it is not gathered; it has no
@@ -227,7 +216,7 @@ static int connect_bmc(struct reader *r, struct joule_error *err)
             joule_helper_kill(&r->helper);
         return -1;
     }
-    take_found(r, &reply.opened);
+    take_found(r, &reply);
     r->open = true;
     return 0;
 }
@@ -281,29 +270,28 @@ static bool is_sound(const struct joule_wire_value *v, int64_t now_ns)
 static int read_values(struct reader *r, struct joule_power *out,
                        struct joule_error *err)
 {
-    struct joule_wire_read request = {
-        .head =
-            joule_helper_request(&r->helper, JOULE_WIRE_READ, sizeof(request))};
+    struct joule_helper_head request =
+        joule_helper_request(&r->helper, JOULE_WIRE_READ, sizeof(request));
     struct iovec part = {&request, sizeof(request)};
     const struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    union reply reply;
+    struct joule_wire_reply reply;
     int64_t wait_ns = r->config.answer_ns + GRACE_NS, now_ns;
 
     if (joule_helper_send(&r->helper, &packet, sizeof(request), wait_ns, err) <
             0 ||
-        joule_helper_reply(&r->helper, JOULE_WIRE_READ, sizeof(reply.values),
+        joule_helper_reply(&r->helper, JOULE_WIRE_READ, JOULE_WIRE_VALUES_SIZE,
                            wait_ns, r->interrupt_fd, &reply, sizeof(reply),
                            err) < 0)
         return -1;
-    if (reply.values.count != r->config.sensor_count)
+    if (reply.count != r->config.sensor_count)
         return joule_helper_reject(&r->helper, "another number of values", err);
     now_ns = joule_clock_mono_ns(&joule_clock_system);
     for (uint32_t i = 0; i < r->config.sensor_count; i++)
-        if (!is_sound(&reply.values.value[i], now_ns))
+        if (!is_sound(&reply.value[i], now_ns))
             return joule_helper_reject(&r->helper, "a value that cannot be",
                                        err);
     for (uint32_t i = 0; i < r->config.label_count; i++)
-        sum_label(r, i, reply.values.value, &out[i]);
+        sum_label(r, i, reply.value, &out[i]);
     return 0;
 }
 
@@ -313,6 +301,8 @@ static int reader_read(struct joule_meter *meter, struct joule_power *out,
     struct reader *r = (struct reader *)meter;
     int errnum;
 
+    if (!r->program)
+        return joule_error_set(err, ENOSYS, "the BMC is read in slurmd only");
     if (atomic_load(&r->interrupted)) {
         joule_helper_destroy(&r->helper);
         errno = ECANCELED;
@@ -375,8 +365,6 @@ static void describe_sensor(const struct reader *r, uint32_t i, char *buf,
 static void describe_found(const struct reader *r, struct joule_error *out)
 {
     const struct joule_ipmi_config *c = &r->config;
-    bool lan = c->driver == JOULE_IPMI_DRIVER_LAN ||
-               c->driver == JOULE_IPMI_DRIVER_LAN_2_0;
     char text[4 * JOULE_ERROR_MAX] = "";
     size_t len = 0;
 
@@ -388,9 +376,10 @@ static void describe_found(const struct reader *r, struct joule_error *out)
         describe_sensor(r, i, text + len, sizeof(text) - len);
         len += strlen(text + len);
     }
-    joule_error_set(
-        out, 0, "reads sensor%s %s of %s, %s", c->sensor_count > 1 ? "s" : "",
-        text, lan ? c->host : "this machine's BMC", driver_names[c->driver]);
+    joule_error_set(out, 0, "reads sensor%s %s of %s, %s",
+                    c->sensor_count > 1 ? "s" : "", text,
+                    joule_ipmi_is_lan(c) ? c->host : "this machine's BMC",
+                    driver_names[c->driver]);
 }
 
 static int reader_remark(struct joule_meter *meter,
@@ -434,120 +423,23 @@ static const struct joule_meter_ops reader_ops = {
     .destroy = reader_destroy,
 };
 
-static int labels_read(struct joule_meter *meter, struct joule_power *out,
-                       struct joule_error *err)
-{
-    (void)meter;
-    (void)out;
-    return joule_error_set(err, ENOSYS, "the BMC is read in slurmd only");
-}
-
-static void labels_interrupt(struct joule_meter *meter)
-{
-    (void)meter;
-}
-
-int joule_reader_list(struct joule_meter *meter, struct joule_wire_listed *ret,
+int joule_reader_list(struct joule_meter *meter, struct joule_wire_reply *ret,
                       struct joule_error *err)
 {
     struct reader *r = (struct reader *)meter;
-    union reply reply;
     int rc, errnum;
 
     joule_helper_destroy(&r->helper);
     r->open = false;
-    rc = ask_with_config(r, JOULE_WIRE_LIST, sizeof(reply.listed), &reply, err);
-    if (rc == 0 && reply.listed.count > JOULE_IPMI_SENSORS_MAX)
+    rc = ask_with_config(r, JOULE_WIRE_LIST, ret, err);
+    if (rc == 0 && ret->count > JOULE_IPMI_SENSORS_MAX)
         rc = joule_helper_reject(&r->helper, "too many sensors", err);
-    memset(ret, 0, sizeof(*ret));
-    if (rc == 0) {
-        for (uint32_t i = 0; i < reply.listed.count; i++) {
-            struct joule_wire_found *f = &reply.listed.found[i];
-
-            f->name[sizeof(f->name) - 1] = '\0';
-            f->unit[sizeof(f->unit) - 1] = '\0';
-        }
-        *ret = reply.listed;
-    }
+    if (rc < 0)
+        ret->count = 0;
     errnum = errno;
     joule_helper_destroy(&r->helper);
     errno = errnum;
     return rc;
-}
-
-static void labels_destroy(struct joule_meter *meter)
-{
-    free(meter);
-}
-
-static int labels_remark(struct joule_meter *meter,
-                         struct joule_error *ret_remark)
-{
-    (void)meter;
-    (void)ret_remark;
-    return 0;
-}
-
-static const struct joule_meter_ops labels_ops = {
-    .type = "ipmi",
-    .read = labels_read,
-    .remark = labels_remark,
-    .interrupt = labels_interrupt,
-    .destroy = labels_destroy,
-};
-
-static void fill_labels(struct labels *labels,
-                        const struct joule_meter_ops *ops,
-                        const struct joule_ipmi_config *config)
-{
-    labels->meter.ops = ops;
-    labels->meter.domains = labels->domains;
-    labels->meter.domain_count = config->label_count;
-    for (uint32_t i = 0; i < config->label_count; i++) {
-        struct joule_domain *d = &labels->domains[i];
-
-        d->kind = JOULE_DOMAIN_POWER;
-        d->unit.num = 1;
-        d->width_bits = 64;
-        d->in_total = i == 0;
-        memcpy(d->name, config->label[i], sizeof(d->name));
-        d->name[sizeof(d->name) - 1] = '\0';
-    }
-}
-
-struct joule_meter *
-joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config)
-{
-    struct labels *labels = calloc(1, sizeof(*labels));
-
-    if (!labels) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    fill_labels(labels, &labels_ops, config);
-    return &labels->meter;
-}
-
-static bool is_usable(const struct joule_ipmi_config *config)
-{
-    bool has_sensor[JOULE_IPMI_LABELS_MAX] = {false};
-
-    if (config->label_count < 1 ||
-        config->label_count > JOULE_IPMI_LABELS_MAX ||
-        config->sensor_count > JOULE_IPMI_SENSORS_MAX ||
-        (unsigned)config->driver > JOULE_IPMI_DRIVER_LAN_2_0 ||
-        config->period_ns <= 0 || config->answer_ns <= 0 ||
-        config->connect_ns <= 0)
-        return false;
-    for (uint32_t i = 0; i < config->sensor_count; i++) {
-        if (config->sensor[i].label >= config->label_count)
-            return false;
-        has_sensor[config->sensor[i].label] = true;
-    }
-    for (uint32_t i = 0; i < config->label_count; i++)
-        if (!has_sensor[i])
-            return false;
-    return true;
 }
 
 struct joule_meter *
@@ -558,7 +450,8 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
     struct reader *r;
     int errnum;
 
-    if (opt->program[0] != '/' || !is_usable(opt->config)) {
+    if (opt->program &&
+        (opt->program[0] != '/' || !joule_ipmi_config_is_sound(opt->config))) {
         joule_error_set(err, EINVAL,
                         "no absolute path of a program, or a configuration "
                         "without sensors");
@@ -574,19 +467,40 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
     joule_helper_init(&r->helper);
     r->helper.version = JOULE_WIRE_VERSION;
     r->helper.asks = "the BMC";
-    fill_labels(&r->labels, &reader_ops, &r->config);
+    r->interrupt_fd = r->root_fd = -1;
+    r->meter.ops = &reader_ops;
+    r->meter.domains = r->domains;
+    r->meter.domain_count = r->config.label_count;
+    for (uint32_t i = 0; i < r->config.label_count; i++) {
+        r->domains[i] = (struct joule_domain){.kind = JOULE_DOMAIN_POWER,
+                                              .unit.num = 1,
+                                              .width_bits = 64,
+                                              .in_total = i == 0};
+        memcpy(r->domains[i].name, r->config.label[i],
+               sizeof(r->domains[i].name));
+    }
+    if (!opt->program)
+        return &r->meter;
     r->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->program = strdup(opt->program);
     r->credentials_file = strdup(file);
-    r->root_fd = file[0] ? fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (file[0])
+        r->root_fd = fcntl(opt->root_fd, F_DUPFD_CLOEXEC, 0);
     if (r->interrupt_fd >= 0 && r->program && r->credentials_file &&
         (r->root_fd >= 0 || !file[0]))
-        return &r->labels.meter;
+        return &r->meter;
     errnum = errno;
-    reader_destroy(&r->labels.meter);
-    errno = errnum;
+    reader_destroy(&r->meter);
     joule_error_set(err, errnum, "cannot prepare to read the BMC: %m");
     return NULL;
+}
+
+struct joule_meter *
+joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config)
+{
+    const struct joule_ipmi_helper_options opt = {.config = config};
+
+    return joule_ipmi_helper_create(&opt, NULL);
 }
 
 const struct joule_wire_found *
@@ -594,7 +508,7 @@ joule_reader_found(const struct joule_meter *meter, uint32_t *ret_count)
 {
     const struct reader *r = (const struct reader *)meter;
 
-    if (meter->ops != &reader_ops || !r->has_found)
+    if (!r->has_found)
         return NULL;
     *ret_count = r->config.sensor_count;
     return r->found;

@@ -54,7 +54,7 @@ joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
  * next read connects anew.  For diagnosis: the sampler has no use for
  * it.  -1 with errno and a sentence, then ret->count is 0.
  */
-int joule_reader_list(struct joule_meter *meter, struct joule_wire_listed *ret,
+int joule_reader_list(struct joule_meter *meter, struct joule_wire_reply *ret,
                       struct joule_error *err);
 
 /* A power meter that has the domains only, for processes that follow

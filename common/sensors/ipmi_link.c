@@ -6,13 +6,10 @@
 #include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "common/base/clock.h"
-#include "common/base/parse.h"
 
 #define NS_PER_MS JOULE_NS_PER_MS
 
@@ -32,19 +29,6 @@
 
 #define BMC_ADDRESS  0x20
 #define PORT_DEFAULT "623"
-
-struct joule_ipmi_link {
-    const struct joule_ipmi_config *config;
-    ipmi_ctx_t ctx; /* NULL: not open */
-    ipmi_driver_type_t type;
-    timer_t timer;
-    unsigned retry_ms;
-    unsigned quick;                /* answers in a row far below retry_ms */
-    int64_t asked_ns;              /* when the last message ended */
-    int64_t slowest_ns;            /* decays by an eighth with each answer */
-    char address[NI_MAXHOST + 16]; /* numeric, with the port; or empty */
-    struct joule_error lost;       /* why a connection is no more, or empty */
-};
 
 static int64_t now_ns(void)
 {
@@ -92,64 +76,24 @@ static void alarm_clear(timer_t timer)
     timer_settime(timer, 0, &off, NULL);
 }
 
-/* ---- create and destroy ---- */
+/* ---- init and close ---- */
 
-bool joule_ipmi_link_is_lan(const struct joule_ipmi_link *link)
+int joule_ipmi_link_init(struct joule_ipmi_link *link,
+                         const struct joule_ipmi_config *config,
+                         struct joule_error *err)
 {
-    return link->config->driver == JOULE_IPMI_DRIVER_LAN ||
-           link->config->driver == JOULE_IPMI_DRIVER_LAN_2_0;
-}
-
-bool joule_ipmi_link_is_open(const struct joule_ipmi_link *link)
-{
-    return link->ctx != NULL;
-}
-
-bool joule_ipmi_link_wants_ipc(const struct joule_ipmi_link *link)
-{
-    return link->type == IPMI_DEVICE_KCS || link->type == IPMI_DEVICE_SSIF;
-}
-
-int64_t joule_ipmi_link_asked_ns(const struct joule_ipmi_link *link)
-{
-    return link->asked_ns;
-}
-
-int64_t joule_ipmi_link_slowest_ns(const struct joule_ipmi_link *link)
-{
-    return link->slowest_ns;
-}
-
-struct joule_ipmi_link *
-joule_ipmi_link_create(const struct joule_ipmi_config *config,
-                       struct joule_error *err)
-{
-    struct joule_ipmi_link *link = calloc(1, sizeof(*link));
-
-    if (!link || alarm_create(&link->timer) < 0) {
-        joule_error_set(err, errno, "cannot set a timer: %m");
-        free(link);
-        return NULL;
-    }
+    memset(link, 0, sizeof(*link));
     link->config = config;
     link->retry_ms = RETRY_MS;
-    return link;
-}
-
-void joule_ipmi_link_destroy(struct joule_ipmi_link *link)
-{
-    int saved = errno;
-
-    if (link) {
-        joule_ipmi_link_close(link);
-        timer_delete(link->timer);
-        free(link);
-    }
-    errno = saved;
+    if (alarm_create(&link->timer) < 0)
+        return joule_error_set(err, errno, "cannot set a timer: %m");
+    return 0;
 }
 
 void joule_ipmi_link_close(struct joule_ipmi_link *link)
 {
+    int saved = errno;
+
     if (!link->ctx)
         return;
     alarm_set(link->timer, CLOSE_NS);
@@ -157,31 +101,10 @@ void joule_ipmi_link_close(struct joule_ipmi_link *link)
     ipmi_ctx_destroy(link->ctx);
     alarm_clear(link->timer);
     link->ctx = NULL;
+    errno = saved;
 }
 
 /* ---- who it is ---- */
-
-/* HOST, HOST:PORT, [V6]:PORT or V6. */
-static void split_host(const char *text, char host[JOULE_IPMI_HOST_SIZE],
-                       const char **ret_port)
-{
-    char *end;
-
-    snprintf(host, JOULE_IPMI_HOST_SIZE, "%s", text);
-    *ret_port = PORT_DEFAULT;
-    end = strrchr(host, ':');
-    if (host[0] == '[' && strchr(host, ']')) {
-        char *bracket = strchr(host, ']');
-
-        if (bracket[1] == ':')
-            *ret_port = text + (bracket + 2 - host);
-        *bracket = '\0';
-        memmove(host, host + 1, strlen(host));
-    } else if (end && end == strchr(host, ':')) {
-        *ret_port = text + (end + 1 - host);
-        *end = '\0';
-    }
-}
 
 /* The host's numeric address into link->address: no later connection waits
  * for a resolver. */
@@ -189,17 +112,13 @@ static int lookup_host(struct joule_ipmi_link *link, struct joule_error *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
                              .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    char host[JOULE_IPMI_HOST_SIZE], numeric[NI_MAXHOST];
+    char host[JOULE_IPMI_HOST_SIZE], numeric[256];
+    const char *port = joule_ipmi_host_split(link->config->host, host);
     struct addrinfo *found = NULL;
-    const char *port;
-    uint64_t number;
     int rc;
 
-    split_host(link->config->host, host, &port);
-    if (joule_parse_u64(port, 1, UINT16_MAX, &number) < 0)
-        return joule_error_set(err, EHOSTUNREACH,
-                               "the BMC's host \"%s\" has no valid port",
-                               link->config->host);
+    if (!port)
+        port = PORT_DEFAULT;
     rc = getaddrinfo(host, port, &hints, &found);
     if (rc == EAI_NONAME) {
         hints.ai_flags = AI_NUMERICSERV;
@@ -224,7 +143,7 @@ static int lookup_host(struct joule_ipmi_link *link, struct joule_error *err)
 /* "the BMC at HOST" */
 static const char *who(const struct joule_ipmi_link *link, char buf[300])
 {
-    if (joule_ipmi_link_is_lan(link))
+    if (joule_ipmi_is_lan(link->config))
         snprintf(buf, 300, "the BMC at %s", link->config->host);
     else if (link->config->device[0])
         snprintf(buf, 300, "the BMC behind %s", link->config->device);
@@ -306,13 +225,11 @@ static int open_lan(struct joule_ipmi_link *link)
     unsigned session = session_ms(c);
     unsigned retry = link->retry_ms < session ? link->retry_ms : session;
 
-    link->type = IPMI_DEVICE_LAN;
     if (c->driver == JOULE_IPMI_DRIVER_LAN)
         return ipmi_ctx_open_outofband(link->ctx, link->address, c->username,
                                        c->password, (uint8_t)c->authentication,
                                        (uint8_t)c->privilege, session, retry,
                                        c->workaround_flags, IPMI_FLAGS_DEFAULT);
-    link->type = IPMI_DEVICE_LAN_2_0;
     return ipmi_ctx_open_outofband_2_0(
         link->ctx, link->address, c->username, c->password, NULL, 0,
         (uint8_t)c->privilege, (uint8_t)c->cipher_suite, session, retry,
@@ -330,18 +247,23 @@ static int open_inband(struct joule_ipmi_link *link)
     const struct joule_ipmi_config *c = link->config;
     const char *device = c->device[0] ? c->device : NULL;
 
+    ipmi_driver_type_t type = types[c->driver];
+    int rc;
+
     if (c->driver == JOULE_IPMI_DRIVER_ANY)
-        return ipmi_ctx_find_inband(
-                   link->ctx, &link->type, c->no_probe,
-                   (uint16_t)c->driver_address, (uint8_t)c->register_spacing,
-                   device, c->workaround_flags, IPMI_FLAGS_DEFAULT) == 1
-                   ? 0
-                   : -1;
-    link->type = types[c->driver];
-    return ipmi_ctx_open_inband(link->ctx, link->type, c->no_probe,
-                                (uint16_t)c->driver_address,
-                                (uint8_t)c->register_spacing, device,
-                                c->workaround_flags, IPMI_FLAGS_DEFAULT);
+        rc = ipmi_ctx_find_inband(link->ctx, &type, c->no_probe,
+                                  (uint16_t)c->driver_address,
+                                  (uint8_t)c->register_spacing, device,
+                                  c->workaround_flags, IPMI_FLAGS_DEFAULT) == 1
+                 ? 0
+                 : -1;
+    else
+        rc = ipmi_ctx_open_inband(link->ctx, type, c->no_probe,
+                                  (uint16_t)c->driver_address,
+                                  (uint8_t)c->register_spacing, device,
+                                  c->workaround_flags, IPMI_FLAGS_DEFAULT);
+    link->wants_ipc = type == IPMI_DEVICE_KCS || type == IPMI_DEVICE_SSIF;
+    return rc;
 }
 
 /* Nobody was heard for longer than it takes to ask again. */
@@ -374,19 +296,23 @@ static void note_answer(struct joule_ipmi_link *link, int64_t took_ns)
     }
 }
 
-static int timed_out(const struct joule_ipmi_link *link, int64_t waited_ns,
-                     struct joule_error *err)
+/* Whether the deadline is what ended it; then the sentence is set. */
+static bool timed_out(const struct joule_ipmi_link *link, int64_t waited_ns,
+                      struct joule_error *err)
 {
     char buf[300];
 
-    return joule_error_set(err, ETIMEDOUT, "no answer from %s within %.1f s",
-                           who(link, buf), (double)waited_ns / 1e9);
+    if (link->asked_ns + NS_PER_MS < link->deadline_ns)
+        return false;
+    joule_error_set(err, ETIMEDOUT, "no answer from %s within %.1f s",
+                    who(link, buf), (double)waited_ns / 1e9);
+    return true;
 }
 
-int joule_ipmi_link_open(struct joule_ipmi_link *link, int64_t deadline_ns,
-                         bool lookup, struct joule_error *err)
+int joule_ipmi_link_open(struct joule_ipmi_link *link, bool lookup,
+                         struct joule_error *err)
 {
-    bool lan = joule_ipmi_link_is_lan(link);
+    bool lan = joule_ipmi_is_lan(link->config);
     int64_t begin_ns;
     int rc, errnum;
 
@@ -400,7 +326,7 @@ int joule_ipmi_link_open(struct joule_ipmi_link *link, int64_t deadline_ns,
         return joule_error_set(err, ENOMEM, "FreeIPMI: out of memory");
     link->lost.text[0] = '\0';
     begin_ns = now_ns();
-    alarm_set(link->timer, deadline_ns - begin_ns);
+    alarm_set(link->timer, link->deadline_ns - begin_ns);
     rc = lan ? open_lan(link) : open_inband(link);
     alarm_clear(link->timer);
     link->asked_ns = now_ns();
@@ -411,8 +337,8 @@ int joule_ipmi_link_open(struct joule_ipmi_link *link, int64_t deadline_ns,
         errnum = IPMI_ERR_DEVICE_NOT_FOUND;
     joule_ipmi_link_close(link);
     wait_longer(link, link->asked_ns - begin_ns);
-    if (link->asked_ns + NS_PER_MS >= deadline_ns)
-        return timed_out(link, link->asked_ns - begin_ns, err);
+    if (timed_out(link, link->asked_ns - begin_ns, err))
+        return -1;
     return open_error(link, errnum, err);
 }
 
@@ -433,17 +359,15 @@ static int ask(struct joule_ipmi_link *link,
 }
 
 /* Close what does not work any more; the reason is kept for who asks next. */
-static void lose(struct joule_ipmi_link *link, int errnum, int64_t begin_ns,
-                 int64_t deadline_ns)
+static void lose(struct joule_ipmi_link *link, int errnum, int64_t waited_ns)
 {
-    int64_t waited_ns = link->asked_ns - begin_ns;
     char buf[300];
 
     joule_ipmi_link_close(link);
     wait_longer(link, waited_ns);
-    if (link->asked_ns + NS_PER_MS >= deadline_ns)
-        timed_out(link, waited_ns, &link->lost);
-    else if (errnum == IPMI_ERR_SESSION_TIMEOUT)
+    if (timed_out(link, waited_ns, &link->lost))
+        return;
+    if (errnum == IPMI_ERR_SESSION_TIMEOUT)
         joule_error_set(&link->lost, ENOTCONN, "%s does not answer",
                         who(link, buf));
     else
@@ -453,7 +377,7 @@ static void lose(struct joule_ipmi_link *link, int errnum, int64_t begin_ns,
 
 int joule_ipmi_link_ask(struct joule_ipmi_link *link,
                         const struct joule_ipmi_question *question,
-                        int64_t deadline_ns, uint8_t *rs, size_t size,
+                        uint8_t rs[JOULE_IPMI_ANSWER_MAX],
                         struct joule_error *err)
 {
     uint8_t buf[1 + JOULE_IPMI_ANSWER_MAX]; /* the command comes first */
@@ -464,19 +388,19 @@ int joule_ipmi_link_ask(struct joule_ipmi_link *link,
         return joule_error_set(err, ENOTCONN, "%s",
                                link->lost.text[0] ? link->lost.text
                                                   : "there is no connection");
-    if (begin_ns >= deadline_ns)
+    if (begin_ns >= link->deadline_ns)
         return joule_error_set(err, ETIMEDOUT, "there was no time left to ask");
-    alarm_set(link->timer, deadline_ns - begin_ns);
+    alarm_set(link->timer, link->deadline_ns - begin_ns);
     n = ask(link, question, buf, sizeof(buf));
     alarm_clear(link->timer);
     link->asked_ns = now_ns();
     if (n < 0) {
-        lose(link, ipmi_ctx_errnum(link->ctx), begin_ns, deadline_ns);
+        lose(link, ipmi_ctx_errnum(link->ctx), link->asked_ns - begin_ns);
         return joule_error_set(err, errno, "%s", link->lost.text);
     }
     note_answer(link, link->asked_ns - begin_ns);
     n--;
-    if (n < 1 || (size_t)n > size) {
+    if (n < 1 || n > JOULE_IPMI_ANSWER_MAX) {
         joule_ipmi_link_close(link);
         return joule_error_set(err, EPROTO, "an answer of %d bytes", n);
     }

@@ -7,15 +7,11 @@
  * own: it takes SIGALRM, whose handler and timer cut calls of FreeIPMI short.
  * (An in-band call cannot be cut: the kernel ends it after a few seconds, and
  * whoever waits for this process may kill it.)
- *
- * All deadlines are joule_clock_system's monotonic ns.
  */
 #ifndef JOULE_SENSORS_IPMI_LINK_H
 #define JOULE_SENSORS_IPMI_LINK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <time.h>
 
 #include "common/sensors/ipmi_config.h"
 
@@ -36,22 +32,29 @@ struct joule_ipmi_question {
     uint8_t data[8];
 };
 
-struct joule_ipmi_link;
+struct joule_ipmi_link {
+    const struct joule_ipmi_config *config; /* each opening goes by it */
+    int64_t deadline_ns;     /* of all that is asked; set by the caller
+                            (joule_clock_mono_ns of joule_clock_system) */
+    struct ipmi_ctx *ctx;    /* NULL: not open */
+    bool wants_ipc;          /* the driver asks for semaphores of root */
+    int64_t asked_ns;        /* when the last message ended */
+    int64_t slowest_ns;      /* recent answer; decays by an eighth with each */
+    timer_t timer;           /* from here on ipmi_link.c's own */
+    unsigned retry_ms;       /* before FreeIPMI asks again */
+    unsigned quick;          /* answers in a row far below retry_ms */
+    char address[300];       /* numeric, with the port; or empty */
+    struct joule_error lost; /* why a connection is no more, or empty */
+};
+
+/* [config] is kept, not copied: the password stays where it is.  A second link
+ * in a process takes the SIGALRM of the first.  -1 with errno and a sentence. */
+int joule_ipmi_link_init(struct joule_ipmi_link *link,
+                         const struct joule_ipmi_config *config,
+                         struct joule_error *err);
 
 /*
- * A link, not yet open.  The configuration is kept, not copied: the password
- * stays where it is, and each opening goes by what it says then.  A second link
- * in a process takes the SIGALRM of the first.  NULL with errno and a sentence.
- */
-struct joule_ipmi_link *
-joule_ipmi_link_create(const struct joule_ipmi_config *config,
-                       struct joule_error *err);
-
-/* Closes; NULL is a no-op; errno is kept. */
-void joule_ipmi_link_destroy(struct joule_ipmi_link *link);
-
-/*
- * Connect.  The host's name is looked up at the first time only, or where
+ * Close and connect.  The host's name is looked up at the first time, or where
  * [lookup] says so; that may take as long as the resolver likes.
  * -1 with a sentence that names the user where it matters, never the password:
  *   EACCES       user or password are wrong
@@ -62,23 +65,11 @@ void joule_ipmi_link_destroy(struct joule_ipmi_link *link);
  *   EBUSY        BMC or driver are busy
  *   EPROTO       others
  */
-int joule_ipmi_link_open(struct joule_ipmi_link *link, int64_t deadline_ns,
-                         bool lookup, struct joule_error *err);
+int joule_ipmi_link_open(struct joule_ipmi_link *link, bool lookup,
+                         struct joule_error *err);
 
-/* Tell the BMC that the session is over; a moment at most. */
+/* Tell the BMC that the session is over; a moment at most.  errno is kept. */
 void joule_ipmi_link_close(struct joule_ipmi_link *link);
-
-bool joule_ipmi_link_is_open(const struct joule_ipmi_link *link);
-
-/* LAN or LAN_2_0: may be opened again without privileges. */
-bool joule_ipmi_link_is_lan(const struct joule_ipmi_link *link);
-
-/* In-band, open: the driver asks for semaphores of root at each message. */
-bool joule_ipmi_link_wants_ipc(const struct joule_ipmi_link *link);
-
-/* When the BMC was last asked; what its slowest recent answer took. */
-int64_t joule_ipmi_link_asked_ns(const struct joule_ipmi_link *link);
-int64_t joule_ipmi_link_slowest_ns(const struct joule_ipmi_link *link);
 
 /*
  * Ask and wait for the answer: its size (>= 1), rs[0] is the completion code.
@@ -90,7 +81,7 @@ int64_t joule_ipmi_link_slowest_ns(const struct joule_ipmi_link *link);
  */
 int joule_ipmi_link_ask(struct joule_ipmi_link *link,
                         const struct joule_ipmi_question *question,
-                        int64_t deadline_ns, uint8_t *rs, size_t size,
+                        uint8_t rs[JOULE_IPMI_ANSWER_MAX],
                         struct joule_error *err);
 
 #endif

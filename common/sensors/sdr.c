@@ -27,6 +27,14 @@ enum {
 
 #define UNIT_WATTS 6
 
+/* IPMI 2.0, table 35-15. */
+#define SENSOR_SCANNED     0x40
+#define SENSOR_UNAVAILABLE 0x20
+
+/* DCMI 1.5, table 6-16. */
+#define DCMI_SIZE   19
+#define DCMI_ACTIVE 0x40
+
 /* IPMI 2.0, table 43-15, as far as boards use them. */
 static const char *const unit_names[] = {
     [1] = "degrees C", [2] = "degrees F", [3] = "K",        [4] = "V",
@@ -36,6 +44,11 @@ static const char *const unit_names[] = {
     [23] = "min",      [24] = "h",        [38] = "radians", [66] = "bits",
     [70] = "bytes",
 };
+
+static unsigned word(const uint8_t *p)
+{
+    return p[0] | (unsigned)p[1] << 8;
+}
 
 /* Two's complement of the low [bits] of v. */
 static int sign_extend(unsigned v, unsigned bits)
@@ -70,7 +83,7 @@ static unsigned six_bits(const uint8_t *p, size_t len, size_t i)
 
 /* The ID string: IPMI 2.0, 43.15 "Type/Length Byte Format". */
 static void decode_name(uint8_t type_length, const uint8_t *p,
-                        char name[JOULE_SDR_NAME_SIZE])
+                        char name[JOULE_IPMI_NAME_SIZE])
 {
     static const char bcd_plus[] = "0123456789 -.:,_";
     size_t len = type_length & 0x1F, n = 0;
@@ -123,7 +136,7 @@ int joule_sdr_parse(const uint8_t *record, size_t size, struct joule_sdr *ret,
     if (size < JOULE_SDR_HEADER_SIZE)
         return joule_error_set(err, EBADMSG,
                                "a sensor record has %zu bytes only", size);
-    id = record[AT_ID] | (unsigned)record[AT_ID + 1] << 8;
+    id = word(record + AT_ID);
     if (record[AT_TYPE] != JOULE_SDR_FULL)
         return joule_error_set(err, ENOMSG,
                                "record %u is not that of an analog sensor "
@@ -166,55 +179,49 @@ static int raw_number(const struct joule_sdr *sdr, uint8_t raw)
     }
 }
 
+static double linear(double x)
+{
+    return x;
+}
+
+static double inverse(double x)
+{
+    return 1.0 / x;
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+static double cube(double x)
+{
+    return x * x * x;
+}
+
+static double ten_to(double x)
+{
+    return pow(10.0, x);
+}
+
+/* Table 43-1, byte 24.  11, "cube^-1", is a root to some and 1/x^3 to others. */
+static double (*const linearizations[])(double) = {
+    linear, log, log10, log2, exp, ten_to, exp2, inverse, square, cube, sqrt,
+};
+
 /* IPMI 2.0, 36.3: y = L[(M x + B 10^K1) 10^K2]. */
 int joule_sdr_value(const struct joule_sdr *sdr, uint8_t raw, double *ret_value)
 {
     double v =
         sdr->m * (double)raw_number(sdr, raw) + sdr->b * pow(10.0, sdr->b_exp);
 
-    if (sdr->format == JOULE_SDR_NO_ANALOG) {
+    if (sdr->format == JOULE_SDR_NO_ANALOG ||
+        sdr->linearization >=
+            sizeof(linearizations) / sizeof(linearizations[0])) {
         errno = ENOTSUP;
         return -1;
     }
-    v *= pow(10.0, sdr->r_exp);
-    switch (sdr->linearization) {
-    case 0:
-        break;
-    case 1:
-        v = log(v);
-        break;
-    case 2:
-        v = log10(v);
-        break;
-    case 3:
-        v = log2(v);
-        break;
-    case 4:
-        v = exp(v);
-        break;
-    case 5:
-        v = pow(10.0, v);
-        break;
-    case 6:
-        v = exp2(v);
-        break;
-    case 7:
-        v = 1.0 / v;
-        break;
-    case 8:
-        v = v * v;
-        break;
-    case 9:
-        v = v * v * v;
-        break;
-    case 10:
-        v = sqrt(v);
-        break;
-    default: /* 11, "cube^-1", is a root to some and 1/x^3 to others */
-        errno = ENOTSUP;
-        return -1;
-    }
-    *ret_value = v;
+    *ret_value = linearizations[sdr->linearization](v * pow(10.0, sdr->r_exp));
     return 0;
 }
 
@@ -233,4 +240,101 @@ uint8_t joule_sdr_highest(const struct joule_sdr *sdr)
 double joule_sdr_step(const struct joule_sdr *sdr)
 {
     return sdr->linearization == 0 ? fabs(sdr->m * pow(10.0, sdr->r_exp)) : 0.0;
+}
+
+/* ---- answers ---- */
+
+/* Whether there is an answer at all; if not, out says why. */
+static bool answered(const uint8_t *rs, size_t size, size_t need,
+                     struct joule_wire_value *out)
+{
+    out->watts = 0.0;
+    out->code = 0;
+    out->status = JOULE_POWER_FAILED;
+    if (size > 0 && rs[0] != 0) {
+        out->status = JOULE_POWER_REFUSED;
+        out->code = rs[0];
+        return false;
+    }
+    return size >= need;
+}
+
+static void set_watts(struct joule_wire_value *out, double watts)
+{
+    out->status = JOULE_POWER_OK;
+    if (!(fabs(watts) <= JOULE_POWER_MAX_W)) /* not a number, too */
+        out->status = JOULE_POWER_ABSURD;
+    else if (watts < 0.0)
+        out->status = JOULE_POWER_NEGATIVE;
+    else if (watts == 0.0)
+        out->status = JOULE_POWER_ZERO;
+    else
+        out->watts = watts;
+}
+
+void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, bool believe,
+                              const uint8_t *rs, size_t size,
+                              struct joule_wire_value *out)
+{
+    double watts;
+
+    if (!answered(rs, size, 3, out))
+        return;
+    if (rs[2] & SENSOR_UNAVAILABLE)
+        out->status = JOULE_POWER_UNAVAILABLE;
+    else if (!(rs[2] & SENSOR_SCANNED) && !believe)
+        out->status = JOULE_POWER_NOT_SCANNED;
+    else if (joule_sdr_saturated(sdr, rs[1]))
+        out->status = JOULE_POWER_SATURATED;
+    else if (joule_sdr_value(sdr, rs[1], &watts) == 0)
+        set_watts(out, watts);
+}
+
+void joule_ipmi_dcmi_answer(bool average, bool believe, const uint8_t *rs,
+                            size_t size, struct joule_wire_value *out)
+{
+    unsigned watts;
+
+    if (!answered(rs, size, DCMI_SIZE, out) || rs[1] != JOULE_DCMI_GROUP)
+        return;
+    watts = word(rs + (average ? 8 : 2));
+    if (!(rs[18] & DCMI_ACTIVE) && !believe)
+        out->status = JOULE_POWER_NOT_ACTIVE;
+    else if (watts == 0xFFFF)
+        out->status = JOULE_POWER_SATURATED;
+    else
+        set_watts(out, watts);
+}
+
+/* Bits 7:6 are the unit, 5:0 how many of them. */
+static uint32_t window_s(uint8_t attribute)
+{
+    static const uint32_t unit_s[] = {1, 60, 3600, 86400};
+
+    return unit_s[attribute >> 6] * (attribute & 0x3Fu);
+}
+
+int joule_ipmi_dcmi_window(const uint8_t *rs, size_t size,
+                           uint8_t *ret_attribute)
+{
+    uint32_t best_s = 0;
+
+    if (size < 6 || rs[0] != 0 || rs[1] != JOULE_DCMI_GROUP ||
+        rs[5] > size - 6) {
+        errno = EBADMSG;
+        return -1;
+    }
+    for (size_t i = 0; i < rs[5]; i++) {
+        uint32_t s = window_s(rs[6 + i]);
+
+        if (s > 0 && (best_s == 0 || s < best_s)) {
+            best_s = s;
+            *ret_attribute = rs[6 + i];
+        }
+    }
+    if (best_s == 0) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    return 0;
 }

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sdr.h - the sensor data record of an analog sensor: what it measures, in
- * which unit, and what its raw byte stands for.
+ * sdr.h - what the bytes of a BMC mean: the data record of an analog sensor
+ * (IPMI 2.0, 43.1, table 43-1 "Full Sensor Record"), and answers to questions
+ * about power.
  *
- * Pure functions on the bytes of a record (IPMI 2.0, 43.1, table 43-1 "Full
- * Sensor Record"), which come from a BMC and may hold anything.
+ * Pure functions.  The bytes may be anything; what is no measurement is said to
+ * be none, and nothing is guessed.
  */
 #ifndef JOULE_SENSORS_SDR_H
 #define JOULE_SENSORS_SDR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common/sensors/ipmi_wire.h"
 
-#include "common/base/error.h"
+#define JOULE_DCMI_GROUP 0xDC
 
 #define JOULE_SDR_HEADER_SIZE 5
 #define JOULE_SDR_SIZE_MAX    (JOULE_SDR_HEADER_SIZE + 255)
 #define JOULE_SDR_FULL        0x01 /* record type */
-#define JOULE_SDR_NAME_SIZE   64   /* 31 bytes of BCD plus are 62 characters */
 #define JOULE_SDR_UNIT_SIZE   16
 
 enum joule_sdr_format {
@@ -38,7 +36,7 @@ struct joule_sdr {
         instance; /* what it measures (table 43-13), which of them */
     bool watts;   /* nothing but watts: no rate, no modifier, no percentage */
     char unit[JOULE_SDR_UNIT_SIZE]; /* for people: "W", "degrees C" */
-    char name[JOULE_SDR_NAME_SIZE]; /* ID string, printable ASCII, no blanks at
+    char name[JOULE_IPMI_NAME_SIZE]; /* ID string, printable ASCII, no blanks at
                                        its end; may be empty */
     enum joule_sdr_format format;
     uint8_t linearization; /* 0: linear; table 43-1, byte 24 */
@@ -71,5 +69,29 @@ uint8_t joule_sdr_highest(const struct joule_sdr *sdr);
 
 /* Between two neighbouring raw values, 0 where that differs. */
 double joule_sdr_step(const struct joule_sdr *sdr);
+
+/*
+ * An answer is what follows the command byte: the completion code, then the
+ * data.  These fill watts, status and code.  [believe]: also where the BMC says
+ * that it does not scan the sensor, or that DCMI is not active.
+ */
+
+/* Get Sensor Reading (IPMI 2.0, 35.14). */
+void joule_ipmi_sensor_answer(const struct joule_sdr *sdr, bool believe,
+                              const uint8_t *rs, size_t size,
+                              struct joule_wire_value *out);
+
+/* Get Power Reading (DCMI 1.5, 6.6.1); [average] takes the mean of the BMC's
+ * period instead of the present power. */
+void joule_ipmi_dcmi_answer(bool average, bool believe, const uint8_t *rs,
+                            size_t size, struct joule_wire_value *out);
+
+/*
+ * Get DCMI Capabilities Info, parameter 5 (DCMI 1.5, table 6-3): the attribute
+ * byte of the shortest averaging period that is not "now".
+ * -1 with ENOTSUP: there is none; EBADMSG: not such an answer.
+ */
+int joule_ipmi_dcmi_window(const uint8_t *rs, size_t size,
+                           uint8_t *ret_attribute);
 
 #endif

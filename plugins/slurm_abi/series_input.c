@@ -64,8 +64,8 @@ void joule_series_input_configure(struct joule_series_input *input,
     if (!input->plugin)
         return;
     joule_conf_load(joule_energy_config_options, &input->config, table, true);
-    explicit_bzero(input->config.ipmi_password,
-                   sizeof(input->config.ipmi_password));
+    explicit_bzero(input->config.ipmi.password,
+                   sizeof(input->config.ipmi.password));
 }
 
 /* What the series shows: its own energy alone, where other jobs are there. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/sensors/ipmi_answer.h"
+#include "common/sensors/sdr.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_value(const struct joule_wire_value *v)

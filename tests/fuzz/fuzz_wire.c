@@ -10,7 +10,7 @@
 #include "common/sensors/ipmi_wire.h"
 #include "tests/fuzz/fuzz.h"
 
-static void good(struct joule_wire_open *r)
+static void good(struct joule_wire_request *r)
 {
     memset(r, 0, sizeof(*r));
     r->head.version = JOULE_WIRE_VERSION;
@@ -35,7 +35,7 @@ static void ends(const char *text, size_t size)
 }
 
 /* What the reader relies on. */
-static void check_open(const struct joule_wire_open *r)
+static void check_open(const struct joule_wire_request *r)
 {
     const struct joule_ipmi_config *c = &r->config;
 
@@ -71,14 +71,14 @@ static void check(const void *packet, size_t size)
     memcpy(&head, packet, sizeof(head));
     FUZZ_MUST(head.size == size);
     if (head.type == JOULE_WIRE_OPEN) {
-        FUZZ_MUST(size == sizeof(struct joule_wire_open));
+        FUZZ_MUST(size == sizeof(struct joule_wire_request));
         check_open(packet);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct joule_wire_open *request = malloc(sizeof(*request));
+    struct joule_wire_request *request = malloc(sizeof(*request));
     uint8_t *bytes = (uint8_t *)request;
 
     FUZZ_MUST(request);

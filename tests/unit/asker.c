@@ -119,7 +119,7 @@ static int ask(struct asker *a, void *request, size_t size,
 
 int asker_open(struct asker *a)
 {
-    static struct joule_wire_open request;
+    static struct joule_wire_request request;
 
     memset(&request, 0, sizeof(request));
     request.config = a->config;
@@ -129,10 +129,10 @@ int asker_open(struct asker *a)
 
 int asker_read(struct asker *a)
 {
-    struct joule_wire_read request = {0};
+    struct joule_helper_head request = {0};
 
     return ask(a, &request, sizeof(request), JOULE_WIRE_READ, &a->values.head,
-               sizeof(a->values));
+               JOULE_WIRE_VALUES_SIZE);
 }
 
 long asker_status_kb(const struct asker *a, const char *key)

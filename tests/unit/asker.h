@@ -18,8 +18,8 @@ struct asker {
     int fd;
     uint64_t seq;
     struct joule_ipmi_config config;
-    struct joule_wire_opened opened; /* the last of each */
-    struct joule_wire_values values;
+    struct joule_wire_reply opened; /* the last of each */
+    struct joule_wire_reply values;
 };
 
 /* LAN_2_0 to 127.0.0.1:port as the simulator's user; period 1 s, answers in

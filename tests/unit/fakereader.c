@@ -97,7 +97,7 @@ static void look_around(char *text, size_t size)
     closedir(dir);
 }
 
-static void find(struct joule_wire_opened *reply)
+static void find(struct joule_wire_reply *reply)
 {
     reply->count = config.sensor_count;
     for (uint32_t i = 0; i < config.sensor_count; i++) {
@@ -130,9 +130,9 @@ static void tell_file(const char *name, char *text, size_t size)
     snprintf(text, size, "%.400s: %.*s", name, n < 0 ? 0 : (int)n, content);
 }
 
-static void open_bmc(const struct joule_wire_open *request)
+static void open_bmc(const struct joule_wire_request *request)
 {
-    struct joule_wire_opened reply;
+    struct joule_wire_reply reply;
 
     config = request->config;
     memset(&reply, 0, sizeof(reply));
@@ -158,7 +158,7 @@ static void open_bmc(const struct joule_wire_open *request)
 
 /* Sensor i reads 100 + i W: or what its name says, "=-5" or "!3" (status 3).
  */
-static void measure(struct joule_wire_values *reply)
+static void measure(struct joule_wire_reply *reply)
 {
     reply->count = config.sensor_count;
     for (uint32_t i = 0; i < config.sensor_count; i++) {
@@ -178,10 +178,10 @@ static void measure(struct joule_wire_values *reply)
 }
 
 /* The fault of this mode.  true: an answer is due nevertheless. */
-static bool fault(const struct joule_wire_read *request,
-                  struct joule_wire_values *reply)
+static bool fault(const struct joule_helper_head *request,
+                  struct joule_wire_reply *reply)
 {
-    struct joule_helper_head other = request->head;
+    struct joule_helper_head other = *request;
 
     if (is("late"))
         usleep(60 * 1000 * 1000);
@@ -199,41 +199,41 @@ static bool fault(const struct joule_wire_read *request,
         close(0);
         sleep(60);
     } else if (is("fails"))
-        answer_error(&request->head, EIO, "the BMC dropped the session");
+        answer_error(request, EIO, "the BMC dropped the session");
     else if (is("fails-and-goes")) {
-        answer_error(&request->head, EIO, "the BMC dropped the session");
+        answer_error(request, EIO, "the BMC dropped the session");
         _exit(0);
     } else if (is("fails-mute"))
-        answer_error(&request->head, -1, "");
+        answer_error(request, -1, "");
     else if (is("babbles")) {
         if (send(0, "what?", 5, 0) < 0)
             _exit(3);
     } else if (is("old")) {
         reply->head.version = JOULE_WIRE_VERSION + 1;
-        reply->head.seq = request->head.seq;
-        reply->head.size = sizeof(*reply);
-        if (send(0, reply, sizeof(*reply), 0) < 0)
+        reply->head.seq = request->seq;
+        reply->head.size = JOULE_WIRE_VALUES_SIZE;
+        if (send(0, reply, JOULE_WIRE_VALUES_SIZE, 0) < 0)
             _exit(3);
     } else if (is("short"))
-        answer(&request->head, reply, sizeof(*reply) - 8);
+        answer(request, reply, JOULE_WIRE_VALUES_SIZE - 8);
     else if (is("long")) {
         static char big[1 << 16];
 
-        answer(&request->head, big, sizeof(big));
+        answer(request, big, sizeof(big));
     } else if (is("confuses")) {
         other.type = JOULE_WIRE_OPEN;
-        answer(&other, reply, sizeof(*reply));
+        answer(&other, reply, JOULE_WIRE_VALUES_SIZE);
     } else if (is("wrong-seq")) {
         other.seq--;
-        answer(&other, reply, sizeof(*reply));
+        answer(&other, reply, JOULE_WIRE_VALUES_SIZE);
     } else if (is("wrong-seq-first")) {
         other.seq += 1000;
         reply->value[0].watts = 666;
-        answer(&other, reply, sizeof(*reply));
+        answer(&other, reply, JOULE_WIRE_VALUES_SIZE);
         reply->value[0].watts = 100;
         return true;
     } else if (is("twice")) {
-        answer(&request->head, reply, sizeof(*reply));
+        answer(request, reply, JOULE_WIRE_VALUES_SIZE);
         reply->value[0].watts = 666;
         return true;
     } else if (is("slow")) {
@@ -270,10 +270,9 @@ int main(int argc, char *argv[])
 {
     static union {
         struct joule_helper_head head;
-        struct joule_wire_open open;
-        struct joule_wire_read read;
+        struct joule_wire_request open;
     } request;
-    static struct joule_wire_values reply;
+    static struct joule_wire_reply reply;
     char none[1] = "", *name = argc == 1 ? basename(argv[0]) : none;
     char *number = strpbrk(name, "0123456789");
 
@@ -293,9 +292,9 @@ int main(int argc, char *argv[])
         measure(&reply);
         if (well > 0) {
             well--;
-            answer(&request.head, &reply, sizeof(reply));
-        } else if (fault(&request.read, &reply)) {
-            answer(&request.head, &reply, sizeof(reply));
+            answer(&request.head, &reply, JOULE_WIRE_VALUES_SIZE);
+        } else if (fault(&request.head, &reply)) {
+            answer(&request.head, &reply, JOULE_WIRE_VALUES_SIZE);
         }
     }
     _exit(0);

@@ -133,9 +133,7 @@ tests_unit_test_ipmi_choice_SOURCES = tests/unit/test_ipmi_choice.c
 # Without ipmi_link.c, whose part it plays: needs no FreeIPMI.
 tests_unit_test_ipmi_find_SOURCES = tests/unit/test_ipmi_find.c \
 	common/sensors/ipmi.c common/sensors/ipmi.h \
-	common/sensors/ipmi_find.c common/sensors/ipmi_find.h \
-	common/sensors/ipmi_link.h \
-	common/sensors/ipmi_repo.c common/sensors/ipmi_repo.h
+	common/sensors/ipmi_link.h
 
 tests_unit_test_ipmi_wire_SOURCES = tests/unit/test_ipmi_wire.c
 

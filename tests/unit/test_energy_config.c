@@ -409,7 +409,7 @@ START_TEST(examples)
                      0);
     ck_assert(more > settings || _i == 0);
     /* Where the device is by default FreeIPMI knows. */
-    memset(config.ipmi_device, 0, sizeof(config.ipmi_device));
+    memset(config.ipmi.device, 0, sizeof(config.ipmi.device));
     memset(config.ipmi_workarounds, 0, sizeof(config.ipmi_workarounds));
     ck_assert_mem_eq(&config, &plain, sizeof(config));
     free(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/sensors/ipmi_answer.h"
+#include "common/sensors/sdr.h"
 
 #include <check.h>
 #include <errno.h>

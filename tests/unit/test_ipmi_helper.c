@@ -837,6 +837,7 @@ START_TEST(file_is_not_read)
     struct joule_meter *meter;
 
     config.driver = JOULE_IPMI_DRIVER_LAN_2_0;
+    strcpy(config.host, "bmc");
     tree_write(&tree, "bmc", "neither name nor password");
     ck_assert_int_eq(fchmodat(tree.fd, "bmc", 0600, 0), 0);
     credentials_file = "/bmc";

@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 
-static struct joule_wire_open request;
+static struct joule_wire_request request;
 
 static void good(void)
 {
@@ -59,8 +59,8 @@ START_TEST(sizes)
     ck_assert_int_eq(check(sizeof(request) - 1), -1);
     request.head.type = JOULE_WIRE_READ;
     ck_assert_int_eq(check(sizeof(request)), -1);
-    request.head.size = sizeof(struct joule_wire_read);
-    ck_assert_int_eq(check(sizeof(struct joule_wire_read)), 0);
+    request.head.size = sizeof(struct joule_helper_head);
+    ck_assert_int_eq(check(sizeof(struct joule_helper_head)), 0);
 }
 END_TEST
 

@@ -1174,7 +1174,7 @@ END_TEST
 
 static void add_candidate(const char *name, uint16_t id, double w)
 {
-    struct joule_wire_listed *list = &probe->bmc.list;
+    struct joule_wire_reply *list = &probe->bmc.list;
     struct joule_wire_found *f = &list->found[list->count];
 
     f->kind = JOULE_IPMI_SENSOR_RECORD;
@@ -1326,7 +1326,7 @@ START_TEST(bmc_reports)
     probe->bmc.labels[1].readings[JOULE_POWER_OK] = 0;
     probe->bmc.labels[1].readings[JOULE_POWER_NOT_SCANNED] = 3;
     add_candidate("\x1b[2J", 9, 0);
-    strcpy(probe->conf.config.ipmi_password, "hush-hush");
+    strcpy(probe->conf.config.ipmi.password, "hush-hush");
     ck_assert_ptr_nonnull(judge_bmc("bmc-no-measurement"));
     ck_assert(joule_probe_good(probe));
     reports();

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
@@ -51,18 +50,6 @@ static int close_others(void)
     return closedir(dir);
 }
 
-static int fill_standard(void)
-{
-    for (int fd = 1; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) >= 0)
-            continue;
-        /* The lowest that is free: 0 is the socket. */
-        if (open("/dev/null", O_RDWR) != fd)
-            return -1;
-    }
-    return 0;
-}
-
 /* Cleared by the kernel whenever the user changes. */
 static int die_with(pid_t parent)
 {
@@ -95,8 +82,7 @@ int joule_harden_start(pid_t parent, struct joule_error *err)
     sigset_t all;
 
     sigfillset(&all);
-    if (close_others() < 0 || fill_standard() < 0 || clearenv() != 0 ||
-        chdir("/") < 0)
+    if (close_others() < 0 || clearenv() != 0 || chdir("/") < 0)
         return joule_error_set(err, errno,
                                "cannot close what was inherited: %m");
     if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 ||

@@ -11,8 +11,8 @@
 #include "common/base/error.h"
 
 /*
- * At the start, before anything is read: no descriptor but 0, 1 and 2 (which
- * become /dev/null where they are closed), no environment, no core file, not
+ * At the start, before anything is read: no descriptor but 0, 1 and 2, no
+ * environment, no core file, not
  * to be traced, no new privileges, a bound on memory, all signals blocked.
  * The process is killed with [parent].  -1 with errno and a sentence.
  */

@@ -76,9 +76,9 @@ static void find_device(struct joule_bmc *bmc,
                                          "/dev/ipmidev/0"};
 
     snprintf(bmc->device, sizeof(bmc->device), "%s",
-             config->ipmi_device[0] ? config->ipmi_device : places[0]);
+             config->ipmi.device[0] ? config->ipmi.device : places[0]);
     for (size_t i = 1; i < sizeof(places) / sizeof(places[0]); i++)
-        if (!config->ipmi_device[0] && access(bmc->device, F_OK) < 0 &&
+        if (!config->ipmi.device[0] && access(bmc->device, F_OK) < 0 &&
             access(places[i], F_OK) == 0)
             snprintf(bmc->device, sizeof(bmc->device), "%s", places[i]);
     int fd = open(bmc->device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -314,8 +314,7 @@ static int make_config(struct joule_bmc *bmc, int root_fd,
                                &bmc->error) < 0)
         return -1;
     bmc->driver = ipmi->driver;
-    bmc->lan = ipmi->driver == JOULE_IPMI_DRIVER_LAN ||
-               ipmi->driver == JOULE_IPMI_DRIVER_LAN_2_0;
+    bmc->lan = joule_ipmi_is_lan(ipmi);
     memcpy(bmc->host, ipmi->host, sizeof(bmc->host));
     bmc->has_credentials = config->ipmi_credentials_file[0] ||
                            ipmi->username[0] || ipmi->password[0];
@@ -342,7 +341,7 @@ void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
     /* KCS and SSIF need no driver of the kernel's. */
     if (bmc->driver == JOULE_IPMI_DRIVER_ANY ||
         bmc->driver == JOULE_IPMI_DRIVER_OPENIPMI ||
-        (!bmc->lan && config->ipmi_device[0]))
+        (!bmc->lan && config->ipmi.device[0]))
         find_device(bmc, config);
     measure(bmc, root_fd, clock, config, &ipmi, measure_ns);
     explicit_bzero(&ipmi, sizeof(ipmi));

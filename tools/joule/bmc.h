@@ -61,7 +61,7 @@ struct joule_bmc {
     /* every sensor in watts */
     bool listed; /* otherwise [list_error] says why not */
     struct joule_error list_error;
-    struct joule_wire_listed list;
+    struct joule_wire_reply list;
 };
 
 /* How long there is between readings while the BMC is asked quickly. */

@@ -77,7 +77,7 @@ static void present_labels(const struct joule_bmc *bmc,
 
 /* The option to believe what covers the node and says that it does not measure,
  * or NULL. */
-static const char *believe_line(const struct joule_wire_listed *list)
+static const char *believe_line(const struct joule_wire_reply *list)
 {
     const char *line = NULL;
 
@@ -96,7 +96,7 @@ static const char *believe_line(const struct joule_wire_listed *list)
  * believed; empty: there is none. */
 static void node_line(const struct joule_bmc *bmc, char line[LINE_MAX_SIZE])
 {
-    const struct joule_wire_listed *list = &bmc->list;
+    const struct joule_wire_reply *list = &bmc->list;
     struct joule_ipmi_choice choice;
 
     const char *believe = believe_line(list);
@@ -131,8 +131,7 @@ static void judge_configuration(const struct joule_bmc *bmc,
                                 const struct joule_energy_config *config,
                                 struct joule_findings *findings)
 {
-    bool lan = config->ipmi_driver == JOULE_IPMI_DRIVER_LAN ||
-               config->ipmi_driver == JOULE_IPMI_DRIVER_LAN_2_0;
+    bool lan = joule_ipmi_is_lan(&config->ipmi);
     const char *text = bmc->error.text;
 
     if (lan && !config->ipmi_host[0])
@@ -288,7 +287,7 @@ static void judge_period(const struct joule_bmc *bmc,
 static void judge_candidates(const struct joule_bmc *bmc,
                              struct joule_findings *findings)
 {
-    const struct joule_wire_listed *list = &bmc->list;
+    const struct joule_wire_reply *list = &bmc->list;
     char line[LINE_MAX_SIZE] = KEY "=", names[JOULE_ERROR_MAX] = "";
     char word[JOULE_IPMI_WORD_SIZE], label[JOULE_IPMI_LABEL_SIZE], more[128];
     size_t len = 0, labels = bmc->label_count;

@@ -107,7 +107,7 @@ static void print_label(FILE *out, const struct joule_bmc_label *label)
 
 static void print_candidates(FILE *out, const struct joule_bmc *bmc)
 {
-    const struct joule_wire_listed *list = &bmc->list;
+    const struct joule_wire_reply *list = &bmc->list;
 
     for (uint32_t i = 0; i < list->count; i++) {
         const struct joule_wire_value *v = &list->value[i];
@@ -223,7 +223,7 @@ static void put_label(struct joule_json *j, const struct joule_bmc *bmc,
 
 static void put_list(struct joule_json *j, const struct joule_bmc *bmc)
 {
-    const struct joule_wire_listed *list = &bmc->list;
+    const struct joule_wire_reply *list = &bmc->list;
 
     joule_json_array(j, "sensors_in_watts");
     for (uint32_t i = 0; i < list->count; i++) {
