@@ -41,10 +41,8 @@ libjoule_a_SOURCES = \
 	common/sensors/ipmi_config.c common/sensors/ipmi_config.h \
 	common/sensors/ipmi_helper.c common/sensors/ipmi_helper.h \
 	common/sensors/ipmi_wire.c common/sensors/ipmi_wire.h \
-	common/sensors/meter.h \
-	common/sensors/meter_log.c common/sensors/meter_log.h \
+	common/sensors/meter.c common/sensors/meter.h \
 	common/sensors/meter_sensor.c common/sensors/meter_sensor.h \
-	common/sensors/meter_thread.c common/sensors/meter_thread.h \
 	common/sensors/rapl.c common/sensors/rapl.h \
 	common/sensors/rapl_row.c common/sensors/rapl_row.h \
 	common/sensors/sdr.c common/sensors/sdr.h \

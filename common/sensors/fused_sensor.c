@@ -10,8 +10,6 @@
 #include "common/energy/integrator.h"
 #include "common/energy/node_total.h"
 #include "common/sensors/counter_sensor.h"
-#include "common/sensors/meter_log.h"
-#include "common/sensors/meter_thread.h"
 
 /* Power is the mean over so much time at least: over less it is mostly the
  * counters' 1 ms quantum. */
@@ -35,10 +33,9 @@ struct fused_sensor {
     int64_t since_ns;
     double since_j, watts;
     bool said_learned, said_counters;
-    struct joule_error remark, missing; /* empty: none */
-    struct joule_meter_log log;
+    struct joule_error remark, missing;              /* empty: none */
     struct joule_reading reading[JOULE_DOMAINS_MAX]; /* of the counters */
-    struct joule_meter_mail mail;                    /* scratch */
+    struct joule_power power[JOULE_DOMAINS_MAX];     /* scratch */
 };
 
 /* ----------------------------------------------------------------- remarks */
@@ -117,7 +114,7 @@ static int fused_remark(struct joule_sensor *sensor,
         return 1;
     if (f->counters && joule_counter_sensor_moved(f->counters, ret))
         return 1;
-    return joule_meter_log_next(&f->log, ret_event, ret);
+    return joule_meter_thread_remark(f->thread, ret_event, ret);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -158,16 +155,13 @@ static void hold_power(struct fused_sensor *f, const struct joule_power *power)
 }
 
 /* The meter's power of the node since the last time, or NULL. */
-static const struct joule_power *take_mail(struct fused_sensor *f)
+static const struct joule_power *take_power(struct fused_sensor *f)
 {
-    struct joule_meter_mail *m = &f->mail;
+    enum joule_meter_news news = joule_meter_thread_take(f->thread, f->power);
 
-    if (!joule_meter_thread_take(f->thread, m))
-        return NULL;
-    joule_meter_log_mail(&f->log, m);
-    if (m->has_power || m->failure.text[0])
-        hold_power(f, m->has_power ? m->power : NULL);
-    return m->has_power ? &m->power[f->meter_node] : NULL;
+    if (news != JOULE_METER_NOTHING)
+        hold_power(f, news == JOULE_METER_POWER ? f->power : NULL);
+    return news == JOULE_METER_POWER ? &f->power[f->meter_node] : NULL;
 }
 
 static double find_watts(struct fused_sensor *f,
@@ -210,7 +204,7 @@ static int64_t fused_read(struct joule_sensor *sensor, int64_t edge_ns,
 {
     struct fused_sensor *f = (struct fused_sensor *)sensor;
     struct joule_fused_interval interval;
-    const struct joule_power *bmc = take_mail(f);
+    const struct joule_power *bmc = take_power(f);
     const struct joule_node_total *rapl;
     int64_t now_ns;
 
@@ -297,7 +291,7 @@ static bool fused_resume(struct joule_sensor *sensor,
     f->since_ns = state->fused.mono_ns;
     f->since_j = 0;
     f->watts = state->fused.watts;
-    f->log.measured_ns = state->fused.bmc_mono_ns;
+    joule_meter_thread_resume(f->thread, state->fused.bmc_mono_ns);
     memset(f->uj, 0, sizeof(f->uj));
     return true;
 }
@@ -425,11 +419,8 @@ joule_fused_sensor_create(const struct joule_fused_sensor_options *opt,
     f->clock = opt->clock;
     f->gap_ns = opt->gap_ns;
     add_domains(f, meter, mine);
-    f->log.domains = meter->domains;
-    f->log.domain_count = meter->domain_count;
-    f->log.gap_ns = opt->gap_ns;
-    f->log.has_counters = mine != NULL;
-    f->thread = joule_meter_thread_create(meter, opt->period_ns);
+    f->thread = joule_meter_thread_create(meter, opt->period_ns, opt->gap_ns,
+                                          mine != NULL);
     meter = NULL;
     if (!f->thread) {
         joule_error_set(err, ENOMEM, "out of memory");

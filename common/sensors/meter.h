@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * meter.h - a power meter: something that says watts when it is asked, and may
- * take seconds to answer (a BMC).
+ * meter.h - a power meter, something that says watts when it is asked and may
+ * take seconds to answer (a BMC); and a thread that asks it at a steady pace,
+ * so that nobody else waits for it.
  *
- * Passive: it knows no thread and no log, and belongs to one thread at a time,
- * but for interrupt().  meter_thread.h asks it.
+ *     t = joule_meter_thread_create(meter, period_ns, gap_ns, false);
+ *     if (joule_meter_thread_take(t, power) == JOULE_METER_POWER)
+ *         use power
+ *     while (joule_meter_thread_remark(t, &event, &text))
+ *         log it
+ *     joule_meter_thread_destroy(t);
  */
 #ifndef JOULE_SENSORS_METER_H
 #define JOULE_SENSORS_METER_H
 
-#include "common/base/error.h"
-#include "common/energy/domain.h"
+#include "common/sensors/sensor.h"
 
 struct joule_meter;
 
-/* All are required. */
+/* All are required.  One thread at a time, but for interrupt. */
 struct joule_meter_ops {
     const char *type; /* "ipmi" */
     /*
@@ -48,5 +52,49 @@ struct joule_meter {
 
 /* NULL is a no-op; errno is kept. */
 void joule_meter_destroy(struct joule_meter *meter);
+
+#define JOULE_METER_TEXTS 8 /* different failures that are told of an outage */
+
+struct joule_meter_thread;
+
+/*
+ * [meter] is the thread's from here on, also on failure: NULL with errno
+ * ENOMEM.  [period_ns] 0: it is never asked, and only lends its domains.  A
+ * time without a measurement is told of if it was longer than gap_ns;
+ * [has_counters] go on while the meter does not answer.
+ */
+struct joule_meter_thread *joule_meter_thread_create(struct joule_meter *meter,
+                                                     int64_t period_ns,
+                                                     int64_t gap_ns,
+                                                     bool has_counters);
+
+/* Interrupts the meter and joins the thread; NULL is a no-op.  In a child of
+ * fork, where the thread is not, only memory and descriptors are given back. */
+void joule_meter_thread_destroy(struct joule_meter_thread *t);
+
+/* Call [news] in the thread, with each power that is new; NULL: no longer. */
+void joule_meter_thread_notify(struct joule_meter_thread *t,
+                               void (*news)(void *arg), void *arg);
+
+/* The node was measured last at this time, by another process. */
+void joule_meter_thread_resume(struct joule_meter_thread *t,
+                               int64_t measured_ns);
+
+enum joule_meter_news {
+    JOULE_METER_NOTHING,
+    JOULE_METER_POWER,  /* power has an entry for each domain */
+    JOULE_METER_FAILURE /* readings failed */
+};
+
+/* What is new since the last call.  The first call starts the thread.  Takes
+ * microseconds; one thread at a time. */
+enum joule_meter_news joule_meter_thread_take(struct joule_meter_thread *t,
+                                              struct joule_power *power);
+
+/* What an admin should know, each state once, and that it is over: 1 and a
+ * sentence, or 0. */
+int joule_meter_thread_remark(struct joule_meter_thread *t,
+                              enum joule_event *ret_event,
+                              struct joule_error *ret_text);
 
 #endif

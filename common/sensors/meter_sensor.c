@@ -8,8 +8,6 @@
 
 #include "common/energy/integrator.h"
 #include "common/energy/node_total.h"
-#include "common/sensors/meter_log.h"
-#include "common/sensors/meter_thread.h"
 
 /* The last of them are kept: as many as steps may ask for at once. */
 #define EDGES 64
@@ -23,8 +21,7 @@ struct meter_sensor {
     int64_t last_edge_ns;
     uint64_t uj[JOULE_DOMAINS_MAX]; /* as it was said last */
     struct joule_sensor_state state;
-    struct joule_meter_log log;
-    struct joule_meter_mail mail; /* scratch */
+    struct joule_power power[JOULE_DOMAINS_MAX]; /* scratch */
 };
 
 /* The latest edge that is not later; 0: none. */
@@ -41,29 +38,20 @@ static int64_t edge_before(const struct meter_sensor *s, int64_t ns)
 
 static void integrate(struct meter_sensor *s)
 {
+    enum joule_meter_news news = joule_meter_thread_take(s->thread, s->power);
+
+    if (news == JOULE_METER_NOTHING)
+        return;
     for (size_t i = 0; i < s->sensor.domain_count; i++) {
-        const struct joule_power *p = &s->mail.power[i];
+        const struct joule_power *p = &s->power[i];
         struct joule_integrator *g = &s->state.integrator[i];
 
-        if (joule_power_is_measured(p))
+        if (news == JOULE_METER_POWER && joule_power_is_measured(p))
             joule_integrator_update(g, p->watts, p->sensor_key, p->mono_ns,
                                     edge_before(s, p->mono_ns), s->opt.gap_ns);
         else
             joule_integrator_error(g);
     }
-}
-
-static void take_mail(struct meter_sensor *s)
-{
-    if (!joule_meter_thread_take(s->thread, &s->mail))
-        return;
-    if (s->mail.has_power) {
-        integrate(s);
-    } else if (s->mail.failure.text[0]) {
-        for (size_t i = 0; i < s->sensor.domain_count; i++)
-            joule_integrator_error(&s->state.integrator[i]);
-    }
-    joule_meter_log_mail(&s->log, &s->mail);
 }
 
 static int64_t meter_read(struct joule_sensor *sensor, int64_t edge_ns,
@@ -74,7 +62,7 @@ static int64_t meter_read(struct joule_sensor *sensor, int64_t edge_ns,
 
     if (edge_ns > s->last_edge_ns)
         s->edge_ns[s->edges++ % EDGES] = s->last_edge_ns = edge_ns;
-    take_mail(s);
+    integrate(s);
     now_ns = joule_clock_mono_ns(s->opt.clock);
     for (size_t i = 0; i < sensor->domain_count; i++) {
         const struct joule_integrator *g = &s->state.integrator[i];
@@ -111,15 +99,15 @@ static bool meter_resume(struct joule_sensor *sensor,
     memset(s->uj, 0, sizeof(s->uj));
     for (size_t i = 0; i < count; i++)
         if (sensor->domains[i].in_total)
-            s->log.measured_ns = state->integrator[i].read_ns;
+            joule_meter_thread_resume(s->thread, state->integrator[i].read_ns);
     return true;
 }
 
 static int meter_remark(struct joule_sensor *sensor,
                         enum joule_event *ret_event, struct joule_error *ret)
 {
-    return joule_meter_log_next(&((struct meter_sensor *)sensor)->log,
-                                ret_event, ret);
+    return joule_meter_thread_remark(((struct meter_sensor *)sensor)->thread,
+                                     ret_event, ret);
 }
 
 static void meter_notify(struct joule_sensor *sensor, void (*news)(void *arg),
@@ -166,10 +154,8 @@ joule_meter_sensor_create(const struct joule_meter_sensor_options *opt)
     s->state.domain_key =
         joule_domains_key(meter->domains, meter->domain_count);
     s->state.integrators = meter->domain_count;
-    s->log.domains = meter->domains;
-    s->log.domain_count = meter->domain_count;
-    s->log.gap_ns = opt->gap_ns;
-    s->thread = joule_meter_thread_create(opt->meter, opt->period_ns);
+    s->thread = joule_meter_thread_create(opt->meter, opt->period_ns,
+                                          opt->gap_ns, false);
     if (s->thread)
         return &s->sensor;
     free(s);

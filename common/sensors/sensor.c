@@ -3,18 +3,6 @@
 
 #include <errno.h>
 
-#include "common/sensors/meter.h"
-
-void joule_meter_destroy(struct joule_meter *meter)
-{
-    int saved = errno;
-
-    if (!meter)
-        return;
-    meter->ops->destroy(meter);
-    errno = saved;
-}
-
 void joule_sensor_destroy(struct joule_sensor *sensor)
 {
     int saved = errno;

@@ -12,9 +12,7 @@
 #include "common/base/thread.h"
 #include "common/energy/node_total.h"
 #include "common/sensors/counter_sensor.h"
-#include "common/sensors/meter_log.h"
 #include "common/sensors/meter_sensor.h"
-#include "common/sensors/meter_thread.h"
 #include "tests/unit/dice.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/fake_power.h"
@@ -333,8 +331,8 @@ START_TEST(many_sentences)
         measure();
     }
     ck_assert_int_eq(count_told("problem: no reading of power: sentence"),
-                     JOULE_METER_LOG_TEXTS);
-    ck_assert_int_eq(told, JOULE_METER_LOG_TEXTS);
+                     JOULE_METER_TEXTS);
+    ck_assert_int_eq(told, JOULE_METER_TEXTS);
 }
 END_TEST
 
@@ -1061,47 +1059,48 @@ START_TEST(remarks)
 }
 END_TEST
 
-/* The mail alone. */
-START_TEST(mail)
+/* The thread alone. */
+START_TEST(news)
 {
-    static struct joule_meter_mail m;
+    static struct joule_power power[JOULE_DOMAINS_MAX];
     struct joule_meter_thread *t;
+    enum joule_event event;
+    struct joule_error text;
 
-    t = joule_meter_thread_create(&bmc->meter, MS);
+    t = joule_meter_thread_create(&bmc->meter, MS, GAP, false);
     ck_assert_ptr_nonnull(t);
     bmc->remark = "one";
-    joule_meter_thread_take(t, &m);
+    joule_meter_thread_take(t, power);
     fake_power_settle(bmc);
     bmc->text = "no answer";
     bmc->error = ETIMEDOUT;
     fake_power_settle(bmc);
     /* A failure after the power, and the remark is not lost. */
-    ck_assert(joule_meter_thread_take(t, &m));
-    ck_assert(m.has_power);
-    ck_assert_double_eq(m.power[1].watts, 40);
-    ck_assert_int_eq(m.power[0].mono_ns, T0);
-    ck_assert_str_eq(m.failure.text, "no answer");
-    ck_assert_uint_eq(m.remarks, 1);
-    ck_assert_str_eq(m.remark[0].text, "one");
+    ck_assert_int_eq(joule_meter_thread_take(t, power), JOULE_METER_POWER);
+    ck_assert_double_eq(power[1].watts, 40);
+    ck_assert_int_eq(power[0].mono_ns, T0);
+    ck_assert_int_eq(joule_meter_thread_remark(t, &event, &text), 1);
+    ck_assert_str_eq(text.text, "one");
+    ck_assert_int_eq(joule_meter_thread_remark(t, &event, &text), 1);
+    ck_assert_ptr_nonnull(strstr(text.text, "no answer"));
+    ck_assert_int_eq(joule_meter_thread_remark(t, &event, &text), 0);
     fake_power_settle(bmc);
-    ck_assert(joule_meter_thread_take(t, &m));
-    ck_assert(!m.has_power);
-    ck_assert_str_eq(m.failure.text, "no answer");
-    ck_assert_uint_eq(m.remarks, 0);
+    ck_assert_int_eq(joule_meter_thread_take(t, power), JOULE_METER_FAILURE);
+    ck_assert_int_eq(joule_meter_thread_remark(t, &event, &text), 0);
     /* Power after a failure: that is over. */
     bmc->error = 0;
     bmc->watts[1] = 41;
     fake_power_settle(bmc);
-    ck_assert(joule_meter_thread_take(t, &m));
-    ck_assert(m.has_power);
-    ck_assert_double_eq(m.power[1].watts, 41);
-    ck_assert_str_eq(m.failure.text, "");
+    ck_assert_int_eq(joule_meter_thread_take(t, power), JOULE_METER_POWER);
+    ck_assert_double_eq(power[1].watts, 41);
+    ck_assert_int_eq(joule_meter_thread_remark(t, &event, &text), 1);
+    ck_assert_ptr_nonnull(strstr(text.text, "answers again"));
     /* Nothing is told twice. */
     bmc->hangs = true;
     while (bmc->waits == 0)
         usleep(1000);
-    joule_meter_thread_take(t, &m);
-    ck_assert(!joule_meter_thread_take(t, &m));
+    joule_meter_thread_take(t, power);
+    ck_assert_int_eq(joule_meter_thread_take(t, power), JOULE_METER_NOTHING);
     joule_meter_thread_destroy(t);
 }
 END_TEST
@@ -1124,10 +1123,10 @@ START_TEST(many_remarks)
 
     ops.remark = talk;
     bmc->meter.ops = &ops;
-    remarks_left = 3 * JOULE_METER_REMARKS + 1;
+    remarks_left = 13;
     for (int i = 0; i < 6; i++)
         measure();
-    ck_assert_int_eq(told, 3 * JOULE_METER_REMARKS + 1);
+    ck_assert_int_eq(told, 13);
     ck_assert_str_eq(texts[0], "info: remark 13");
     ck_assert_str_eq(texts[12], "info: remark 1");
     joule_sensor_destroy(sensor);
@@ -1436,7 +1435,7 @@ int main(void)
     tcase_add_test(thread, destroyed_in_many_children);
     tcase_add_test(thread, begun_in_a_child);
     tcase_add_test(thread, remarks);
-    tcase_add_test(thread, mail);
+    tcase_add_test(thread, news);
     tcase_add_test(thread, many_remarks);
     suite_add_tcase(suite, thread);
 
