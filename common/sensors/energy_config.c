@@ -14,11 +14,6 @@
 #define DRAM    JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM)
 #define PSYS    JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS)
 
-#define FIELD(name) .offset = offsetof(struct joule_energy_config, name)
-#define TEXT(name)                                                             \
-    .type = JOULE_OPTION_TEXT, FIELD(name), .default_text = "",                \
-    .max = sizeof(((struct joule_energy_config *)0)->name) - 1
-
 static const struct joule_word attribution_words[] = {
     {"cputime", JOULE_ATTRIBUTION_CPUTIME},
     {"alloc", JOULE_ATTRIBUTION_ALLOC},
@@ -128,231 +123,139 @@ static int host_check(const void *field, struct joule_error *reason)
 static int workarounds_check(const void *field, struct joule_error *reason)
 {
     uint32_t flags;
+    int rc = -1;
 
-    if (joule_ipmi_workarounds_parse(field, JOULE_IPMI_DRIVER_ANY, &flags,
-                                     NULL) == 0 ||
-        joule_ipmi_workarounds_parse(field, JOULE_IPMI_DRIVER_LAN, &flags,
-                                     NULL) == 0)
-        return 0;
-    return joule_ipmi_workarounds_parse(field, JOULE_IPMI_DRIVER_LAN_2_0,
-                                        &flags, reason);
+    for (unsigned driver = 0; driver <= JOULE_IPMI_DRIVER_LAN_2_0 && rc < 0;
+         driver++)
+        rc = joule_ipmi_workarounds_parse(field, driver, &flags, reason);
+    return rc;
 }
 
-#define NO_MEANING(name, why)                                                  \
+#define ROW(name, kind, field, text)                                           \
+    .key = name, .type = JOULE_OPTION_##kind,                                  \
+    .offset = offsetof(struct joule_energy_config, field),                     \
+    .default_text = text
+#define NUMBER(name, kind, field, text, least, most, ...)                      \
     {                                                                          \
-        .key = name, .type = JOULE_OPTION_IGNORED,                             \
-        .notice = "has no meaning here: " why,                                 \
-        .help = "no meaning here; taken because Slurm's plugin has it"         \
+        ROW(name, kind, field, text), .min = least, .max = most, __VA_ARGS__   \
     }
+#define BOOL(name, field, text, ...)                                           \
+    {                                                                          \
+        ROW(name, BOOL, field, text), __VA_ARGS__                              \
+    }
+#define WORDS(name, kind, field, text, list, allowed, ...)                     \
+    {                                                                          \
+        ROW(name, kind, field, text), .words = list, .range = allowed,         \
+                                      __VA_ARGS__                              \
+    }
+#define TEXT(name, field, ...)                                                 \
+    {                                                                          \
+        ROW(name, TEXT, field, ""),                                            \
+            .max = sizeof(((struct joule_energy_config *)0)->field) - 1,       \
+            __VA_ARGS__                                                        \
+    }
+#define IGNORED(name, why, what)                                               \
+    {                                                                          \
+        .key = name, .type = JOULE_OPTION_IGNORED, .notice = why, .help = what \
+    }
+#define NO_MEANING(name, why)                                                  \
+    IGNORED(name, "has no meaning here: " why,                                 \
+            "no meaning here; taken because Slurm's plugin has it")
+#define PATH  .check = path_check, .range = "an absolute path"
+#define MS    JOULE_NS_PER_MS
+#define S     JOULE_NS_PER_S
+#define GIVEN .given = offsetof(struct joule_energy_config, sample_period_given)
 
 const struct joule_option joule_energy_config_options[] = {
-    {.key = "JouleSamplePeriod",
-     .type = JOULE_OPTION_DURATION,
-     FIELD(sample_period_ns),
-     .default_text = "1s",
-     .min = 10 * JOULE_NS_PER_MS,
-     .max = 60 * JOULE_NS_PER_S,
-     .given = offsetof(struct joule_energy_config, sample_period_given),
-     .help = "how often slurmd reads the energy counters or the BMC"},
-    {.key = "JouleQuietPeriod",
-     .type = JOULE_OPTION_IGNORED,
-     .notice = "is no longer used: slurmd reads every JouleSamplePeriod",
-     .help = "no longer used"},
-    {.key = "JouleRAPLDomains",
-     .type = JOULE_OPTION_WORDS,
-     FIELD(rapl_total_kinds),
-     .default_text = "package,dram",
-     .words = total_words,
-     .check = total_check,
-     .range = "package,dram or package or psys",
-     .help = "which RAPL domains make the node's energy"},
-    {.key = "JouleAttribution",
-     .type = JOULE_OPTION_WORD,
-     FIELD(attribution),
-     .default_text = "cputime",
-     .words = attribution_words,
-     .range = "cputime, alloc or node",
-     .help = "how the node's energy is divided among its jobs"},
-    {.key = "JouleIdleWatts",
-     .type = JOULE_OPTION_U64,
-     FIELD(idle_w),
-     .default_text = "0",
-     .min = 0,
-     .max = 100000,
-     .help = "what the node uses when nothing runs; 0: learned"},
-    {.key = "JouleUserPeriod",
-     .type = JOULE_OPTION_DURATION,
-     FIELD(user_period_ns),
-     .default_text = "1s",
-     .min = 10 * JOULE_NS_PER_MS,
-     .max = 3600 * JOULE_NS_PER_S,
-     .help = "how often users see new numbers of their own steps"},
-    {.key = "JouleProfileNode",
-     .type = JOULE_OPTION_WORD,
-     FIELD(profile_node),
-     .default_text = "alone",
-     .words = profile_node_words,
-     .range = "alone or always",
-     .help = "whether a job's profile shows the node: if the job has it alone, "
-             "or always"},
-    {.key = "JouleIPMIHost",
-     TEXT(ipmi_host),
-     .check = host_check,
-     .range = "a host name or address, in which %h and %n are replaced",
-     .help = "the BMC to ask over the network"},
-    {.key = "JouleIPMICredentialsFile",
-     TEXT(ipmi_credentials_file),
-     .check = path_check,
-     .range = "an absolute path",
-     .help = "where the BMC's user name and password stand"},
-    {.key = "JouleIPMIAnswerTimeout",
-     .type = JOULE_OPTION_DURATION,
-     FIELD(ipmi.answer_ns),
-     .default_text = "5s",
-     .min = 100 * JOULE_NS_PER_MS,
-     .max = 60 * JOULE_NS_PER_S,
-     .help = "longest wait for one reading of the BMC"},
-    {.key = "JouleIPMIIgnoreInactive",
-     .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi.ignore_inactive),
-     .default_text = "no",
-     .help = "believe DCMI that says that it does not measure"},
-    {.key = "JouleIPMIReader",
-     TEXT(ipmi_reader),
-     .check = path_check,
-     .range = "an absolute path",
-     .help = "another program in place of the installed joule-ipmi-reader"},
-    {.key = "EnergyIPMIPowerSensors",
-     /* Not checked here: other sensors than those that were meant are no
-      * default.  Without a list that makes sense, energy is unknown. */
-     TEXT(ipmi_sensors),
-     .range = "LABEL=SENSOR[,SENSOR]...[;LABEL=...] with a label Node",
-     .help = "which sensors make the node's power"},
-    {.key = "EnergyIPMIFrequency",
-     .type = JOULE_OPTION_DURATION,
-     FIELD(sample_period_ns),
-     .default_text = "1s",
-     .min = 10 * JOULE_NS_PER_MS,
-     .max = 60 * JOULE_NS_PER_S,
-     .given = offsetof(struct joule_energy_config, sample_period_given),
-     .yields = true,
-     .help = "as JouleSamplePeriod, where that is not set"},
-    {.key = "EnergyIPMICalcAdjustment",
-     .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi_adjust),
-     .default_text = "yes",
-     .help = "carry energy on from the last sample with the last power"},
-    {.key = "EnergyIPMITimeout",
-     .type = JOULE_OPTION_DURATION,
-     FIELD(ipmi.connect_ns),
-     .default_text = "180s",
-     .min = 1 * JOULE_NS_PER_S,
-     .max = 600 * JOULE_NS_PER_S,
-     .help = "longest wait for a connection with the BMC"},
-    {.key = "EnergyIPMIDriverType",
-     .type = JOULE_OPTION_WORD,
-     FIELD(ipmi.driver),
-     .default_text = "auto",
-     .words = driver_words,
-     .range = "auto, KCS (0), SSIF (1), OPENIPMI (2), LAN or LAN_2_0",
-     .help = "the way to the BMC"},
-    {.key = "EnergyIPMIDriverDevice",
-     TEXT(ipmi.device),
-     .check = path_check,
-     .range = "an absolute path",
-     .help = "the device of the driver"},
-    {.key = "EnergyIPMIDisableAutoProbe",
-     .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi.no_probe),
-     .default_text = "no",
-     .help = "do not look for the driver's address"},
-    {.key = "EnergyIPMIDriverAddress",
-     .type = JOULE_OPTION_HEX,
-     FIELD(ipmi.driver_address),
-     .default_text = "0x0",
-     .min = 0,
-     .max = 0xFFFF,
-     .help = "the driver's address; 0: as probed"},
-    {.key = "EnergyIPMIRegisterSpacing",
-     .type = JOULE_OPTION_U64,
-     FIELD(ipmi.register_spacing),
-     .default_text = "0",
-     .min = 0,
-     .max = 255,
-     .help = "bytes between the driver's registers; 0: as probed"},
-    {.key = "EnergyIPMIProtocolVersion",
-     .type = JOULE_OPTION_WORD,
-     FIELD(ipmi_protocol),
-     .default_text = "2.0",
-     .words = protocol_words,
-     .range = "2.0 (1) or 1.5 (0)",
-     .help = "IPMI over the network: LAN_2_0 or LAN"},
-    {.key = "EnergyIPMIUsername",
-     TEXT(ipmi.username),
-     .secret = true,
-     .help = "the BMC's user"},
-    {.key = "EnergyIPMIPassword",
-     TEXT(ipmi.password),
-     .secret = true,
-     .notice = "should not stand in this file, which users may read: put it "
-               "into a file for root and name that by "
-               "JouleIPMICredentialsFile",
-     .help = "the BMC's password"},
-    {.key = "EnergyIPMIPrivilegeLevel",
-     .type = JOULE_OPTION_WORD,
-     FIELD(ipmi.privilege),
-     .default_text = "USER",
-     .words = privilege_words,
-     .range = "USER (0), OPERATOR (1) or ADMIN (2)",
-     .help = "the privilege to ask for"},
-    {.key = "EnergyIPMIAuthenticationType",
-     .type = JOULE_OPTION_WORD,
-     FIELD(ipmi.authentication),
-     .default_text = "MD5",
-     .words = authentication_words,
-     .range = "NONE (0), STRAIGHT (1), MD2 (2) or MD5 (3)",
-     .help = "authentication of IPMI 1.5 over the network"},
-    {.key = "EnergyIPMICipherSuiteId",
-     .type = JOULE_OPTION_U64,
-     FIELD(ipmi.cipher_suite),
-     .default_text = "3",
-     .min = 0,
-     .max = 17,
-     .check = cipher_check,
-     .range = "0 to 3, 6 to 8, 11, 12, 15 to 17",
-     .help = "cipher suite of IPMI 2.0 over the network"},
-    {.key = "EnergyIPMISessionTimeout",
-     .type = JOULE_OPTION_U64,
-     FIELD(ipmi.session_timeout_ms),
-     .default_text = "0",
-     .min = 0,
-     .max = 600000,
-     .help = "milliseconds without an answer that end a session; 0: derived"},
-    {.key = "EnergyIPMIRetransmissionTimeout",
-     .type = JOULE_OPTION_U64,
-     FIELD(ipmi.retransmission_timeout_ms),
-     .default_text = "0",
-     .min = 0,
-     .max = 60000,
-     .help = "milliseconds to a packet's repetition; 0: derived"},
-    {.key = "EnergyIPMIWorkaroundFlags",
-     TEXT(ipmi_workarounds),
-     .check = workarounds_check,
-     .range = "FreeIPMI's words, separated by commas, or a number",
-     .help = "for BMCs that err"},
-    {.key = "EnergyIPMIVariable",
-     .type = JOULE_OPTION_WORD,
-     FIELD(ipmi_variable),
-     .default_text = "Watts",
-     .words = variable_words,
-     .range = "Watts",
-     .help = "what is read: power and nothing else"},
-    {.key = "EnergyIPMIIgnoreScanningDisabled",
-     .type = JOULE_OPTION_BOOL,
-     FIELD(ipmi.ignore_scanning),
-     .default_text = "no",
-     .help =
-         "believe sensors of which the BMC says that it does not scan them"},
+    NUMBER("JouleSamplePeriod", DURATION, sample_period_ns, "1s", 10 * MS,
+           60 * S, GIVEN,
+           .help = "how often slurmd reads the energy counters or the BMC"),
+    IGNORED("JouleQuietPeriod",
+            "is no longer used: slurmd reads every JouleSamplePeriod",
+            "no longer used"),
+    WORDS("JouleRAPLDomains", WORDS, rapl_total_kinds, "package,dram",
+          total_words, "package,dram or package or psys", .check = total_check,
+          .help = "which RAPL domains make the node's energy"),
+    WORDS("JouleAttribution", WORD, attribution, "cputime", attribution_words,
+          "cputime, alloc or node",
+          .help = "how the node's energy is divided among its jobs"),
+    NUMBER("JouleIdleWatts", U64, idle_w, "0", 0, 100000,
+           .help = "what the node uses when nothing runs; 0: learned"),
+    NUMBER("JouleUserPeriod", DURATION, user_period_ns, "1s", 10 * MS, 3600 * S,
+           .help = "how often users see new numbers of their own steps"),
+    WORDS("JouleProfileNode", WORD, profile_node, "alone", profile_node_words,
+          "alone or always",
+          .help = "whether a job's profile shows the node: if the job has it "
+                  "alone, or always"),
+    TEXT("JouleIPMIHost", ipmi_host, .check = host_check,
+         .range = "a host name or address, in which %h and %n are replaced",
+         .help = "the BMC to ask over the network"),
+    TEXT("JouleIPMICredentialsFile", ipmi_credentials_file, PATH,
+         .help = "where the BMC's user name and password stand"),
+    NUMBER("JouleIPMIAnswerTimeout", DURATION, ipmi.answer_ns, "5s", 100 * MS,
+           60 * S, .help = "longest wait for one reading of the BMC"),
+    BOOL("JouleIPMIIgnoreInactive", ipmi.ignore_inactive, "no",
+         .help = "believe DCMI that says that it does not measure"),
+    TEXT("JouleIPMIReader", ipmi_reader, PATH,
+         .help = "another program in place of the installed joule-ipmi-reader"),
+    /* Not checked here: other sensors than those that were meant are no
+     * default.  Without a list that makes sense, energy is unknown. */
+    TEXT("EnergyIPMIPowerSensors", ipmi_sensors,
+         .range = "LABEL=SENSOR[,SENSOR]...[;LABEL=...] with a label Node",
+         .help = "which sensors make the node's power"),
+    NUMBER("EnergyIPMIFrequency", DURATION, sample_period_ns, "1s", 10 * MS,
+           60 * S, GIVEN, .yields = true,
+           .help = "as JouleSamplePeriod, where that is not set"),
+    BOOL("EnergyIPMICalcAdjustment", ipmi_adjust, "yes",
+         .help = "carry energy on from the last sample with the last power"),
+    NUMBER("EnergyIPMITimeout", DURATION, ipmi.connect_ns, "180s", 1 * S,
+           600 * S, .help = "longest wait for a connection with the BMC"),
+    WORDS("EnergyIPMIDriverType", WORD, ipmi.driver, "auto", driver_words,
+          "auto, KCS (0), SSIF (1), OPENIPMI (2), LAN or LAN_2_0",
+          .help = "the way to the BMC"),
+    TEXT("EnergyIPMIDriverDevice", ipmi.device, PATH,
+         .help = "the device of the driver"),
+    BOOL("EnergyIPMIDisableAutoProbe", ipmi.no_probe, "no",
+         .help = "do not look for the driver's address"),
+    NUMBER("EnergyIPMIDriverAddress", HEX, ipmi.driver_address, "0x0", 0,
+           0xFFFF, .help = "the driver's address; 0: as probed"),
+    NUMBER("EnergyIPMIRegisterSpacing", U64, ipmi.register_spacing, "0", 0, 255,
+           .help = "bytes between the driver's registers; 0: as probed"),
+    WORDS("EnergyIPMIProtocolVersion", WORD, ipmi_protocol, "2.0",
+          protocol_words, "2.0 (1) or 1.5 (0)",
+          .help = "IPMI over the network: LAN_2_0 or LAN"),
+    TEXT("EnergyIPMIUsername", ipmi.username, .secret = true,
+         .help = "the BMC's user"),
+    TEXT("EnergyIPMIPassword", ipmi.password, .secret = true,
+         .notice = "should not stand in this file, which users may read: put "
+                   "it into a file for root and name that by "
+                   "JouleIPMICredentialsFile",
+         .help = "the BMC's password"),
+    WORDS("EnergyIPMIPrivilegeLevel", WORD, ipmi.privilege, "USER",
+          privilege_words, "USER (0), OPERATOR (1) or ADMIN (2)",
+          .help = "the privilege to ask for"),
+    WORDS("EnergyIPMIAuthenticationType", WORD, ipmi.authentication, "MD5",
+          authentication_words, "NONE (0), STRAIGHT (1), MD2 (2) or MD5 (3)",
+          .help = "authentication of IPMI 1.5 over the network"),
+    NUMBER("EnergyIPMICipherSuiteId", U64, ipmi.cipher_suite, "3", 0, 17,
+           .check = cipher_check, .range = "0 to 3, 6 to 8, 11, 12, 15 to 17",
+           .help = "cipher suite of IPMI 2.0 over the network"),
+    NUMBER("EnergyIPMISessionTimeout", U64, ipmi.session_timeout_ms, "0", 0,
+           600000,
+           .help = "milliseconds without an answer that end a session; 0: "
+                   "derived"),
+    NUMBER("EnergyIPMIRetransmissionTimeout", U64,
+           ipmi.retransmission_timeout_ms, "0", 0, 60000,
+           .help = "milliseconds to a packet's repetition; 0: derived"),
+    TEXT("EnergyIPMIWorkaroundFlags", ipmi_workarounds,
+         .check = workarounds_check,
+         .range = "FreeIPMI's words, separated by commas, or a number",
+         .help = "for BMCs that err"),
+    WORDS("EnergyIPMIVariable", WORD, ipmi_variable, "Watts", variable_words,
+          "Watts", .help = "what is read: power and nothing else"),
+    BOOL("EnergyIPMIIgnoreScanningDisabled", ipmi.ignore_scanning, "no",
+         .help = "believe sensors of which the BMC says that it does not scan "
+                 "them"),
     NO_MEANING("EnergyIPMIRereadSdrCache",
                "no sensor records are kept on disk, and those in use are "
                "looked at in each connection"),
