@@ -484,8 +484,7 @@ static int find_default(struct joule_ipmi *ipmi, struct walk *w,
                                "choose among them: EnergyIPMIPowerSensors must "
                                "say which (joule probe)",
                                reply->count + reply->more);
-    if (joule_ipmi_choose(reply->found, reply->value, reply->count, &choice,
-                          err) < 0)
+    if (joule_ipmi_choose(reply, &choice, err) < 0)
         return -1;
     ipmi->count = choice.count;
     /* Each comes from where it is or behind it. */

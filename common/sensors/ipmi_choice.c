@@ -24,20 +24,14 @@ enum {
 
 /* ---- what a sensor covers ---- */
 
-static bool is_letter(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* Whether a word of [name] (letters, with anything else around) begins with one
  * of [words]; with one in lower case, whether it is that. */
 static bool has_word(const char *name, const char *const *words)
 {
     while (*name) {
-        size_t len = 0;
+        size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz");
 
-        while (is_letter(name[len]))
-            len++;
         for (const char *const *w = words; len > 0 && *w; w++) {
             size_t n = strlen(*w);
             bool whole = **w >= 'a';
@@ -99,35 +93,29 @@ joule_ipmi_coverage(const struct joule_wire_found *found)
 
 /* ---- the choice ---- */
 
-/* Something that may be the node's power. */
-struct candidate {
-    struct joule_ipmi_choice sensors;
-    double watts, step_w;
-};
-
+/* What may be the node's power. */
 struct candidates {
-    const struct joule_wire_found *found;
-    const struct joule_wire_value *value;
-    uint32_t listed; /* in both */
+    const struct joule_wire_reply *list;
     uint32_t count;
-    struct candidate of[JOULE_IPMI_SENSORS_MAX + 1];
-    struct candidate some; /* the power supplies that read */
-    const char *missing;   /* one that does not, or NULL */
+    struct joule_ipmi_choice of[JOULE_IPMI_SENSORS_MAX + 1];
+    struct joule_ipmi_choice some; /* the power supplies that read */
+    const char *missing;           /* one that does not, or NULL */
 };
 
-static void add_sensor(struct candidates *c, struct candidate *to, uint32_t i)
+static void add_sensor(const struct candidates *c, struct joule_ipmi_choice *to,
+                       uint32_t i)
 {
-    to->sensors.index[to->sensors.count++] = i;
-    to->watts += c->value[i].watts;
-    to->step_w += c->found[i].step_w;
+    to->index[to->count++] = i;
+    to->watts += c->list->value[i].watts;
+    to->step_w += c->list->found[i].step_w;
 }
 
 static void add_nodes(struct candidates *c, bool dcmi)
 {
-    for (uint32_t i = 0; i < c->listed; i++)
-        if (joule_ipmi_coverage(&c->found[i]) == JOULE_IPMI_NODE &&
-            (c->found[i].kind != JOULE_IPMI_SENSOR_RECORD) == dcmi &&
-            c->value[i].status == JOULE_POWER_OK)
+    for (uint32_t i = 0; i < c->list->count; i++)
+        if (joule_ipmi_coverage(&c->list->found[i]) == JOULE_IPMI_NODE &&
+            (c->list->found[i].kind != JOULE_IPMI_SENSOR_RECORD) == dcmi &&
+            c->list->value[i].status == JOULE_POWER_OK)
             add_sensor(c, &c->of[c->count++], i);
 }
 
@@ -137,24 +125,25 @@ static void add_supplies(struct candidates *c)
 {
     bool has_input = false;
 
-    for (uint32_t i = 0; i < c->listed; i++)
-        if (joule_ipmi_coverage(&c->found[i]) == JOULE_IPMI_SUPPLY)
-            has_input |= has_word(c->found[i].name, input_words);
-    for (uint32_t i = 0; i < c->listed; i++) {
-        if (joule_ipmi_coverage(&c->found[i]) != JOULE_IPMI_SUPPLY ||
-            (has_input && !has_word(c->found[i].name, input_words)))
+    for (uint32_t i = 0; i < c->list->count; i++)
+        if (joule_ipmi_coverage(&c->list->found[i]) == JOULE_IPMI_SUPPLY)
+            has_input |= has_word(c->list->found[i].name, input_words);
+    for (uint32_t i = 0; i < c->list->count; i++) {
+        if (joule_ipmi_coverage(&c->list->found[i]) != JOULE_IPMI_SUPPLY ||
+            (has_input && !has_word(c->list->found[i].name, input_words)))
             continue;
-        if (c->value[i].status == JOULE_POWER_OK ||
-            c->value[i].status == JOULE_POWER_ZERO) /* it stands by */
+        if (c->list->value[i].status == JOULE_POWER_OK ||
+            c->list->value[i].status == JOULE_POWER_ZERO) /* it stands by */
             add_sensor(c, &c->some, i);
         else
-            c->missing = c->found[i].name;
+            c->missing = c->list->found[i].name;
     }
     if (!c->missing && c->some.watts > 0)
         c->of[c->count++] = c->some;
 }
 
-static bool agree(const struct candidate *a, const struct candidate *b)
+static bool agree(const struct joule_ipmi_choice *a,
+                  const struct joule_ipmi_choice *b)
 {
     double most = a->watts > b->watts ? a->watts : b->watts;
     double apart = a->watts + b->watts - most;
@@ -169,53 +158,52 @@ static void append(char *buf, size_t size, const char *text)
 }
 
 /* "DCMI 322 W" */
-static void append_watts(const struct candidates *c, const struct candidate *of,
-                         char *buf, size_t size)
+static void append_watts(const struct candidates *c,
+                         const struct joule_ipmi_choice *of, char *buf,
+                         size_t size)
 {
     char text[128] = "";
 
     if (buf[0])
         append(buf, size, ", ");
-    for (uint32_t n = 0; n < of->sensors.count && n < 4; n++) {
+    for (uint32_t n = 0; n < of->count && n < 4; n++) {
         snprintf(text, sizeof(text), "%s%s", n > 0 ? " + " : "",
-                 c->found[of->sensors.index[n]].name);
+                 c->list->found[of->index[n]].name);
         append(buf, size, text);
     }
-    snprintf(text, sizeof(text), "%s %.0f W",
-             of->sensors.count > 4 ? " + ..." : "", of->watts);
+    snprintf(text, sizeof(text), "%s %.0f W", of->count > 4 ? " + ..." : "",
+             of->watts);
     append(buf, size, text);
 }
 
 static int none(const struct candidates *c, struct joule_ipmi_choice *ret,
                 struct joule_error *err)
 {
-    struct candidate one;
+    struct joule_ipmi_choice one;
     char text[160] = "";
     bool covers = false;
 
     if (c->some.watts > 0) {
-        *ret = c->some.sensors;
-        joule_ipmi_choice_line(c->found, c->listed, ret, text, sizeof(text));
+        *ret = c->some;
+        joule_ipmi_choice_line(c->list, ret, text, sizeof(text));
         return joule_error_set(err, ENOENT,
                                "sensor \"%s\" gives no reading, and without it "
                                "the power supplies are not known to be the "
                                "whole node: if it is not there, write %s",
                                c->missing, text);
     }
-    for (uint32_t i = 0; i < c->listed; i++) {
-        if (c->value[i].status == JOULE_POWER_NOT_ACTIVE)
+    for (uint32_t i = 0; i < c->list->count; i++) {
+        if (c->list->value[i].status == JOULE_POWER_NOT_ACTIVE)
             return joule_error_set(
                 err, ENOENT,
                 "the BMC says that its DCMI power measurement is not active, "
                 "and nothing else measures the node: activate it, or write "
                 "JouleIPMIIgnoreInactive=yes if what it gives is right "
                 "(joule probe)");
-        covers |= joule_ipmi_coverage(&c->found[i]) != JOULE_IPMI_PART;
+        covers |= joule_ipmi_coverage(&c->list->found[i]) != JOULE_IPMI_PART;
         memset(&one, 0, sizeof(one));
-        one.watts = c->value[i].watts;
-        one.sensors.count = 1;
-        one.sensors.index[0] = i;
-        if (c->value[i].status == JOULE_POWER_OK && strlen(text) < 100)
+        add_sensor(c, &one, i);
+        if (c->list->value[i].status == JOULE_POWER_OK && strlen(text) < 100)
             append_watts(c, &one, text, sizeof(text));
     }
     if (covers)
@@ -234,9 +222,9 @@ static int none(const struct candidates *c, struct joule_ipmi_choice *ret,
 }
 
 /* The one that most others agree with; of several the first. */
-static const struct candidate *likeliest(const struct candidates *c)
+static const struct joule_ipmi_choice *likeliest(const struct candidates *c)
 {
-    const struct candidate *best = &c->of[0];
+    const struct joule_ipmi_choice *best = &c->of[0];
     uint32_t most = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
@@ -260,7 +248,7 @@ static int differ(const struct candidates *c,
 
     for (uint32_t i = 0; i < c->count && strlen(text) < 100; i++)
         append_watts(c, &c->of[i], text, sizeof(text));
-    joule_ipmi_choice_line(c->found, c->listed, first, line, sizeof(line));
+    joule_ipmi_choice_line(c->list, first, line, sizeof(line));
     return joule_error_set(err, ENOTUNIQ,
                            "the BMC's sensors of the whole node contradict "
                            "each other (%s), and " KEY " is not set: write "
@@ -268,11 +256,10 @@ static int differ(const struct candidates *c,
                            text, line);
 }
 
-int joule_ipmi_choose(const struct joule_wire_found *found,
-                      const struct joule_wire_value *value, uint32_t count,
+int joule_ipmi_choose(const struct joule_wire_reply *list,
                       struct joule_ipmi_choice *ret, struct joule_error *err)
 {
-    struct candidates c = {.found = found, .value = value, .listed = count};
+    struct candidates c = {.list = list};
 
     memset(ret, 0, sizeof(*ret));
     add_nodes(&c, true);
@@ -280,7 +267,7 @@ int joule_ipmi_choose(const struct joule_wire_found *found,
     add_supplies(&c);
     if (c.count == 0)
         return none(&c, ret, err);
-    *ret = likeliest(&c)->sensors;
+    *ret = *likeliest(&c);
     for (uint32_t i = 0; i < c.count; i++)
         for (uint32_t k = 0; k < i; k++)
             if (!agree(&c.of[i], &c.of[k]))
@@ -290,21 +277,17 @@ int joule_ipmi_choose(const struct joule_wire_found *found,
 
 /* ---- words of the configuration ---- */
 
-static bool is_number(const char *name)
-{
-    return name[strspn(name, "0123456789")] == '\0';
-}
-
-void joule_ipmi_sensor_word(const struct joule_wire_found *list, uint32_t count,
+void joule_ipmi_sensor_word(const struct joule_wire_reply *list,
                             const struct joule_wire_found *f,
                             char buf[JOULE_IPMI_WORD_SIZE])
 {
-    bool quotes = strpbrk(f->name, ",;=") || is_number(f->name) ||
+    bool quotes = strpbrk(f->name, ",;=") ||
+                  !f->name[strspn(f->name, "0123456789")] ||
                   strncasecmp(f->name, "DCMI", 4) == 0;
     unsigned hits = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        hits += strcmp(list[i].name, f->name) == 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        hits += strcmp(list->found[i].name, f->name) == 0;
     if (f->kind != JOULE_IPMI_SENSOR_RECORD)
         snprintf(buf, JOULE_IPMI_WORD_SIZE, "%s",
                  f->kind == JOULE_IPMI_SENSOR_DCMI ? "DCMI" : "DCMI_ENHANCED");
@@ -329,8 +312,7 @@ void joule_ipmi_line_quote(char *line, size_t size)
     value[len + 2] = '\0';
 }
 
-void joule_ipmi_choice_line(const struct joule_wire_found *found,
-                            uint32_t count,
+void joule_ipmi_choice_line(const struct joule_wire_reply *list,
                             const struct joule_ipmi_choice *choice, char *buf,
                             size_t size)
 {
@@ -338,7 +320,7 @@ void joule_ipmi_choice_line(const struct joule_wire_found *found,
 
     snprintf(buf, size, KEY "=Node=");
     for (uint32_t n = 0; n < choice->count; n++) {
-        joule_ipmi_sensor_word(found, count, &found[choice->index[n]], word);
+        joule_ipmi_sensor_word(list, &list->found[choice->index[n]], word);
         append(buf, size, n > 0 ? "," : "");
         append(buf, size, word);
     }

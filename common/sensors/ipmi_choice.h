@@ -27,7 +27,8 @@ joule_ipmi_coverage(const struct joule_wire_found *found);
 /* Sensors of a list whose sum is the node's power. */
 struct joule_ipmi_choice {
     uint32_t count;
-    uint32_t index[JOULE_IPMI_SENSORS_MAX];
+    uint32_t index[JOULE_IPMI_SENSORS_MAX]; /* rising */
+    double watts, step_w;                   /* of all of them */
 };
 
 /*
@@ -38,20 +39,18 @@ struct joule_ipmi_choice {
  *   ENOTUNIQ  they contradict each other; *ret is the one to look at first
  *   ENOENT    none of them is known to measure the node; *ret may be empty
  */
-int joule_ipmi_choose(const struct joule_wire_found *found,
-                      const struct joule_wire_value *value, uint32_t count,
+int joule_ipmi_choose(const struct joule_wire_reply *list,
                       struct joule_ipmi_choice *ret, struct joule_error *err);
 
 /* "EnergyIPMIPowerSensors=Node=...", as acct_gather.conf takes it. */
-void joule_ipmi_choice_line(const struct joule_wire_found *found,
-                            uint32_t count,
+void joule_ipmi_choice_line(const struct joule_wire_reply *list,
                             const struct joule_ipmi_choice *choice, char *buf,
                             size_t size);
 
 /* Sensor [f] as EnergyIPMIPowerSensors takes it: by its name if no other of the
  * list has that, else by its record id. */
 #define JOULE_IPMI_WORD_SIZE 80
-void joule_ipmi_sensor_word(const struct joule_wire_found *list, uint32_t count,
+void joule_ipmi_sensor_word(const struct joule_wire_reply *list,
                             const struct joule_wire_found *f,
                             char buf[JOULE_IPMI_WORD_SIZE]);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,20 +67,6 @@ static bool same_sensor(const struct joule_wire_found *a,
            a->max_w == b->max_w;
 }
 
-/* What was chosen where the configuration names nothing is what counts from
- * now on, as if it had named it: the node's power is not another sensor's after
- * a connection that was lost. */
-static void adopt_choice(struct joule_ipmi_config *config,
-                         const struct joule_wire_reply *opened)
-{
-    memset(config->sensor, 0, sizeof(config->sensor));
-    config->sensor_count = opened->count;
-    for (uint32_t i = 0; i < opened->count; i++) {
-        config->sensor[i].kind = opened->found[i].kind;
-        config->sensor[i].record_id = opened->found[i].record_id;
-    }
-}
-
 /* What tells the sensors of a label from any others: the BMC, where it is not
  * this machine's, and of each sensor its record, number, entity, name and unit.
  */
@@ -104,25 +91,44 @@ static uint64_t sensor_key(const struct reader *r, uint32_t label)
     return hash;
 }
 
-static void take_found(struct reader *r, const struct joule_wire_reply *opened)
+/*
+ * What was chosen where the configuration names nothing is what counts from
+ * now on, as if it had named it: the node's power is not another sensor's after
+ * a connection that was lost.  -1: another number than there are, or a choice
+ * that is none.
+ */
+static int take_found(struct reader *r, const struct joule_wire_reply *opened)
 {
-    if (r->config.sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
-        adopt_choice(&r->config, opened);
-    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
+    struct joule_ipmi_config *c = &r->config;
+    bool chosen = c->sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT;
+
+    if (chosen ? opened->count < 1 || opened->count > JOULE_IPMI_SENSORS_MAX
+               : opened->count != c->sensor_count)
+        return -1;
+    for (uint32_t i = 0; chosen && i < opened->count; i++)
+        if (opened->found[i].kind != JOULE_IPMI_SENSOR_RECORD &&
+            opened->found[i].kind != JOULE_IPMI_SENSOR_DCMI)
+            return -1;
+    c->sensor_count = opened->count;
+    for (uint32_t i = 0; i < c->sensor_count; i++) {
         const struct joule_wire_found *found = &opened->found[i];
-        struct joule_ipmi_sensor *sensor = &r->config.sensor[i];
+        struct joule_ipmi_sensor *sensor = &c->sensor[i];
 
         if (!r->has_found || !same_sensor(found, &r->found[i]))
             r->say_found = true;
         r->found[i] = *found;
+        if (chosen)
+            *sensor = (struct joule_ipmi_sensor){.kind = found->kind,
+                                                 .record_id = found->record_id};
         if (sensor->kind <= JOULE_IPMI_SENSOR_NAME)
             memcpy(sensor->found_name, found->name, sizeof(found->name));
     }
     r->has_found = true;
-    for (uint32_t i = 0; i < r->config.label_count; i++)
+    for (uint32_t i = 0; i < c->label_count; i++)
         r->sensor_key[i] = sensor_key(r, i);
     if (opened->head.text[0])
         joule_error_set(&r->remark, 0, "%s", opened->head.text);
+    return 0;
 }
 
 /* A struct joule_wire_request, without a copy of a password that may be in the
@@ -187,27 +193,12 @@ static int ask_with_config(struct reader *r, uint32_t type,
     return 0;
 }
 
-/* As many as there are in the configuration, or have been chosen. */
-static bool is_found(const struct joule_ipmi_config *config,
-                     const struct joule_wire_reply *opened)
-{
-    if (config->sensor[0].kind != JOULE_IPMI_SENSOR_DEFAULT)
-        return opened->count == config->sensor_count;
-    if (opened->count < 1 || opened->count > JOULE_IPMI_SENSORS_MAX)
-        return false;
-    for (uint32_t i = 0; i < opened->count; i++)
-        if (opened->found[i].kind != JOULE_IPMI_SENSOR_RECORD &&
-            opened->found[i].kind != JOULE_IPMI_SENSOR_DCMI)
-            return false;
-    return true;
-}
-
 static int connect_bmc(struct reader *r, struct joule_error *err)
 {
     struct joule_wire_reply reply;
     int rc = ask_with_config(r, JOULE_WIRE_OPEN, &reply, err);
 
-    if (rc == 0 && !is_found(&r->config, &reply))
+    if (rc == 0 && take_found(r, &reply) < 0)
         rc = joule_helper_reject(&r->helper, "another number of sensors", err);
     if (rc < 0) {
         /* What failed attempts leave behind in it is not gathered; it has no
@@ -216,7 +207,6 @@ static int connect_bmc(struct reader *r, struct joule_error *err)
             joule_helper_kill(&r->helper);
         return -1;
     }
-    take_found(r, &reply);
     r->open = true;
     return 0;
 }
@@ -339,42 +329,41 @@ static void reader_interrupt(struct joule_meter *meter)
         return;
 }
 
-static void describe_sensor(const struct reader *r, uint32_t i, char *buf,
-                            size_t size)
-{
-    const struct joule_wire_found *f = &r->found[i];
-    const char *label = r->config.label[r->config.sensor[i].label];
-    size_t len;
+static void append(char *text, size_t size, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-    snprintf(buf, size, "%s%s", r->config.label_count > 1 ? label : "",
-             r->config.label_count > 1 ? "=" : "");
-    len = strlen(buf);
-    if (f->kind == JOULE_IPMI_SENSOR_DCMI_ENHANCED)
-        snprintf(buf + len, size - len, "DCMI mean power");
-    else if (f->kind == JOULE_IPMI_SENSOR_DCMI)
-        snprintf(buf + len, size - len, "DCMI power");
-    else if (f->step_w > 0 && f->max_w > 0)
-        snprintf(buf + len, size - len,
-                 "%s (record %u, 0-%g W in steps of %g W)", f->name,
-                 (unsigned)f->record_id, f->max_w, f->step_w);
-    else
-        snprintf(buf + len, size - len, "%s (record %u)", f->name,
-                 (unsigned)f->record_id);
+static void append(char *text, size_t size, const char *fmt, ...)
+{
+    size_t len = strlen(text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text + len, size - len, fmt, ap);
+    va_end(ap);
 }
 
 static void describe_found(const struct reader *r, struct joule_error *out)
 {
     const struct joule_ipmi_config *c = &r->config;
     char text[4 * JOULE_ERROR_MAX] = "";
-    size_t len = 0;
 
-    for (uint32_t i = 0; i < c->sensor_count && len + 1 < sizeof(text); i++) {
-        if (i > 0)
-            len += (size_t)snprintf(text + len, sizeof(text) - len, ", ");
-        if (len + 1 >= sizeof(text))
-            break;
-        describe_sensor(r, i, text + len, sizeof(text) - len);
-        len += strlen(text + len);
+    for (uint32_t i = 0; i < c->sensor_count; i++) {
+        const struct joule_wire_found *f = &r->found[i];
+
+        append(text, sizeof(text), "%s", i > 0 ? ", " : "");
+        if (c->label_count > 1)
+            append(text, sizeof(text), "%s=", c->label[c->sensor[i].label]);
+        if (f->kind == JOULE_IPMI_SENSOR_DCMI_ENHANCED)
+            append(text, sizeof(text), "DCMI mean power");
+        else if (f->kind == JOULE_IPMI_SENSOR_DCMI)
+            append(text, sizeof(text), "DCMI power");
+        else if (f->step_w > 0 && f->max_w > 0)
+            append(text, sizeof(text),
+                   "%s (record %u, 0-%g W in steps of %g W)", f->name,
+                   (unsigned)f->record_id, f->max_w, f->step_w);
+        else
+            append(text, sizeof(text), "%s (record %u)", f->name,
+                   (unsigned)f->record_id);
     }
     joule_error_set(out, 0, "reads sensor%s %s of %s, %s",
                     c->sensor_count > 1 ? "s" : "", text,

@@ -21,31 +21,29 @@ struct sensor {
     double watts; /* below 0: a status, negated */
 };
 
-static struct joule_wire_found found[JOULE_IPMI_SENSORS_MAX];
-static struct joule_wire_value value[JOULE_IPMI_SENSORS_MAX];
-static uint32_t listed;
+static struct joule_wire_reply list;
 static struct joule_ipmi_choice choice;
 static struct joule_error err;
 static char line[256];
 
 static void machine(const struct sensor *sensors)
 {
-    memset(found, 0, sizeof(found));
-    memset(value, 0, sizeof(value));
-    for (listed = 0; sensors[listed].name; listed++) {
-        const struct sensor *s = &sensors[listed];
-        struct joule_wire_found *f = &found[listed];
+    memset(&list, 0, sizeof(list));
+    for (list.count = 0; sensors[list.count].name; list.count++) {
+        const struct sensor *s = &sensors[list.count];
+        struct joule_wire_found *f = &list.found[list.count];
 
         snprintf(f->name, sizeof(f->name), "%s", s->name);
         f->kind = s->entity == DCMI ? JOULE_IPMI_SENSOR_DCMI
                                     : JOULE_IPMI_SENSOR_RECORD;
-        f->record_id = (uint16_t)(listed + 20);
+        f->record_id = (uint16_t)(list.count + 20);
         f->entity = s->entity;
         f->step_w = 1;
         if (s->watts < 0)
-            value[listed].status = (enum joule_power_status) - s->watts;
+            list.value[list.count].status =
+                (enum joule_power_status) - s->watts;
         else
-            value[listed].watts = s->watts;
+            list.value[list.count].watts = s->watts;
     }
 }
 
@@ -55,9 +53,9 @@ static int choose(const struct sensor *sensors)
 
     machine(sensors);
     err.text[0] = '\0';
-    rc = joule_ipmi_choose(found, value, listed, &choice, &err);
+    rc = joule_ipmi_choose(&list, &choice, &err);
     errnum = errno;
-    joule_ipmi_choice_line(found, listed, &choice, line, sizeof(line));
+    joule_ipmi_choice_line(&list, &choice, line, sizeof(line));
     errno = errnum;
     return rc;
 }
@@ -126,8 +124,8 @@ START_TEST(contradictions)
     refuses(shared, ENOTUNIQ, "=Node=DCMI");
     /* 20 % of 127 W and two steps of 1 W are 27.4 W. */
     refuses(edge, ENOTUNIQ, "128 W");
-    value[1].watts = 127;
-    ck_assert_int_eq(joule_ipmi_choose(found, value, listed, &choice, &err), 0);
+    list.value[1].watts = 127;
+    ck_assert_int_eq(joule_ipmi_choose(&list, &choice, &err), 0);
 }
 END_TEST
 
@@ -214,8 +212,8 @@ START_TEST(words)
     char word[JOULE_IPMI_WORD_SIZE], small[40] = "K=";
 
     machine(odd);
-    for (uint32_t i = 0; i < listed; i++) {
-        joule_ipmi_sensor_word(found, listed, &found[i], word);
+    for (uint32_t i = 0; i < list.count; i++) {
+        joule_ipmi_sensor_word(&list, &list.found[i], word);
         ck_assert_str_eq(word, expected[i]);
     }
     memset(small + 2, ' ', sizeof(small) - 3);

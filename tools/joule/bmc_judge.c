@@ -66,8 +66,7 @@ static void present_labels(const struct joule_bmc *bmc,
         for (uint32_t n = 0; n < bmc->sensor_count; n++) {
             if (bmc->sensors[n].label != i)
                 continue;
-            joule_ipmi_sensor_word(bmc->list.found, bmc->list.count,
-                                   &bmc->sensors[n].found, word);
+            joule_ipmi_sensor_word(&bmc->list, &bmc->sensors[n].found, word);
             append(line, first ? "=" : ",");
             append(line, word);
             first = false;
@@ -102,10 +101,9 @@ static void node_line(const struct joule_bmc *bmc, char line[LINE_MAX_SIZE])
     const char *believe = believe_line(list);
 
     line[0] = '\0';
-    joule_ipmi_choose(list->found, list->value, list->count, &choice, NULL);
+    joule_ipmi_choose(list, &choice, NULL);
     if (choice.count > 0)
-        joule_ipmi_choice_line(list->found, list->count, &choice, line,
-                               LINE_MAX_SIZE);
+        joule_ipmi_choice_line(list, &choice, line, LINE_MAX_SIZE);
     else if (believe)
         snprintf(line, LINE_MAX_SIZE, "%s", believe);
 }
@@ -302,7 +300,7 @@ static void judge_candidates(const struct joule_bmc *bmc,
     for (uint32_t i = 0; i < list->count; i++) {
         if (joule_bmc_is_used(bmc, i))
             continue;
-        joule_ipmi_sensor_word(list->found, list->count, &list->found[i], word);
+        joule_ipmi_sensor_word(list, &list->found[i], word);
         label_word(line, &list->found[i], label);
         if (len < sizeof(names))
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
