@@ -23,148 +23,106 @@
 /* Longer is no period and no patience. */
 #define TIME_MAX_NS (INT64_C(86400) * JOULE_NS_PER_S)
 
-/* A part of the text that is being parsed. */
-struct span {
-    const char *at;
+/* Without the blanks at both ends. */
+static char *trim(char *text)
+{
     size_t len;
-};
 
-static struct span trim(const char *at, size_t len)
-{
-    while (len > 0 && strchr(BLANKS, at[0])) {
-        at++;
-        len--;
-    }
-    while (len > 0 && strchr(BLANKS, at[len - 1]))
-        len--;
-    return (struct span){at, len};
+    text += strspn(text, BLANKS);
+    len = strlen(text);
+    while (len > 0 && strchr(BLANKS, text[len - 1]))
+        text[--len] = '\0';
+    return text;
 }
 
-static bool is_word(struct span s, const char *word)
+static bool has_control(const char *text)
 {
-    return s.len == strlen(word) && strncasecmp(s.at, word, s.len) == 0;
+    while (*text && (unsigned char)*text >= 0x20 && *text != 0x7F)
+        text++;
+    return *text != '\0';
 }
 
-static bool is_control(unsigned char c)
-{
-    return c < 0x20 || c == 0x7F;
-}
+/* ---- sensors ---- */
 
-/* Copy into field[size], the rest of it 0; whether it fits. */
-static bool copy(struct span s, char *field, size_t size)
-{
-    if (s.len >= size)
-        return false;
-    memset(field, 0, size);
-    memcpy(field, s.at, s.len);
-    return true;
-}
-
-static int add_label(struct joule_ipmi_config *c, struct span name,
+static int add_label(struct joule_ipmi_config *c, const char *name,
                      struct joule_error *err)
 {
-    char *label;
-
-    if (name.len == 0)
+    if (!*name)
         return joule_error_set(err, EINVAL, "a label is missing before \"=\"");
     if (c->label_count == JOULE_IPMI_LABELS_MAX)
         return joule_error_set(err, EINVAL, "there are more than %d labels",
                                JOULE_IPMI_LABELS_MAX);
-    label = c->label[c->label_count];
-    for (size_t i = 0; i < name.len; i++)
-        if (!strchr(LETTERS_DIGITS "_-", name.at[i]))
-            return joule_error_set(err, EINVAL,
-                                   "label \"%.*s\" has characters other than "
-                                   "letters, digits, \"_\" and \"-\"",
-                                   (int)name.len, name.at);
-    if (!copy(name, label, JOULE_IPMI_LABEL_SIZE))
-        return joule_error_set(
-            err, EINVAL, "label \"%.*s\" has more than %d characters",
-            (int)name.len, name.at, JOULE_IPMI_LABEL_SIZE - 1);
-    if (is_word(name, "Node"))
-        memcpy(label, "Node", sizeof("Node"));
+    if (name[strspn(name, LETTERS_DIGITS "_-")])
+        return joule_error_set(err, EINVAL,
+                               "label \"%s\" has characters other than "
+                               "letters, digits, \"_\" and \"-\"",
+                               name);
+    if (strlen(name) >= JOULE_IPMI_LABEL_SIZE)
+        return joule_error_set(err, EINVAL,
+                               "label \"%s\" has more than %d characters", name,
+                               JOULE_IPMI_LABEL_SIZE - 1);
+    if (strcasecmp(name, "Node") == 0)
+        name = "Node";
     for (uint32_t i = 0; i < c->label_count; i++)
-        if (strcmp(c->label[i], label) == 0)
+        if (strcmp(c->label[i], name) == 0)
             return joule_error_set(err, EINVAL, "label \"%s\" stands twice",
-                                   label);
-    c->label_count++;
+                                   name);
+    strcpy(c->label[c->label_count++], name);
     return 0;
 }
 
-static int name_sensor(struct span name, struct joule_ipmi_sensor *sensor,
-                       struct joule_error *err)
-{
-    if (name.len == 0)
-        return joule_error_set(err, EINVAL, "the name of a sensor is empty");
-    for (size_t i = 0; i < name.len; i++)
-        if (is_control((unsigned char)name.at[i]))
-            return joule_error_set(err, EINVAL,
-                                   "the name of a sensor has a control "
-                                   "character");
-    if (!copy(name, sensor->name, sizeof(sensor->name)))
-        return joule_error_set(err, EINVAL,
-                               "sensor name \"%.*s\" has more than %d "
-                               "characters",
-                               (int)name.len, name.at,
-                               JOULE_IPMI_NAME_SIZE - 1);
-    sensor->kind = JOULE_IPMI_SENSOR_NAME;
-    return 0;
-}
-
-static int record_sensor(struct span digits, struct joule_ipmi_sensor *sensor,
-                         struct joule_error *err)
-{
-    char text[32];
-    uint64_t id;
-
-    if (!copy(digits, text, sizeof(text)) ||
-        joule_parse_u64(text, 1, RECORD_ID_MAX, &id) < 0)
-        return joule_error_set(err, EINVAL,
-                               "%.*s is no record id (1 to %d; the name of a "
-                               "sensor that looks like a number stands in "
-                               "quotes)",
-                               (int)digits.len, digits.at, RECORD_ID_MAX);
-    sensor->kind = JOULE_IPMI_SENSOR_RECORD;
-    sensor->record_id = (uint16_t)id;
-    return 0;
-}
-
-static int parse_sensor(struct span s, bool quoted,
+static int parse_sensor(const char *text, bool quoted,
                         struct joule_ipmi_sensor *sensor,
                         struct joule_error *err)
 {
-    size_t digits = 0;
+    uint64_t id;
 
-    if (quoted)
-        return name_sensor(s, sensor, err);
-    if (is_word(s, "DCMI")) {
+    if (!quoted && strcasecmp(text, "DCMI") == 0) {
         sensor->kind = JOULE_IPMI_SENSOR_DCMI;
         return 0;
     }
-    if (is_word(s, "DCMI_ENHANCED")) {
+    if (!quoted && strcasecmp(text, "DCMI_ENHANCED") == 0) {
         sensor->kind = JOULE_IPMI_SENSOR_DCMI_ENHANCED;
         return 0;
     }
-    while (digits < s.len && s.at[digits] >= '0' && s.at[digits] <= '9')
-        digits++;
-    if (digits == s.len && digits > 0)
-        return record_sensor(s, sensor, err);
-    for (size_t i = 0; i < s.len; i++)
-        if (s.at[i] == '"' || s.at[i] == '\'' || s.at[i] == '=')
+    if (!quoted && !text[strspn(text, "0123456789")]) {
+        if (joule_parse_u64(text, 1, RECORD_ID_MAX, &id) < 0)
             return joule_error_set(err, EINVAL,
-                                   "sensor name \"%.*s\" has a quote or a "
-                                   "\"=\" in it: put all of it in quotes",
-                                   (int)s.len, s.at);
-    return name_sensor(s, sensor, err);
+                                   "%s is no record id (1 to %d; the name of a "
+                                   "sensor that looks like a number stands in "
+                                   "quotes)",
+                                   text, RECORD_ID_MAX);
+        sensor->kind = JOULE_IPMI_SENSOR_RECORD;
+        sensor->record_id = (uint16_t)id;
+        return 0;
+    }
+    if (!quoted && strpbrk(text, "\"'="))
+        return joule_error_set(err, EINVAL,
+                               "sensor name \"%s\" has a quote or a \"=\" in "
+                               "it: put all of it in quotes",
+                               text);
+    if (!*text)
+        return joule_error_set(err, EINVAL, "the name of a sensor is empty");
+    if (has_control(text))
+        return joule_error_set(err, EINVAL,
+                               "the name of a sensor has a control character");
+    if (strlen(text) >= sizeof(sensor->name))
+        return joule_error_set(err, EINVAL,
+                               "sensor name \"%s\" has more than %d characters",
+                               text, JOULE_IPMI_NAME_SIZE - 1);
+    sensor->kind = JOULE_IPMI_SENSOR_NAME;
+    strcpy(sensor->name, text);
+    return 0;
 }
 
-static int add_sensor(struct joule_ipmi_config *c, struct span text,
+/* For the last label. */
+static int add_sensor(struct joule_ipmi_config *c, const char *text,
                       bool quoted, struct joule_error *err)
 {
     uint32_t label = c->label_count - 1;
-    struct joule_ipmi_sensor *sensor;
+    struct joule_ipmi_sensor *sensor = &c->sensor[c->sensor_count];
 
-    if (text.len == 0 && !quoted)
+    if (!*text && !quoted)
         return joule_error_set(err, EINVAL,
                                "label \"%s\" has an empty place where a sensor "
                                "should be",
@@ -172,10 +130,9 @@ static int add_sensor(struct joule_ipmi_config *c, struct span text,
     if (c->sensor_count == JOULE_IPMI_SENSORS_MAX)
         return joule_error_set(err, EINVAL, "there are more than %d sensors",
                                JOULE_IPMI_SENSORS_MAX);
-    sensor = &c->sensor[c->sensor_count];
+    sensor->label = label;
     if (parse_sensor(text, quoted, sensor, err) < 0)
         return -1;
-    sensor->label = label;
     for (uint32_t i = 0; i < c->sensor_count; i++) {
         const struct joule_ipmi_sensor *other = &c->sensor[i];
 
@@ -184,56 +141,64 @@ static int add_sensor(struct joule_ipmi_config *c, struct span text,
             other->record_id == sensor->record_id &&
             strcmp(other->name, sensor->name) == 0)
             return joule_error_set(err, EINVAL,
-                                   "sensor %.*s stands twice in label \"%s\"",
-                                   (int)text.len, text.at, c->label[label]);
+                                   "sensor %s stands twice in label \"%s\"",
+                                   text, c->label[label]);
     }
     c->sensor_count++;
     return 0;
 }
 
-/* The sensor at *at, up to the ',' or ';' behind it or the end; *at is set to
- * what ends it. */
-static int take_sensor(struct joule_ipmi_config *c, const char **at,
+/* The sensor at *at; *at is set behind what ends it, which is returned: ',',
+ * ';' or 0; or -1. */
+static int take_sensor(struct joule_ipmi_config *c, char **at,
                        struct joule_error *err)
 {
-    const char *begin = *at + strspn(*at, BLANKS), *end;
+    char *text = *at + strspn(*at, BLANKS), *end;
+    bool quoted = *text == '"' || *text == '\'';
+    int ends_with;
 
-    if (*begin != '"' && *begin != '\'') {
-        end = begin + strcspn(begin, ",;");
-        *at = end;
-        return add_sensor(c, trim(begin, (size_t)(end - begin)), false, err);
+    if (quoted) {
+        end = strchr(text + 1, *text);
+        if (!end)
+            return joule_error_set(
+                err, EINVAL, "a quote is opened and not closed: %s", text);
+        text++;
+        *end++ = '\0';
+        end += strspn(end, BLANKS);
+        if (*end && *end != ',' && *end != ';')
+            return joule_error_set(err, EINVAL,
+                                   "\",\" or \";\" is missing before %s", end);
+    } else {
+        end = text + strcspn(text, ",;");
     }
-    end = strchr(begin + 1, *begin);
-    if (!end)
-        return joule_error_set(err, EINVAL,
-                               "a quote is opened and not closed: %s", begin);
-    *at = end + 1 + strspn(end + 1, BLANKS);
-    if (**at != '\0' && **at != ',' && **at != ';')
-        return joule_error_set(err, EINVAL,
-                               "\",\" or \";\" is missing before %s", *at);
-    return add_sensor(c, (struct span){begin + 1, (size_t)(end - begin - 1)},
-                      true, err);
+    ends_with = *end;
+    *at = end + (*end != '\0');
+    *end = '\0';
+    if (add_sensor(c, quoted ? text : trim(text), quoted, err) < 0)
+        return -1;
+    return ends_with;
 }
 
-static int take_label(struct joule_ipmi_config *c, const char **at,
+static int take_label(struct joule_ipmi_config *c, char **at,
                       struct joule_error *err)
 {
-    size_t len = strcspn(*at, "=;,");
+    char *name = *at;
+    size_t len = strcspn(name, "=;,");
+    int ends_with;
 
-    if ((*at)[len] != '=')
+    if (name[len] != '=')
         return joule_error_set(err, EINVAL,
                                "\"%.*s\" is not of the form "
                                "LABEL=SENSOR[,SENSOR]...",
-                               (int)len, *at);
-    if (add_label(c, trim(*at, len), err) < 0)
+                               (int)len, name);
+    name[len] = '\0';
+    *at = name + len + 1;
+    if (add_label(c, trim(name), err) < 0)
         return -1;
-    *at += len;
-    do {
-        (*at)++; /* '=' or ',' */
-        if (take_sensor(c, at, err) < 0)
-            return -1;
-    } while (**at == ',');
-    return 0;
+    do
+        ends_with = take_sensor(c, at, err);
+    while (ends_with == ',');
+    return ends_with < 0 ? -1 : 0;
 }
 
 /* "Node" to the front; the others keep their order. */
@@ -257,39 +222,34 @@ static int node_first(struct joule_ipmi_config *c, struct joule_error *err)
     return 0;
 }
 
-/* Without single quotes around all of it, which Slurm's parser leaves there. */
-static const char *unquote(const char *text, char *buf, size_t size)
-{
-    struct span s = trim(text, strlen(text));
-
-    if (s.len < 2 || s.len - 2 >= size || s.at[0] != '\'' ||
-        s.at[s.len - 1] != '\'')
-        return s.at;
-    memcpy(buf, s.at + 1, s.len - 2);
-    buf[s.len - 2] = '\0';
-    return buf + strspn(buf, BLANKS);
-}
-
 int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
                              struct joule_error *err)
 {
-    char buf[JOULE_OPTION_TEXT_MAX + 1];
-    const char *at = unquote(text, buf, sizeof(buf));
+    char buf[JOULE_OPTION_TEXT_MAX + 1], *at;
     struct joule_ipmi_config c;
+    size_t len;
 
+    if (strlen(text) >= sizeof(buf))
+        return joule_error_set(err, EINVAL, "more than %d characters",
+                               JOULE_OPTION_TEXT_MAX);
+    strcpy(buf, text);
+    at = trim(buf);
+    len = strlen(at);
+    /* Slurm's parser leaves single quotes around all of it. */
+    if (len > 1 && at[0] == '\'' && at[len - 1] == '\'') {
+        at[len - 1] = '\0';
+        at = trim(at + 1);
+    }
     memset(&c, 0, sizeof(c));
     if (*at == '\0') {
-        memcpy(c.label[0], "Node", sizeof("Node"));
+        strcpy(c.label[0], "Node");
         c.label_count = 1;
         c.sensor_count = 1; /* DEFAULT, for label 0 */
     } else {
-        do {
+        /* One ';' at the end does no harm. */
+        for (; *at; at += strspn(at, BLANKS))
             if (take_label(&c, &at, err) < 0)
                 return -1;
-            /* One ';' at the end does no harm. */
-            if (*at == ';')
-                at += 1 + strspn(at + 1, BLANKS);
-        } while (*at != '\0');
         if (node_first(&c, err) < 0)
             return -1;
     }
@@ -299,6 +259,8 @@ int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
     memcpy(config->sensor, c.sensor, sizeof(config->sensor));
     return 0;
 }
+
+/* ---- host and work-arounds ---- */
 
 const char *joule_ipmi_host_split(const char *text,
                                   char host[JOULE_IPMI_HOST_SIZE])
@@ -434,50 +396,54 @@ int joule_ipmi_workarounds_parse(const char *text,
     return 0;
 }
 
+/* ---- credentials ---- */
+
 struct credentials {
     char username[JOULE_IPMI_USER_SIZE];
     char password[JOULE_IPMI_PASSWORD_SIZE];
+    char line[CREDENTIALS_MAX + 1];
 };
 
-static int take_value(unsigned line, const char *key, struct span value,
+static int take_value(unsigned number, const char *key, const char *value,
                       char *field, size_t size, struct joule_error *err)
 {
     if (field[0])
-        return joule_error_set(err, EINVAL, "line %u: a second %s", line, key);
-    if (value.len == 0)
-        return joule_error_set(err, EINVAL, "line %u: %s has no value", line,
+        return joule_error_set(err, EINVAL, "line %u: a second %s", number,
                                key);
-    for (size_t i = 0; i < value.len; i++)
-        if (is_control((unsigned char)value.at[i]))
-            return joule_error_set(
-                err, EINVAL, "line %u: a control character in %s", line, key);
-    if (!copy(value, field, size))
+    if (!*value)
+        return joule_error_set(err, EINVAL, "line %u: %s has no value", number,
+                               key);
+    if (has_control(value))
+        return joule_error_set(
+            err, EINVAL, "line %u: a control character in %s", number, key);
+    if (strlen(value) >= size)
         return joule_error_set(err, EINVAL,
-                               "line %u: %s has more than %zu bytes", line, key,
-                               size - 1);
+                               "line %u: %s has more than %zu bytes", number,
+                               key, size - 1);
+    strcpy(field, value);
     return 0;
 }
 
-static int take_line(struct credentials *c, unsigned number, const char *at,
-                     size_t len, struct joule_error *err)
+static int take_line(struct credentials *c, unsigned number, size_t len,
+                     struct joule_error *err)
 {
-    struct span line, key, value;
+    char *key, *value;
 
-    if (memchr(at, '\0', len))
+    if (strlen(c->line) != len)
         return joule_error_set(err, EINVAL, "line %u: a NUL byte", number);
-    if (len > 0 && at[len - 1] == '\r')
-        len--;
-    line = trim(at, len);
-    if (line.len == 0 || line.at[0] == '#')
+    if (len > 0 && c->line[len - 1] == '\r')
+        c->line[len - 1] = '\0';
+    key = trim(c->line);
+    value = key + strcspn(key, BLANKS);
+    if (*value)
+        *value++ = '\0';
+    value += strspn(value, BLANKS);
+    if (!*key || *key == '#')
         return 0;
-    key = (struct span){line.at, 0};
-    while (key.len < line.len && !strchr(BLANKS, line.at[key.len]))
-        key.len++;
-    value = trim(line.at + key.len, line.len - key.len);
-    if (is_word(key, "username"))
+    if (strcasecmp(key, "username") == 0)
         return take_value(number, "username", value, c->username,
                           sizeof(c->username), err);
-    if (is_word(key, "password"))
+    if (strcasecmp(key, "password") == 0)
         return take_value(number, "password", value, c->password,
                           sizeof(c->password), err);
     return joule_error_set(err, EINVAL,
@@ -509,11 +475,16 @@ int joule_ipmi_credentials_parse(const char *text, size_t len,
     memset(&c, 0, sizeof(c));
     while (rc == 0 && at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t line_len = (size_t)((stop ? stop : end) - at);
 
-        if (!stop)
-            stop = end;
-        rc = take_line(&c, number++, at, (size_t)(stop - at), err);
-        at = stop == end ? end : stop + 1;
+        if (line_len > CREDENTIALS_MAX)
+            rc = joule_error_set(err, EINVAL, "line %u is too long", number);
+        else {
+            memcpy(c.line, at, line_len);
+            c.line[line_len] = '\0';
+            rc = take_line(&c, number++, line_len, err);
+        }
+        at = stop ? stop + 1 : end;
     }
     if (rc == 0 && !(c.username[0] && c.password[0]))
         rc =
