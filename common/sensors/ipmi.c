@@ -98,8 +98,11 @@ struct record {
     uint8_t bytes[JOULE_SDR_SIZE_MAX];
 };
 
-/* What a walk has seen. */
-struct walk {
+/* What a connection looks at. */
+struct search {
+    bool is_again; /* the slots are those of an earlier connection */
+    struct joule_error remark;
+    /* a walk */
     unsigned skipped, skipped_id; /* records, and the last of them */
     size_t count;
     struct joule_sdr sdr[RECORDS_MAX]; /* of analog sensors */
@@ -302,7 +305,7 @@ static int read_record(struct joule_ipmi *ipmi, uint16_t id, struct record *ret,
 }
 
 /* EBADMSG: there is no way on, or no end. */
-static int walk_records(struct joule_ipmi *ipmi, struct walk *w,
+static int walk_records(struct joule_ipmi *ipmi, struct search *s,
                         struct joule_error *err)
 {
     uint16_t id = RECORD_FIRST;
@@ -317,16 +320,16 @@ static int walk_records(struct joule_ipmi *ipmi, struct walk *w,
             if ((errno != ENOENT && errno != EBADMSG) || r.next == id ||
                 r.next == RECORD_END)
                 return -1;
-        } else if (joule_sdr_parse(r.bytes, r.size, &w->sdr[w->count], err) <
+        } else if (joule_sdr_parse(r.bytes, r.size, &s->sdr[s->count], err) <
                    0) {
             bad = errno == EBADMSG;
         } else {
-            w->count++;
+            s->count++;
             bad = false;
         }
         if (bad) {
-            w->skipped++;
-            w->skipped_id = id;
+            s->skipped++;
+            s->skipped_id = id;
         }
         if (r.next == RECORD_END)
             return 0;
@@ -437,25 +440,25 @@ static void describe(const struct slot *slot, struct joule_wire_found *found)
 
 /* Every sensor in watts, with one reading.  DCMI stands last, if it measures or
  * only says that it does not. */
-static int list_sensors(struct joule_ipmi *ipmi, struct walk *w,
+static int list_sensors(struct joule_ipmi *ipmi, struct search *s,
                         struct joule_wire_reply *reply, struct joule_error *err)
 {
     enum joule_power_status status;
     uint32_t count = 0;
 
-    if (walk_records(ipmi, w, err) < 0)
+    if (walk_records(ipmi, s, err) < 0)
         return -1;
     memset(ipmi->slots, 0, sizeof(ipmi->slots));
     reply->more = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        if (check_sdr(&w->sdr[i], NULL) < 0)
+    for (size_t i = 0; i < s->count; i++) {
+        if (check_sdr(&s->sdr[i], NULL) < 0)
             continue;
         if (count == JOULE_IPMI_SENSORS_MAX - 1) { /* DCMI needs the last */
             reply->more++;
             continue;
         }
         ipmi->slots[count].kind = JOULE_IPMI_SENSOR_RECORD;
-        ipmi->slots[count++].sdr = w->sdr[i];
+        ipmi->slots[count++].sdr = s->sdr[i];
     }
     ipmi->slots[count++].kind = JOULE_IPMI_SENSOR_DCMI;
     for (uint32_t i = 0; i < count; i++) {
@@ -471,12 +474,12 @@ static int list_sensors(struct joule_ipmi *ipmi, struct walk *w,
 }
 
 /* No sensor is named: those that cover the node by what the BMC has now. */
-static int find_default(struct joule_ipmi *ipmi, struct walk *w,
+static int find_default(struct joule_ipmi *ipmi, struct search *s,
                         struct joule_wire_reply *reply, struct joule_error *err)
 {
     struct joule_ipmi_choice choice;
 
-    if (list_sensors(ipmi, w, reply, err) < 0)
+    if (list_sensors(ipmi, s, reply, err) < 0)
         return -1;
     if (reply->more > 0)
         return joule_error_set(err, ENOTUNIQ,
@@ -580,14 +583,14 @@ static int find_record(struct joule_ipmi *ipmi,
 }
 
 /* The record of a name among those of the walk. */
-static int find_name(const struct walk *w, const char *name, bool known,
+static int find_name(const struct search *s, const char *name, bool known,
                      struct joule_sdr *ret, struct joule_error *err)
 {
     const struct joule_sdr *hit[2] = {NULL, NULL}, *other = NULL;
     unsigned hits = 0;
 
-    for (size_t i = 0; i < w->count; i++) {
-        const struct joule_sdr *sdr = &w->sdr[i];
+    for (size_t i = 0; i < s->count; i++) {
+        const struct joule_sdr *sdr = &s->sdr[i];
 
         if (strcmp(sdr->name, name) != 0)
             continue;
@@ -615,17 +618,17 @@ static int find_name(const struct walk *w, const char *name, bool known,
 }
 
 /* Fill a slot; a remark if it is not what an earlier connection found there. */
-static int take(struct slot *slot, const struct joule_sdr *sdr, bool changed,
-                bool is_again, struct joule_error *remark,
+static int take(struct search *s, struct slot *slot,
+                const struct joule_sdr *sdr, bool changed,
                 struct joule_error *err)
 {
     if (check_sdr(sdr, err) < 0)
         return -1;
-    if (is_again && slot->kind == JOULE_IPMI_SENSOR_RECORD &&
+    if (s->is_again && slot->kind == JOULE_IPMI_SENSOR_RECORD &&
         strcmp(slot->sdr.name, sdr->name) == 0 && !same_sdr(&slot->sdr, sdr))
         changed = true;
     if (changed)
-        joule_error_set(remark, 0,
+        joule_error_set(&s->remark, 0,
                         "the BMC's sensor records have changed: sensor \"%s\" "
                         "is record %u now, in steps of %g W",
                         sdr->name, sdr->record_id, joule_sdr_step(sdr));
@@ -634,9 +637,8 @@ static int take(struct slot *slot, const struct joule_sdr *sdr, bool changed,
     return 0;
 }
 
-/* [is_again]: the slots are those of an earlier connection. */
-static int find_named(struct joule_ipmi *ipmi, struct walk *w, bool is_again,
-                      struct joule_error *remark, struct joule_error *err)
+static int find_named(struct joule_ipmi *ipmi, struct search *s,
+                      struct joule_error *err)
 {
     const char *name[JOULE_IPMI_SENSORS_MAX] = {NULL};
     const struct joule_ipmi_config *config = ipmi->config;
@@ -655,86 +657,70 @@ static int find_named(struct joule_ipmi *ipmi, struct walk *w, bool is_again,
             if (find_dcmi(ipmi, sensor->kind, slot, &inactive, err) < 0)
                 return -1;
         } else if (find_record(ipmi, sensor, &sdr, &name[i], err) < 0 ||
-                   (!name[i] &&
-                    take(slot, &sdr, false, is_again, remark, err) < 0))
+                   (!name[i] && take(s, slot, &sdr, false, err) < 0))
             return -1;
         walks = walks || name[i];
     }
-    if (walks && walk_records(ipmi, w, err) < 0)
+    if (walks && walk_records(ipmi, s, err) < 0)
         return -1;
     for (uint32_t i = 0; i < ipmi->count; i++) {
         bool known = config->sensor[i].kind == JOULE_IPMI_SENSOR_RECORD;
 
-        if (name[i] &&
-            (find_name(w, name[i], known, &sdr, err) < 0 ||
-             take(&ipmi->slots[i], &sdr, known, is_again, remark, err) < 0))
+        if (name[i] && (find_name(s, name[i], known, &sdr, err) < 0 ||
+                        take(s, &ipmi->slots[i], &sdr, known, err) < 0))
             return -1;
     }
-    if (!remark->text[0])
-        *remark = inactive;
+    if (!s->remark.text[0])
+        s->remark = inactive;
     return 0;
 }
 
 /* ---- connect ---- */
 
 /* Connect and fill the slots. */
-static int connect_to(struct joule_ipmi *ipmi, struct walk *w, bool list,
-                      struct joule_wire_reply *reply,
-                      struct joule_error *remark, struct joule_error *err)
+static int connect_to(struct joule_ipmi *ipmi, struct search *s, bool list,
+                      struct joule_wire_reply *reply, struct joule_error *err)
 {
-    bool is_again = ipmi->found && ipmi->count == ipmi->config->sensor_count;
-
+    s->is_again = ipmi->found && ipmi->count == ipmi->config->sensor_count;
     ipmi->current = ipmi->found = false;
     joule_error_set(&ipmi->stale, 0, "not connected");
     ipmi->link.deadline_ns = now_ns() + ipmi->config->connect_ns;
     if (open_link(ipmi, true, err) < 0)
         return -1;
     if (list)
-        return list_sensors(ipmi, w, reply, err);
+        return list_sensors(ipmi, s, reply, err);
     if (ipmi->config->sensor[0].kind == JOULE_IPMI_SENSOR_DEFAULT)
-        return find_default(ipmi, w, reply, err);
-    return find_named(ipmi, w, is_again, remark, err);
+        return find_default(ipmi, s, reply, err);
+    return find_named(ipmi, s, err);
 }
 
-static int do_connect(struct joule_ipmi *ipmi, bool list,
-                      struct joule_wire_reply *reply, struct joule_error *err)
+int joule_ipmi_connect(struct joule_ipmi *ipmi, bool list,
+                       struct joule_wire_reply *reply, struct joule_error *err)
 {
-    struct walk *w = calloc(1, sizeof(*w));
-    struct joule_error remark = {""};
+    struct search *s = calloc(1, sizeof(*s));
     int rc;
 
-    if (!w)
+    if (!s)
         return joule_error_set(err, ENOMEM, "out of memory");
-    rc = connect_to(ipmi, w, list, reply, &remark, err);
-    if (rc == 0 && w->skipped && !remark.text[0])
-        joule_error_set(&remark, 0,
-                        "%u of the BMC's sensor records cannot be read "
-                        "(record %u)",
-                        w->skipped, w->skipped_id);
+    rc = connect_to(ipmi, s, list, reply, err);
     if (rc < 0 || list) {
         joule_ipmi_link_close(&ipmi->link);
-    } else {
-        memcpy(reply->head.text, remark.text, sizeof(remark.text));
-        reply->count = ipmi->count;
-        for (uint32_t i = 0; i < ipmi->count; i++)
-            describe(&ipmi->slots[i], &reply->found[i]);
-        ipmi->found = ipmi->current = true;
-        ipmi->checked_ns = ipmi->read_ns = now_ns();
+        free(s);
+        return rc;
     }
-    free(w);
-    return rc;
-}
-
-int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
-                       struct joule_error *err)
-{
-    return do_connect(ipmi, false, reply, err);
-}
-
-int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
-                    struct joule_error *err)
-{
-    return do_connect(ipmi, true, reply, err);
+    if (s->skipped && !s->remark.text[0])
+        joule_error_set(&s->remark, 0,
+                        "%u of the BMC's sensor records cannot be read "
+                        "(record %u)",
+                        s->skipped, s->skipped_id);
+    memcpy(reply->head.text, s->remark.text, sizeof(s->remark.text));
+    reply->count = ipmi->count;
+    for (uint32_t i = 0; i < ipmi->count; i++)
+        describe(&ipmi->slots[i], &reply->found[i]);
+    ipmi->found = ipmi->current = true;
+    ipmi->checked_ns = ipmi->read_ns = now_ns();
+    free(s);
+    return 0;
 }
 
 /* ---- between readings ---- */

@@ -22,7 +22,10 @@ void joule_ipmi_destroy(struct joule_ipmi *ipmi);
 
 /*
  * Connect (again) and find the sensors, within config->connect_ns: count, found
- * and a remark in the head's text, which may be empty.
+ * and a remark in the head's text, which may be empty.  [list]: instead of those
+ * of the configuration every sensor whose power can be read, each with its
+ * value, the BMC's own (DCMI) last and only if it measures or could if it were
+ * active; nothing is connected afterwards.
  * -1 with a sentence and errno of joule_ipmi_link_open, joule_ipmi_link_ask,
  * for JOULE_IPMI_SENSOR_DEFAULT joule_ipmi_choose, or
  *   ENOENT    there is no such record or name; the records are others than
@@ -33,14 +36,8 @@ void joule_ipmi_destroy(struct joule_ipmi *ipmi);
  *   EBADMSG   the BMC answers, but no record comes out of it
  *   ENOTSUP   a conversion that is not supported; no DCMI
  */
-int joule_ipmi_connect(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
-                       struct joule_error *err);
-
-/* Connect (again) and list every sensor whose power can be read, the BMC's own
- * (DCMI) last and only if it measures or could if it were active.  Nothing is
- * connected afterwards.  -1 as above. */
-int joule_ipmi_list(struct joule_ipmi *ipmi, struct joule_wire_reply *reply,
-                    struct joule_error *err);
+int joule_ipmi_connect(struct joule_ipmi *ipmi, bool list,
+                       struct joule_wire_reply *reply, struct joule_error *err);
 
 /*
  * Read every sensor, one message each, within config->answer_ns.  A session

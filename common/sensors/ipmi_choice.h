@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ipmi_choice.h - which of a BMC's sensors make the node's power where the
- * configuration names none, and the line of acct_gather.conf that names them.
- *
- * Pure functions on what the BMC has (struct joule_wire_reply).  A sensor
- * that measures a part of the node is never chosen, and between sensors of the
- * node that contradict each other none is.
+ * ipmi_choice.h - which of the sensors that a BMC lists make the node's power
+ * where the configuration names none, and the line of acct_gather.conf that
+ * names them.  Pure functions.
  */
 #ifndef JOULE_SENSORS_IPMI_CHOICE_H
 #define JOULE_SENSORS_IPMI_CHOICE_H
@@ -32,9 +29,9 @@ struct joule_ipmi_choice {
 };
 
 /*
- * Choose by what is listed and its readings: DCMI, else a sensor of the node,
- * else all power supplies together.  Two that differ by more than 20 %, beyond
- * the steps in which they count, are not both the node's power.
+ * Choose: DCMI, else a sensor of the node, else all power supplies together,
+ * never a part of it.  Two that differ by more than 20 %, beyond the steps in
+ * which they count, are not both the node's power.
  * 0, or -1 with a sentence and errno
  *   ENOTUNIQ  they contradict each other; *ret is the one to look at first
  *   ENOENT    none of them is known to measure the node; *ret may be empty

@@ -94,19 +94,12 @@ static inline bool joule_ipmi_is_lan(const struct joule_ipmi_config *config)
 bool joule_ipmi_config_is_sound(const struct joule_ipmi_config *config);
 
 /*
- * Parse the grammar of EnergyIPMIPowerSensors into labels and sensors:
- *   LABEL=SENSOR[,SENSOR]...[;LABEL=...]
- *   SENSOR: record id (decimal), DCMI, DCMI_ENHANCED, or a name; a name with
- *   ',', ';', '=' or a quote, or that looks like one of the others, stands in
- *   double or single quotes (Slurm's parser leaves only single quotes within
- *   a value with blanks).
- * Single quotes around all of [text], and blanks around labels and sensors do
- * not count.  "Node", DCMI and
- * DCMI_ENHANCED may be in any case.
- * "Node" must be among the labels and is put first, the others keep their
- * order; empty [text] is "Node=" + the DEFAULT sensor.  0, or -1 with EINVAL
- * and a sentence without the option's key: "label \"X\" stands twice".  On
- * failure nothing changes.
+ * Parse EnergyIPMIPowerSensors, LABEL=SENSOR[,SENSOR]...[;LABEL=...], into
+ * labels and sensors.  SENSOR: record id (decimal), DCMI, DCMI_ENHANCED, or a
+ * name, in quotes if it has ',', ';', '=' or a quote or looks like one of the
+ * others.  "Node" must be among the labels and is put first; empty [text] is
+ * "Node=" + the DEFAULT sensor.  -1 with EINVAL and a sentence without the
+ * option's key: "label \"X\" stands twice"; then nothing changes.
  */
 int joule_ipmi_sensors_parse(const char *text, struct joule_ipmi_config *config,
                              struct joule_error *err);
@@ -123,12 +116,10 @@ int joule_ipmi_host_expand(const char *pattern, const char *hostname,
 const char *joule_ipmi_host_split(const char *text,
                                   char host[JOULE_IPMI_HOST_SIZE]);
 
-/*
- * Work-arounds for BMCs that err, as FreeIPMI's tools name them
+/* Work-arounds for BMCs that err, as FreeIPMI's tools name them
  * (freeipmi.conf(5), --workaround-flags): words separated by commas, "none",
  * empty, or a number.  *ret_flags are those for [driver]; -1 with EINVAL and a
- * sentence if none is.
- */
+ * sentence if none is. */
 int joule_ipmi_workarounds_parse(const char *text,
                                  enum joule_ipmi_driver driver,
                                  uint32_t *ret_flags, struct joule_error *err);
@@ -137,28 +128,24 @@ int joule_ipmi_workarounds_parse(const char *text,
 int joule_ipmi_password_check(enum joule_ipmi_driver driver,
                               const char *password, struct joule_error *err);
 
-/*
- * Parse "username NAME" and "password WORDS" lines, one of each: blanks around
- * and a carriage return at the end do not count, '#' begins a comment only at
- * the beginning of a line.  The password must be one that config->driver
- * allows. -1 with EINVAL and a sentence that quotes nothing of the text; on
- * failure nothing changes.
- */
+/* Parse "username NAME" and "password WORDS" lines, one of each; '#' begins a
+ * comment only at the beginning of a line.  The password must be one that
+ * config->driver allows.  -1 with EINVAL and a sentence that quotes nothing of
+ * the text; then nothing changes. */
 int joule_ipmi_credentials_parse(const char *text, size_t len,
                                  struct joule_ipmi_config *config,
                                  struct joule_error *err);
 
-/*
- * Open JouleIPMICredentialsFile, absolute [path] below root_fd.  It must be a
+/* Open JouleIPMICredentialsFile, absolute [path] below root_fd.  It must be a
  * regular file of root (or the effective user) that nobody else may read, in
  * directories that nobody else may write; otherwise -1 with EPERM, or with what
- * open gave, and a sentence that begins with the option's key.
- */
+ * open gave, and a sentence that begins with the option's key. */
 int joule_ipmi_credentials_open(int root_fd, const char *path,
                                 struct joule_error *err);
 
-/* Parse what is behind fd, to its end; sentences begin with the option's key
- * and [path].  As above; EFBIG above 4096 bytes, or what read gave. */
+/* Parse what is behind fd, to its end.  As joule_ipmi_credentials_parse, or -1
+ * with EFBIG above 4096 bytes, or what read gave; sentences begin with the
+ * option's key and [path]. */
 int joule_ipmi_credentials_read(int fd, const char *path,
                                 struct joule_ipmi_config *config,
                                 struct joule_error *err);

@@ -405,7 +405,6 @@ static void reader_destroy(struct joule_meter *meter)
 }
 
 static const struct joule_meter_ops reader_ops = {
-    .type = "ipmi",
     .read = reader_read,
     .remark = reader_remark,
     .interrupt = reader_interrupt,

@@ -28,32 +28,23 @@ struct joule_ipmi_helper_options {
 };
 
 /*
- * A power meter.  No process is started before the first read.  The
- * process gets an empty environment, /dev/null as descriptors 1 and 2, the
- * socket as 0 and no other, no argument that tells anything, and ends with
- * this meter or with the thread that reads it.
+ * A power meter.  The process is started by the first read, as
+ * joule_helper_start says, and killed with the thread that reads.
  * NULL with errno and a sentence on failure.
  *
- * read waits at most config->answer_ns for a reading, and config->
- * connect_ns before it where it connects, each and 1 s for the process to say
- * so; then the process is killed.  After a failure the next tries are 1, 2, 4
- * ... 60 s apart by [clock]; a reading that works ends that.
- *
- * The first read after interrupt() ends the process, and gives it a
- * moment to close its session with the BMC: the thread that reads calls it
- * before it ends, because the process is killed with that thread.
+ * read waits at most config->answer_ns for a reading, and config->connect_ns
+ * before it where it connects, each and 1 s for the process to say so; then the
+ * process is killed.  After a failure the next tries are 1, 2, 4 ... 60 s apart
+ * by [clock].  The first read after interrupt() ends the process, and gives it
+ * a moment to close its session with the BMC.
  */
 struct joule_meter *
 joule_ipmi_helper_create(const struct joule_ipmi_helper_options *opt,
                          struct joule_error *err);
 
-/*
- * Ask for every sensor in watts that the BMC has, used or not, each with one
- * reading; takes config->connect_ns and 1 s at most.  The reader process that
- * there may be is ended before, and the one that answers afterwards, so the
- * next read connects anew.  For diagnosis: the sampler has no use for
- * it.  -1 with errno and a sentence, then ret->count is 0.
- */
+/* For diagnosis: ask for every sensor in watts that the BMC has, each with one
+ * reading; takes config->connect_ns and 1 s at most.  The next read starts a
+ * process of its own.  -1 with errno and a sentence, then ret->count is 0. */
 int joule_reader_list(struct joule_meter *meter, struct joule_wire_reply *ret,
                       struct joule_error *err);
 
@@ -62,9 +53,9 @@ int joule_reader_list(struct joule_meter *meter, struct joule_wire_reply *ret,
 struct joule_meter *
 joule_ipmi_helper_labels_create(const struct joule_ipmi_config *config);
 
-/* What the sensors of the last connection turned out to be, *ret_count of them:
- * those of the configuration in its order, or for JOULE_IPMI_SENSOR_DEFAULT
- * those that were chosen, all of label 0.  NULL before the first connection.
+/* What the sensors of the last connection turned out to be: those of the
+ * configuration in its order, or those that were chosen for
+ * JOULE_IPMI_SENSOR_DEFAULT, all of label 0.  NULL before the first connection.
  * The thread that reads, or after it has ended. */
 const struct joule_wire_found *
 joule_reader_found(const struct joule_meter *meter, uint32_t *ret_count);

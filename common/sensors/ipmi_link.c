@@ -324,7 +324,6 @@ int joule_ipmi_link_open(struct joule_ipmi_link *link, bool lookup,
     link->ctx = ipmi_ctx_create();
     if (!link->ctx)
         return joule_error_set(err, ENOMEM, "FreeIPMI: out of memory");
-    link->lost.text[0] = '\0';
     begin_ns = now_ns();
     alarm_set(link->timer, link->deadline_ns - begin_ns);
     rc = lan ? open_lan(link) : open_inband(link);
@@ -358,21 +357,22 @@ static int ask(struct joule_ipmi_link *link,
                              rq, q->size + 1u, rs, (unsigned)size);
 }
 
-/* Close what does not work any more; the reason is kept for who asks next. */
-static void lose(struct joule_ipmi_link *link, int errnum, int64_t waited_ns)
+/* Close what does not work any more. */
+static int lose(struct joule_ipmi_link *link, int64_t waited_ns,
+                struct joule_error *err)
 {
+    int errnum = ipmi_ctx_errnum(link->ctx);
     char buf[300];
 
     joule_ipmi_link_close(link);
     wait_longer(link, waited_ns);
-    if (timed_out(link, waited_ns, &link->lost))
-        return;
+    if (timed_out(link, waited_ns, err))
+        return -1;
     if (errnum == IPMI_ERR_SESSION_TIMEOUT)
-        joule_error_set(&link->lost, ENOTCONN, "%s does not answer",
-                        who(link, buf));
-    else
-        joule_error_set(&link->lost, EPROTO, "cannot ask %s: %s",
-                        who(link, buf), ipmi_ctx_strerror(errnum));
+        return joule_error_set(err, ENOTCONN, "%s does not answer",
+                               who(link, buf));
+    return joule_error_set(err, EPROTO, "cannot ask %s: %s", who(link, buf),
+                           ipmi_ctx_strerror(errnum));
 }
 
 int joule_ipmi_link_ask(struct joule_ipmi_link *link,
@@ -385,19 +385,15 @@ int joule_ipmi_link_ask(struct joule_ipmi_link *link,
     int n;
 
     if (!link->ctx)
-        return joule_error_set(err, ENOTCONN, "%s",
-                               link->lost.text[0] ? link->lost.text
-                                                  : "there is no connection");
+        return joule_error_set(err, ENOTCONN, "there is no connection");
     if (begin_ns >= link->deadline_ns)
         return joule_error_set(err, ETIMEDOUT, "there was no time left to ask");
     alarm_set(link->timer, link->deadline_ns - begin_ns);
     n = ask(link, question, buf, sizeof(buf));
     alarm_clear(link->timer);
     link->asked_ns = now_ns();
-    if (n < 0) {
-        lose(link, ipmi_ctx_errnum(link->ctx), link->asked_ns - begin_ns);
-        return joule_error_set(err, errno, "%s", link->lost.text);
-    }
+    if (n < 0)
+        return lose(link, link->asked_ns - begin_ns, err);
     note_answer(link, link->asked_ns - begin_ns);
     n--;
     if (n < 1 || n > JOULE_IPMI_ANSWER_MAX) {

@@ -34,17 +34,16 @@ struct joule_ipmi_question {
 
 struct joule_ipmi_link {
     const struct joule_ipmi_config *config; /* each opening goes by it */
-    int64_t deadline_ns;     /* of all that is asked; set by the caller
+    int64_t deadline_ns;  /* of all that is asked; set by the caller
                             (joule_clock_mono_ns of joule_clock_system) */
-    struct ipmi_ctx *ctx;    /* NULL: not open */
-    bool wants_ipc;          /* the driver asks for semaphores of root */
-    int64_t asked_ns;        /* when the last message ended */
-    int64_t slowest_ns;      /* recent answer; decays by an eighth with each */
-    timer_t timer;           /* from here on ipmi_link.c's own */
-    unsigned retry_ms;       /* before FreeIPMI asks again */
-    unsigned quick;          /* answers in a row far below retry_ms */
-    char address[300];       /* numeric, with the port; or empty */
-    struct joule_error lost; /* why a connection is no more, or empty */
+    struct ipmi_ctx *ctx; /* NULL: not open */
+    bool wants_ipc;       /* the driver asks for semaphores of root */
+    int64_t asked_ns;     /* when the last message ended */
+    int64_t slowest_ns;   /* recent answer; decays by an eighth with each */
+    timer_t timer;        /* from here on ipmi_link.c's own */
+    unsigned retry_ms;    /* before FreeIPMI asks again */
+    unsigned quick;       /* answers in a row far below retry_ms */
+    char address[300];    /* numeric, with the port; or empty */
 };
 
 /* [config] is kept, not copied: the password stays where it is.  A second link

@@ -20,7 +20,6 @@ struct joule_meter;
 
 /* All are required.  One thread at a time, but for interrupt. */
 struct joule_meter_ops {
-    const char *type; /* "ipmi" */
     /*
      * Ask for every domain once; out has as many entries as domains.  Returns
      * within a time that the meter bounds.  0: out is filled; -1: nothing is

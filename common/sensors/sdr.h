@@ -35,7 +35,7 @@ struct joule_sdr {
     uint8_t entity,
         instance; /* what it measures (table 43-13), which of them */
     bool watts;   /* nothing but watts: no rate, no modifier, no percentage */
-    char unit[JOULE_SDR_UNIT_SIZE]; /* for people: "W", "degrees C" */
+    char unit[JOULE_SDR_UNIT_SIZE];  /* for people: "W", "degrees C" */
     char name[JOULE_IPMI_NAME_SIZE]; /* ID string, printable ASCII, no blanks at
                                        its end; may be empty */
     enum joule_sdr_format format;
@@ -63,8 +63,7 @@ int joule_sdr_value(const struct joule_sdr *sdr, uint8_t raw,
  * BMC that does not know. */
 bool joule_sdr_saturated(const struct joule_sdr *sdr, uint8_t raw);
 
-/* The raw byte of the highest value that is not out of range but is the last:
- * 0xFF or 0x7F. */
+/* The raw byte of the highest value: 0xFF or 0x7F. */
 uint8_t joule_sdr_highest(const struct joule_sdr *sdr);
 
 /* Between two neighbouring raw values, 0 where that differs. */

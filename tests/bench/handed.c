@@ -52,7 +52,6 @@ static void destroy(struct joule_meter *meter)
 }
 
 static const struct joule_meter_ops ops = {
-    .type = "handed",
     .read = read_power,
     .remark = remark,
     .interrupt = interrupt,

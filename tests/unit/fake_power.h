@@ -108,7 +108,6 @@ static void fake_power_destroy(struct joule_meter *meter)
 }
 
 static const struct joule_meter_ops fake_power_ops = {
-    .type = "fake",
     .read = fake_power_read,
     .remark = fake_power_remark,
     .interrupt = fake_power_interrupt,

@@ -199,14 +199,14 @@ static void teardown(void)
 
 static void connects(void)
 {
-    int rc = joule_ipmi_connect(ipmi, &reply, &err);
+    int rc = joule_ipmi_connect(ipmi, false, &reply, &err);
 
     ck_assert_msg(rc == 0, "%s", err.text);
 }
 
 static void refuses(int errnum, const char *word)
 {
-    ck_assert_int_eq(joule_ipmi_connect(ipmi, &reply, &err), -1);
+    ck_assert_int_eq(joule_ipmi_connect(ipmi, false, &reply, &err), -1);
     ck_assert_int_eq(errno, errnum);
     ck_assert_msg(strstr(err.text, word), "%s", err.text);
     ck_assert_ptr_null(link_of->ctx);

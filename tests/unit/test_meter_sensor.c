@@ -76,7 +76,6 @@ static void meter_destroy(struct joule_meter *m)
 }
 
 static const struct joule_meter_ops meter_ops = {
-    .type = "fake",
     .read = meter_read,
     .remark = fake_power_remark,
     .interrupt = fake_power_interrupt,

@@ -86,7 +86,6 @@ static int take_credentials(struct loop *l, struct joule_error *err)
 static int connect_bmc(struct loop *l, struct joule_error *err)
 {
     bool lan = joule_ipmi_is_lan(&l->request.config);
-    int rc;
 
     if (!lan && l->dropped) {
         l->over = true;
@@ -101,10 +100,8 @@ static int connect_bmc(struct loop *l, struct joule_error *err)
         l->ipmi = joule_ipmi_create(&l->request.config, err);
     if (!l->ipmi)
         return -1;
-    rc = l->request.head.type == JOULE_WIRE_LIST
-             ? joule_ipmi_list(l->ipmi, &l->reply, err)
-             : joule_ipmi_connect(l->ipmi, &l->reply, err);
-    if (rc < 0)
+    if (joule_ipmi_connect(l->ipmi, l->request.head.type == JOULE_WIRE_LIST,
+                           &l->reply, err) < 0)
         return -1;
     return lan ? 0 : drop(l, joule_ipmi_wants_ipc(l->ipmi), err);
 }
