@@ -57,37 +57,35 @@ static const char *const driver_names[] = {
     [JOULE_IPMI_DRIVER_LAN_2_0] = "LAN_2_0",
 };
 
+/* What tells a sensor from any other: its record, number, entity, name and
+ * unit. */
+static uint64_t hash_sensor(uint64_t hash, const struct joule_wire_found *f)
+{
+    hash = joule_hash_u64(hash, (uint64_t)f->kind << 32 |
+                                    (uint64_t)f->record_id << 8 | f->number);
+    hash = joule_hash_u64(hash, (uint64_t)f->entity << 8 | f->instance);
+    hash = joule_hash_text(hash, f->name);
+    return joule_hash_text(hash, f->unit);
+}
+
 static bool same_sensor(const struct joule_wire_found *a,
                         const struct joule_wire_found *b)
 {
-    return a->kind == b->kind && a->record_id == b->record_id &&
-           a->number == b->number && a->entity == b->entity &&
-           a->instance == b->instance && strcmp(a->name, b->name) == 0 &&
-           strcmp(a->unit, b->unit) == 0 && a->step_w == b->step_w &&
-           a->max_w == b->max_w;
+    return hash_sensor(JOULE_HASH_BEGIN, a) ==
+               hash_sensor(JOULE_HASH_BEGIN, b) &&
+           a->step_w == b->step_w && a->max_w == b->max_w;
 }
 
-/* What tells the sensors of a label from any others: the BMC, where it is not
- * this machine's, and of each sensor its record, number, entity, name and unit.
- */
+/* Of the sensors of a label, and of the BMC, where it is not this machine's. */
 static uint64_t sensor_key(const struct reader *r, uint32_t label)
 {
     uint64_t hash = JOULE_HASH_BEGIN;
 
     if (joule_ipmi_is_lan(&r->config))
         hash = joule_hash_text(hash, r->config.host);
-    for (uint32_t i = 0; i < r->config.sensor_count; i++) {
-        const struct joule_wire_found *f = &r->found[i];
-
-        if (r->config.sensor[i].label != label)
-            continue;
-        hash =
-            joule_hash_u64(hash, (uint64_t)f->kind << 32 |
-                                     (uint64_t)f->record_id << 8 | f->number);
-        hash = joule_hash_u64(hash, (uint64_t)f->entity << 8 | f->instance);
-        hash = joule_hash_text(hash, f->name);
-        hash = joule_hash_text(hash, f->unit);
-    }
+    for (uint32_t i = 0; i < r->config.sensor_count; i++)
+        if (r->config.sensor[i].label == label)
+            hash = hash_sensor(hash, &r->found[i]);
     return hash;
 }
 

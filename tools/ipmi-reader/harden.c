@@ -28,17 +28,12 @@
 /* Ten times what it uses. */
 #define DATA_MAX (32u << 20)
 
-/* close_range(2) is there since Linux 5.9. */
+/* Where the C library of slurmd's side could not. */
 static int close_others(void)
 {
-    DIR *dir;
+    DIR *dir = opendir("/proc/self/fd");
     struct dirent *entry;
 
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
-        return 0;
-#endif
-    dir = opendir("/proc/self/fd");
     if (!dir)
         return -1;
     while ((entry = readdir(dir))) {
