@@ -255,6 +255,18 @@ static bool is_sound(const struct joule_wire_value *v, int64_t now_ns)
            v->end_ns >= v->begin_ns && v->end_ns <= now_ns;
 }
 
+static int check_values(struct reader *r, const struct joule_wire_reply *reply,
+                        struct joule_error *err)
+{
+    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+
+    for (uint32_t i = 0; i < reply->count; i++)
+        if (!is_sound(&reply->value[i], now_ns))
+            return joule_helper_reject(&r->helper, "a value that cannot be",
+                                       err);
+    return 0;
+}
+
 static int read_values(struct reader *r, struct joule_power *out,
                        struct joule_error *err)
 {
@@ -263,7 +275,7 @@ static int read_values(struct reader *r, struct joule_power *out,
     struct iovec part = {&request, sizeof(request)};
     const struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
     struct joule_wire_reply reply;
-    int64_t wait_ns = r->config.answer_ns + GRACE_NS, now_ns;
+    int64_t wait_ns = r->config.answer_ns + GRACE_NS;
 
     if (joule_helper_send(&r->helper, &packet, sizeof(request), wait_ns, err) <
             0 ||
@@ -273,11 +285,8 @@ static int read_values(struct reader *r, struct joule_power *out,
         return -1;
     if (reply.count != r->config.sensor_count)
         return joule_helper_reject(&r->helper, "another number of values", err);
-    now_ns = joule_clock_mono_ns(&joule_clock_system);
-    for (uint32_t i = 0; i < r->config.sensor_count; i++)
-        if (!is_sound(&reply.value[i], now_ns))
-            return joule_helper_reject(&r->helper, "a value that cannot be",
-                                       err);
+    if (check_values(r, &reply, err) < 0)
+        return -1;
     for (uint32_t i = 0; i < r->config.label_count; i++)
         sum_label(r, i, reply.value, &out[i]);
     return 0;
@@ -420,6 +429,8 @@ int joule_reader_list(struct joule_meter *meter, struct joule_wire_reply *ret,
     rc = ask_with_config(r, JOULE_WIRE_LIST, ret, err);
     if (rc == 0 && ret->count > JOULE_IPMI_SENSORS_MAX)
         rc = joule_helper_reject(&r->helper, "too many sensors", err);
+    if (rc == 0)
+        rc = check_values(r, ret, err);
     if (rc < 0)
         ret->count = 0;
     errnum = errno;

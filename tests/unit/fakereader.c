@@ -266,6 +266,17 @@ static ssize_t receive(void *request, size_t size)
     return n;
 }
 
+/* One sensor: what it reads may be nothing that there is. */
+static void list(const struct joule_helper_head *request)
+{
+    static struct joule_wire_reply reply;
+
+    reply.count = is("lists-many") ? JOULE_IPMI_SENSORS_MAX + 1 : 1;
+    if (is("lists-nothing"))
+        reply.value[0].status = JOULE_POWER_STATUS_COUNT;
+    answer(request, &reply, sizeof(reply));
+}
+
 int main(int argc, char *argv[])
 {
     static union {
@@ -286,6 +297,10 @@ int main(int argc, char *argv[])
     while (receive(&request, sizeof(request)) > 0) {
         if (request.head.type == JOULE_WIRE_OPEN) {
             open_bmc(&request.open);
+            continue;
+        }
+        if (request.head.type == JOULE_WIRE_LIST) {
+            list(&request.head);
             continue;
         }
         memset(&reply, 0, sizeof(reply));

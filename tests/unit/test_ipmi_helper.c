@@ -771,6 +771,28 @@ START_TEST(side_by_side)
 }
 END_TEST
 
+START_TEST(lists)
+{
+    static struct joule_wire_reply list;
+    struct joule_meter *meter = create_plain("lists");
+
+    ck_assert_msg(joule_reader_list(meter, &list, &err) == 0, "%s", err.text);
+    ck_assert_uint_eq(list.count, 1);
+    joule_meter_destroy(meter);
+    meter = create_plain("lists-many");
+    ck_assert_int_eq(joule_reader_list(meter, &list, &err), -1);
+    ck_assert_int_eq(errno, EPROTO);
+    ck_assert_uint_eq(list.count, 0);
+    joule_meter_destroy(meter);
+    meter = create_plain("lists-nothing");
+    ck_assert_int_eq(joule_reader_list(meter, &list, &err), -1);
+    ck_assert_int_eq(errno, EPROTO);
+    ck_assert_ptr_nonnull(strstr(err.text, "a value that cannot be"));
+    ck_assert_uint_eq(list.count, 0);
+    joule_meter_destroy(meter);
+}
+END_TEST
+
 /* How often the password, given as its bytes ^ 0x55, is in this process's
  * writable memory. */
 static unsigned find_in_memory(const unsigned char *hidden, size_t len)
@@ -888,6 +910,7 @@ static Suite *suite(void)
     tcase_add_test(t, low_descriptors);
     tcase_add_test(t, interrupt);
     tcase_add_test(t, side_by_side);
+    tcase_add_test(t, lists);
     tcase_add_test(t, password_is_wiped);
     tcase_add_test(t, file_is_not_read);
     suite_add_tcase(s, t);
