@@ -4,7 +4,7 @@
  * a deadline.
  *
  * Its .c is the only file that includes FreeIPMI.  It is for a process of its
- * own: it takes SIGALRM, whose handler and timer cut calls of FreeIPMI short.
+ * own: SIGALRM's handler and a timer cut calls of FreeIPMI short.
  * (An in-band call cannot be cut: the kernel ends it after a few seconds, and
  * whoever waits for this process may kill it.)
  */
@@ -46,8 +46,9 @@ struct joule_ipmi_link {
     char address[300];    /* numeric, with the port; or empty */
 };
 
-/* [config] is kept, not copied: the password stays where it is.  A second link
- * in a process takes the SIGALRM of the first.  -1 with errno and a sentence. */
+/* [config] is kept, not copied: the password stays where it is.  One link a
+ * process: it takes SIGALRM, and a timer until the process ends.  -1 with errno
+ * and a sentence. */
 int joule_ipmi_link_init(struct joule_ipmi_link *link,
                          const struct joule_ipmi_config *config,
                          struct joule_error *err);

@@ -2,7 +2,6 @@
 #include "common/sensors/meter_sensor.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
