@@ -31,7 +31,6 @@ libjoule_a_SOURCES = \
 	common/energy/lag_model.c common/energy/lag_model.h \
 	common/energy/node_total.c common/energy/node_total.h \
 	common/energy/sensor_state.h \
-	common/sensors/cores.c common/sensors/cores.h \
 	common/sensors/counter_sensor.c common/sensors/counter_sensor.h \
 	common/sensors/counters.c common/sensors/counters.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \

@@ -16,42 +16,30 @@
 #define CPU_ID_MAX   32
 #define PACKAGE_MAX  UINT16_MAX
 #define DIE_MAX      UINT16_MAX
-#define CORE_MAX     (JOULE_TOPOLOGY_NO_CORE - 1)
+#define NO_CORE      UINT32_C(0x80000000) /* and above: not known */
 
-int joule_topology_parse_id(const char *text, uint32_t max, uint32_t unknown,
-                            uint32_t *ret_id)
-{
-    uint64_t value;
-
-    if (strcmp(text, "-1") == 0) {
-        *ret_id = unknown;
-        return 0;
-    }
-    if (joule_parse_u64(text, 0, max, &value) < 0)
-        return -1;
-    *ret_id = (uint32_t)value;
-    return 0;
-}
-
-/* Read a file of cpuN and parse the id in it.  ENOENT is the caller's case,
- * without a sentence. */
+/* Read the id in a file of cpuN: 0 and *ret_id; 1 and [unknown] if there is no
+ * such file; -1 with errno and a sentence. */
 static int read_id(int root_fd, unsigned cpu, const char *name, uint32_t max,
                    uint32_t unknown, uint32_t *ret_id, struct joule_error *err)
 {
     char path[CPU_PATH_MAX], text[CPU_ID_MAX];
+    uint64_t value = unknown;
 
+    *ret_id = unknown;
     snprintf(path, sizeof(path), CPU_DIR "/cpu%u/%s", cpu, name);
     if (joule_file_read(root_fd, path, text, sizeof(text)) < 0) {
         if (errno == ENOENT)
-            return -1;
+            return 1;
         if (errno == EFBIG)
             return joule_error_set(err, EINVAL, "/%s is not a number", path);
         return joule_error_set(err, errno, "cannot read /%s: %m", path);
     }
-    if (joule_topology_parse_id(text, max, unknown, ret_id) < 0)
+    if (strcmp(text, "-1") != 0 && joule_parse_u64(text, 0, max, &value) < 0)
         return joule_error_set(err, EINVAL,
                                "/%s says \"%s\", not a number up to %u", path,
                                text, max);
+    *ret_id = (uint32_t)value;
     return 0;
 }
 
@@ -59,32 +47,23 @@ static int read_id(int root_fd, unsigned cpu, const char *name, uint32_t max,
 static int read_cpu(int root_fd, unsigned cpu, bool maybe_offline,
                     struct joule_topology_cpu *ret_cpu, struct joule_error *err)
 {
-    uint32_t online, package, die, core;
-    uint32_t no_core = JOULE_TOPOLOGY_NO_CORE + cpu;
+    uint32_t online = 1, package, die, core;
+    int rc;
 
-    if (maybe_offline) {
-        /* A CPU that cannot be switched off has no such file. */
-        if (read_id(root_fd, cpu, "online", 1, 1, &online, err) < 0) {
-            if (errno != ENOENT)
-                return -1;
-        } else if (!online) {
-            return 1;
-        }
-    }
-    if (read_id(root_fd, cpu, "topology/physical_package_id", PACKAGE_MAX, 0,
-                &package, err) < 0)
-        return errno == ENOENT ? 1 : -1;
-    if (read_id(root_fd, cpu, "topology/die_id", DIE_MAX, 0, &die, err) < 0) {
-        if (errno != ENOENT)
-            return -1;
-        die = 0;
-    }
-    if (read_id(root_fd, cpu, "topology/core_id", CORE_MAX, no_core, &core,
-                err) < 0) {
-        if (errno != ENOENT)
-            return -1;
-        core = no_core;
-    }
+    /* A CPU that cannot be switched off has no such file. */
+    if (maybe_offline &&
+        read_id(root_fd, cpu, "online", 1, 1, &online, err) < 0)
+        return -1;
+    if (!online)
+        return 1;
+    rc = read_id(root_fd, cpu, "topology/physical_package_id", PACKAGE_MAX, 0,
+                 &package, err);
+    if (rc != 0)
+        return rc;
+    if (read_id(root_fd, cpu, "topology/die_id", DIE_MAX, 0, &die, err) < 0 ||
+        read_id(root_fd, cpu, "topology/core_id", NO_CORE - 1, NO_CORE + cpu,
+                &core, err) < 0)
+        return -1;
     *ret_cpu = (struct joule_topology_cpu){
         .cpu = cpu,
         .package = (uint16_t)package,
@@ -148,54 +127,34 @@ static int compare_place(const struct joule_topology_cpu *a,
     return a->core < b->core ? -1 : a->core > b->core;
 }
 
-static int compare_number(const struct joule_topology_cpu *a,
-                          const struct joule_topology_cpu *b)
+/* No lower CPU is in the same package or core. */
+static bool is_lowest(const struct joule_topology *t, size_t i,
+                      enum joule_topology_scope scope)
 {
-    return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
+    for (size_t k = i; k-- > 0;)
+        if (compare_place(&t->cpus[k], &t->cpus[i], scope) == 0)
+            return false;
+    return true;
 }
 
-/* One function for each scope: qsort() has no argument to pass it in. */
-static int order_package(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-    int order = compare_place(a, b, JOULE_TOPOLOGY_PACKAGE);
-
-    return order != 0 ? order : compare_number(a, b);
-}
-
-static int order_die(const void *a, const void *b)
-{
-    int order = compare_place(a, b, JOULE_TOPOLOGY_DIE);
-
-    return order != 0 ? order : compare_number(a, b);
-}
-
-static int order_core(const void *a, const void *b)
-{
-    int order = compare_place(a, b, JOULE_TOPOLOGY_CORE);
-
-    return order != 0 ? order : compare_number(a, b);
+    return compare_place(a, b, JOULE_TOPOLOGY_CORE);
 }
 
 struct joule_topology_cpu *
 joule_topology_first_cpus(const struct joule_topology *t,
                           enum joule_topology_scope scope, size_t *ret_count)
 {
-    static int (*const orders[])(const void *, const void *) = {
-        [JOULE_TOPOLOGY_PACKAGE] = order_package,
-        [JOULE_TOPOLOGY_DIE] = order_die,
-        [JOULE_TOPOLOGY_CORE] = order_core,
-    };
-    struct joule_topology_cpu *cpus;
-    size_t n = 1;
+    struct joule_topology_cpu *cpus = malloc(t->cpu_count * sizeof(*cpus));
+    size_t n = 0;
 
-    cpus = malloc(t->cpu_count * sizeof(*cpus));
     if (!cpus)
         return NULL;
-    memcpy(cpus, t->cpus, t->cpu_count * sizeof(*cpus));
-    qsort(cpus, t->cpu_count, sizeof(*cpus), orders[scope]);
-    for (size_t i = 1; i < t->cpu_count; i++)
-        if (compare_place(&cpus[i], &cpus[n - 1], scope) != 0)
-            cpus[n++] = cpus[i];
+    for (size_t i = 0; i < t->cpu_count; i++)
+        if (is_lowest(t, i, scope))
+            cpus[n++] = t->cpus[i];
+    qsort(cpus, n, sizeof(*cpus), by_place);
     *ret_count = n;
     return cpus;
 }
@@ -207,17 +166,58 @@ bool joule_topology_is_same(const struct joule_topology_cpu *a,
     return compare_place(a, b, scope) == 0;
 }
 
-static int count_places(const struct joule_topology *t,
-                        enum joule_topology_scope scope, unsigned *ret_count)
+/* Add the CPUs of the core of t->cpus[first], its lowest.  Returns how many, or
+ * 0 if one of them is beyond the bitmap. */
+static int add_core(const struct joule_topology *t, size_t first,
+                    uint64_t *cpus, size_t words)
 {
-    size_t n;
-    struct joule_topology_cpu *cpus = joule_topology_first_cpus(t, scope, &n);
+    int added = 0;
 
-    if (!cpus)
-        return -1;
-    free(cpus);
-    *ret_count = (unsigned)n;
-    return 0;
+    for (size_t i = first; i < t->cpu_count; i++) {
+        uint32_t cpu = t->cpus[i].cpu;
+
+        if (by_place(&t->cpus[i], &t->cpus[first]) != 0)
+            continue;
+        if (cpu / 64 >= words)
+            return 0;
+        cpus[cpu / 64] |= UINT64_C(1) << cpu % 64;
+        added++;
+    }
+    return added;
+}
+
+int joule_topology_core_cpus(const struct joule_topology *t,
+                             const unsigned *cores, size_t count,
+                             uint64_t *ret_cpus, size_t words)
+{
+    size_t listed = 0;
+    unsigned core = 0;
+    int added = 0;
+
+    memset(ret_cpus, 0, words * sizeof(*ret_cpus));
+    for (size_t p = 0; p < t->cpu_count; p++) {
+        if (!is_lowest(t, p, JOULE_TOPOLOGY_PACKAGE))
+            continue;
+        for (size_t i = p; i < t->cpu_count && listed < count; i++) {
+            int n;
+
+            if (compare_place(&t->cpus[i], &t->cpus[p],
+                              JOULE_TOPOLOGY_PACKAGE) != 0 ||
+                !is_lowest(t, i, JOULE_TOPOLOGY_CORE) ||
+                cores[listed] != core++)
+                continue;
+            n = add_core(t, i, ret_cpus, words);
+            if (n == 0)
+                break;
+            added += n;
+            listed++;
+        }
+    }
+    if (listed == count)
+        return added;
+    memset(ret_cpus, 0, words * sizeof(*ret_cpus));
+    errno = ERANGE;
+    return -1;
 }
 
 int joule_topology_read(int root_fd, struct joule_topology *ret,
@@ -227,44 +227,34 @@ int joule_topology_read(int root_fd, struct joule_topology *ret,
     unsigned *numbers = NULL;
     bool maybe_offline = false;
     size_t count = 0;
-    int rc = -1, saved;
+    int rc = 0, saved;
 
     if (read_lists(root_fd, &numbers, &count, &maybe_offline, err) < 0)
         return -1;
     t.cpus = malloc((count > 0 ? count : 1) * sizeof(*t.cpus));
-    if (!t.cpus) {
-        joule_error_set(err, errno, "cannot read the CPU topology: %m");
-        goto out;
+    if (!t.cpus)
+        rc = joule_error_set(err, errno, "cannot read the CPU topology: %m");
+    for (size_t i = 0; rc >= 0 && i < count; i++) {
+        rc = read_cpu(root_fd, numbers[i], maybe_offline, &t.cpus[t.cpu_count],
+                      err);
+        if (rc != 0)
+            continue;
+        t.cpu_count++;
+        t.packages += is_lowest(&t, t.cpu_count - 1, JOULE_TOPOLOGY_PACKAGE);
+        t.dies += is_lowest(&t, t.cpu_count - 1, JOULE_TOPOLOGY_DIE);
     }
-    for (size_t i = 0; i < count; i++) {
-        int offline = read_cpu(root_fd, numbers[i], maybe_offline,
-                               &t.cpus[t.cpu_count], err);
-
-        if (offline < 0)
-            goto out;
-        if (!offline)
-            t.cpu_count++;
-    }
-    if (t.cpu_count == 0) {
-        joule_error_set(err, EINVAL,
-                        "no online CPU has /" CPU_DIR "/cpuN/topology/"
-                        "physical_package_id");
-        goto out;
-    }
-    if (count_places(&t, JOULE_TOPOLOGY_PACKAGE, &t.packages) < 0 ||
-        count_places(&t, JOULE_TOPOLOGY_DIE, &t.dies) < 0) {
-        joule_error_set(err, errno, "cannot read the CPU topology: %m");
-        goto out;
-    }
-    *ret = t;
-    rc = 0;
-out:
+    if (rc >= 0 && t.cpu_count == 0)
+        rc = joule_error_set(err, EINVAL,
+                             "no online CPU has /" CPU_DIR "/cpuN/topology/"
+                             "physical_package_id");
     saved = errno;
     free(numbers);
     if (rc < 0)
         free(t.cpus);
+    else
+        *ret = t;
     errno = saved;
-    return rc;
+    return rc < 0 ? -1 : 0;
 }
 
 int joule_topology_refresh(int root_fd, struct joule_topology *t,

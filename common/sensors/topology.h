@@ -23,11 +23,9 @@ struct joule_topology_cpu {
     uint32_t cpu;     /* logical number, 0..JOULE_CPU_MAX */
     uint16_t package; /* physical_package_id; 0 if unknown */
     uint16_t die;     /* die_id; 0 if unknown */
-    uint32_t core;    /* core_id within the die; the CPU's own number, plus
-                         JOULE_TOPOLOGY_NO_CORE, if unknown */
+    uint32_t core;    /* core_id within the die; if unknown one that no other
+                         CPU has */
 };
-
-#define JOULE_TOPOLOGY_NO_CORE UINT32_C(0x80000000)
 
 struct joule_topology {
     struct joule_topology_cpu *cpus; /* online CPUs, ascending */
@@ -68,9 +66,9 @@ int joule_topology_refresh(int root_fd, struct joule_topology *t,
 void joule_topology_free(struct joule_topology *t);
 
 /*
- * One CPU, the lowest numbered online one, of each package, die or core;
- * ordered by package, die and core.  Returns an array of *ret_count entries
- * (at least one) that the caller frees, or NULL with ENOMEM.
+ * The lowest CPU of each package, die or core, ordered by package, die and
+ * core: an array of *ret_count entries (at least one) that the caller frees, or
+ * NULL with ENOMEM.
  */
 struct joule_topology_cpu *
 joule_topology_first_cpus(const struct joule_topology *t,
@@ -82,10 +80,14 @@ bool joule_topology_is_same(const struct joule_topology_cpu *a,
                             enum joule_topology_scope scope);
 
 /*
- * Parse a physical_package_id, die_id or core_id: 0 and *ret_id, which is
- * [unknown] for "-1"; or -1 with errno EINVAL or ERANGE (above max).
+ * Set the bitmap ret_cpus[words] to the CPUs of [cores] (ascending), numbered as
+ * Slurm does: package after package, core after core, each in the order of its
+ * lowest CPU (hwloc's logical order).  Returns how many CPUs these are; or -1
+ * with ERANGE and an empty bitmap if a core, or one of its CPUs, is beyond the
+ * topology or the bitmap (Slurm was told of more than the machine has).
  */
-int joule_topology_parse_id(const char *text, uint32_t max, uint32_t unknown,
-                            uint32_t *ret_id);
+int joule_topology_core_cpus(const struct joule_topology *t,
+                             const unsigned *cores, size_t count,
+                             uint64_t *ret_cpus, size_t words);
 
 #endif

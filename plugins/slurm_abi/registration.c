@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/parse.h"
-#include "common/sensors/cores.h"
+#include "common/sensors/topology.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 
 static uint32_t kind_of(uint32_t step_id)
@@ -36,8 +36,8 @@ static int find_cpus(const struct joule_topology *topology, const char *list,
     if (joule_parse_cpulist(list, &cores, &count) < 0)
         return -1;
     if (topology->cpu_count > 0)
-        n = joule_cores_cpus(topology, cores, count, cpus,
-                             JOULE_LEDGER_WORDS_MAX);
+        n = joule_topology_core_cpus(topology, cores, count, cpus,
+                                     JOULE_LEDGER_WORDS_MAX);
     free(cores);
     return n < 0 ? (int)count : n;
 }

@@ -253,7 +253,6 @@ LEDGER_TESTS = \
 	tests/unit/test_daemon_steps \
 	tests/unit/test_step_rows \
 	tests/unit/test_step_rows_random \
-	tests/unit/test_cores \
 	tests/unit/test_idle_power \
 	tests/unit/test_ledger \
 	tests/unit/test_ledger_node \
@@ -277,8 +276,6 @@ tests_unit_test_step_rows_random_SOURCES = tests/unit/test_step_rows_random.c \
 tests_unit_test_daemon_steps_SOURCES = tests/unit/test_daemon_steps.c tests/unit/fake.h \
 	tests/unit/fake_power.h
 
-tests_unit_test_cores_SOURCES = tests/unit/test_cores.c tests/unit/fail.h
-tests_unit_test_cores_LDFLAGS = $(FAIL_CALLOC)
 
 tests_unit_test_idle_power_SOURCES = tests/unit/test_idle_power.c tests/unit/dice.h
 

@@ -149,22 +149,6 @@ START_TEST(unreadable)
 }
 END_TEST
 
-START_TEST(parse_id)
-{
-    uint32_t id = 4711;
-
-    ck_assert_int_eq(joule_topology_parse_id("", 9, 0, &id), -1);
-    ck_assert_int_eq(errno, EINVAL);
-    ck_assert_int_eq(joule_topology_parse_id("10", 9, 0, &id), -1);
-    ck_assert_int_eq(errno, ERANGE);
-    ck_assert_uint_eq(id, 4711);
-    ck_assert_int_eq(joule_topology_parse_id("9", 9, 0, &id), 0);
-    ck_assert_uint_eq(id, 9);
-    ck_assert_int_eq(joule_topology_parse_id("-1", 9, 7, &id), 0);
-    ck_assert_uint_eq(id, 7);
-}
-END_TEST
-
 START_TEST(two_packages)
 {
     tree_write(&tree, CPU "online", "0-7\n");
@@ -337,6 +321,62 @@ START_TEST(refresh)
 }
 END_TEST
 
+/* Two packages of two cores with two threads, numbered as kernels do: all
+ * packages, then all cores, then all threads in turn; the package with the
+ * lowest CPU has the higher id. */
+static struct joule_topology_cpu two[] = {
+    {.cpu = 0, .package = 1, .core = 0}, {.cpu = 1, .package = 0, .core = 0},
+    {.cpu = 2, .package = 1, .core = 4}, {.cpu = 3, .package = 0, .core = 4},
+    {.cpu = 4, .package = 1, .core = 0}, {.cpu = 5, .package = 0, .core = 0},
+    {.cpu = 6, .package = 1, .core = 4}, {.cpu = 7, .package = 0, .core = 4},
+};
+
+static int cpus_of(const unsigned *cores, size_t count, uint64_t *ret)
+{
+    const struct joule_topology t = {.cpus = two, .cpu_count = 8};
+
+    *ret = 0x100;
+    return joule_topology_core_cpus(&t, cores, count, ret, 1);
+}
+
+START_TEST(slurms_cores)
+{
+    static const uint64_t expect[] = {0x11, 0x44, 0x22, 0x88};
+    uint64_t cpus;
+
+    for (unsigned core = 0; core < 4; core++) {
+        ck_assert_int_eq(cpus_of(&core, 1, &cpus), 2);
+        ck_assert_uint_eq(cpus, expect[core]);
+    }
+    ck_assert_int_eq(cpus_of((unsigned[]){1, 3}, 2, &cpus), 4);
+    ck_assert_uint_eq(cpus, 0xcc);
+    ck_assert_int_eq(cpus_of((unsigned[]){0, 1, 2, 3}, 4, &cpus), 8);
+    ck_assert_uint_eq(cpus, 0xff);
+    ck_assert_int_eq(cpus_of(NULL, 0, &cpus), 0);
+    ck_assert_uint_eq(cpus, 0);
+}
+END_TEST
+
+START_TEST(cores_that_are_not_there)
+{
+    struct joule_topology_cpu far[] = {{.cpu = 0}, {.cpu = 64, .core = 1}};
+    struct joule_topology t = {.cpus = far, .cpu_count = 2};
+    const unsigned both[] = {0, 1};
+    uint64_t cpus[2];
+
+    ck_assert_int_eq(cpus_of((unsigned[]){3, 4}, 2, cpus), -1);
+    ck_assert_int_eq(errno, ERANGE);
+    ck_assert_uint_eq(cpus[0], 0);
+    errno = 0;
+    ck_assert_int_eq(joule_topology_core_cpus(&t, both, 2, cpus, 1), -1);
+    ck_assert_int_eq(errno, ERANGE);
+    ck_assert_uint_eq(cpus[0], 0);
+    ck_assert_int_eq(joule_topology_core_cpus(&t, both, 2, cpus, 2), 2);
+    ck_assert_uint_eq(cpus[0], 1);
+    ck_assert_uint_eq(cpus[1], 1);
+}
+END_TEST
+
 START_TEST(free_twice)
 {
     tree_write(&tree, CPU "online", "0\n");
@@ -380,7 +420,6 @@ int main(void)
     tcase_add_loop_test(tc, bad_die, 0, COUNT(bad_ids));
     tcase_add_test(tc, bad_core);
     tcase_add_test(tc, unreadable);
-    tcase_add_test(tc, parse_id);
     tcase_add_test(tc, two_packages);
     tcase_add_test(tc, sparse_numbers);
     tcase_add_test(tc, offline_first_cpus);
@@ -393,6 +432,8 @@ int main(void)
     tcase_add_test(tc, unknown_ids);
     tcase_add_test(tc, order_of_ids);
     tcase_add_test(tc, refresh);
+    tcase_add_test(tc, slurms_cores);
+    tcase_add_test(tc, cores_that_are_not_there);
     tcase_add_test(tc, free_twice);
     tcase_add_test(tc, this_machine);
     suite_add_tcase(suite, tc);
