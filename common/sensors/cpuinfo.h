@@ -26,21 +26,16 @@ struct joule_cpuinfo {
 };
 
 /*
- * Parse text[len], which need not end in NUL nor hold the whole file.  That of
- * any architecture is one: s390 has a vendor_id and no processor line, POWER
- * and PA-RISC have words for a model.
- * Returns 0, or -1 with errno EINVAL and a sentence if it is not the text of
- * /proc/cpuinfo, or the block of an x86 CPU (12 letters of vendor_id, as CPUID
- * gives them) lacks family or model or has nonsense there.
- * *ret is written only on success.
+ * Parse text[len], which need not end in NUL nor hold the whole file, of any
+ * architecture.  0, or -1 with EINVAL and a sentence, *ret unchanged: it is not
+ * the text of /proc/cpuinfo, or the block of an x86 CPU (12 letters of
+ * vendor_id, as CPUID gives them) lacks family or model or has nonsense there.
  */
 int joule_cpuinfo_parse(const char *text, size_t len, struct joule_cpuinfo *ret,
                         struct joule_error *err);
 
-/*
- * The same for "proc/cpuinfo" below [root_fd].  EINVAL as above, or the errno
- * of open or read (ENOENT: /proc is not mounted).
- */
+/* The same for "proc/cpuinfo" below [root_fd]; also errno of open or read
+ * (ENOENT: /proc is not mounted). */
 int joule_cpuinfo_read(int root_fd, struct joule_cpuinfo *ret,
                        struct joule_error *err);
 
