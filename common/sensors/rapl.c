@@ -20,13 +20,8 @@ _Static_assert(sizeof(off_t) == 8, "MSR numbers need 64-bit file offsets");
 
 #define PACKAGE JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE)
 #define DRAM    JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM)
-#define PP0     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP0)
-#define PP1     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP1)
 #define PSYS    JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS)
 #define CORE    JOULE_DOMAIN_BIT(JOULE_DOMAIN_CORE)
-
-#define OPEN_DEFAULT  (PACKAGE | DRAM | PP0 | PP1 | PSYS)
-#define TOTAL_DEFAULT (PACKAGE | DRAM)
 
 /* Intel SDM volume 4. */
 #define MSR_ARCH_CAPABILITIES 0x10A
@@ -56,14 +51,13 @@ struct device {
 };
 
 struct rapl {
-    struct joule_counters
-        counters; /* first: a set of counters is cast to its rapl */
-    struct joule_rapl_info info;
-    int root_fd; /* our own copy; -1: none yet */
+    struct joule_counters counters; /* first */
+    int root_fd;                    /* our own copy */
     struct joule_topology topology;
     struct joule_error remark; /* empty: none */
     size_t device_count;
-    struct device devices[JOULE_DOMAINS_MAX];
+    /* Each has a domain, but for the one that is being opened. */
+    struct device devices[JOULE_DOMAINS_MAX + 1];
     struct slot slots[JOULE_DOMAINS_MAX];
     struct joule_domain domains[JOULE_DOMAINS_MAX];
 };
@@ -71,9 +65,9 @@ struct rapl {
 /* What creation needs beside the counters. */
 struct builder {
     struct rapl *rapl;
+    struct joule_rapl_info info;
     const struct joule_rapl_row *row;
-    int root_fd;
-    unsigned open_kinds, total_kinds;
+    unsigned total_kinds;
     struct joule_error *err;
 };
 
@@ -249,16 +243,10 @@ static const struct joule_counters_ops rapl_ops = {
     .destroy = rapl_destroy,
 };
 
-const struct joule_rapl_info *
-joule_rapl_info(const struct joule_counters *counters)
-{
-    return &((const struct rapl *)counters)->info;
-}
-
 /* Appended to sentences about registers that do not answer. */
 static const char *guest_hint(const struct builder *b)
 {
-    return b->rapl->info.hypervisor
+    return b->info.cpu.hypervisor
                ? "; this is a virtual machine, and hypervisors rarely pass "
                  "RAPL on: measure on the host"
                : "";
@@ -269,21 +257,16 @@ static int open_msr(struct builder *b, const struct joule_topology_cpu *at,
                     enum joule_topology_scope scope)
 {
     char path[MSR_PATH_MAX];
-    int fd, errnum;
+    int fd;
 
-    if (b->rapl->device_count == JOULE_DOMAINS_MAX)
-        return joule_error_set(b->err, E2BIG,
-                               "this machine has more than %d energy counters",
-                               JOULE_DOMAINS_MAX);
     msr_path(path, at->cpu);
-    fd = joule_file_open(b->root_fd, path, O_RDONLY);
+    fd = joule_file_open(b->rapl->root_fd, path, O_RDONLY);
     if (fd >= 0) {
         b->rapl->devices[b->rapl->device_count++] = (struct device){
             .fd = fd, .at = *at, .scope = scope, .asked = at->cpu};
         return fd;
     }
-    errnum = errno;
-    switch (errnum) {
+    switch (errno) {
     case ENOENT:
     case ENOTDIR:
     case ENXIO: /* a device node without the module behind it */
@@ -294,25 +277,19 @@ static int open_msr(struct builder *b, const struct joule_topology_cpu *at,
                                "/etc/modules-load.d)",
                                path);
     case EACCES:
-        return joule_error_set(b->err, errnum,
+        return joule_error_set(b->err, errno,
                                "may not open /%s: run as root, or let this "
                                "user read the file",
                                path);
     case EPERM:
-        return joule_error_set(b->err, errnum,
+        return joule_error_set(b->err, errno,
                                "may not open /%s: the capability "
                                "CAP_SYS_RAWIO is needed, and kernel lockdown "
                                "or a container may withhold it",
                                path);
     default:
-        return joule_error_set(b->err, errnum, "cannot open /%s: %m", path);
+        return joule_error_set(b->err, errno, "cannot open /%s: %m", path);
     }
-}
-
-/* Close the MSR device that was opened last: nothing on it is of use. */
-static void drop_msr(struct builder *b)
-{
-    close(b->rapl->devices[--b->rapl->device_count].fd);
 }
 
 /* A register that must answer did not.  On a CPU that no row knows by its
@@ -320,22 +297,22 @@ static void drop_msr(struct builder *b)
 static int register_error(struct builder *b, unsigned cpu, uint32_t reg,
                           int errnum)
 {
+    const struct joule_cpuinfo *info = &b->info.cpu;
     char path[MSR_PATH_MAX];
 
     msr_path(path, cpu);
-    if (errnum == EIO && b->row->unlisted && !b->rapl->info.hypervisor)
+    if (errnum == EIO && b->row->unlisted && !info->hypervisor)
         return joule_error_set(b->err, ENODEV,
                                "this CPU (%s family %u model %u) has no RAPL: "
                                "register 0x%X of /%s does not answer",
-                               b->rapl->info.vendor, b->rapl->info.family,
-                               b->rapl->info.model, reg, path);
-    errno = errnum;
+                               info->vendor, info->family, info->model, reg,
+                               path);
     return joule_error_set(b->err, errnum,
-                           "cannot read register 0x%X of /%s: %m%s", reg, path,
-                           guest_hint(b));
+                           "cannot read register 0x%X of /%s: %s%s", reg, path,
+                           strerror(errnum), guest_hint(b));
 }
 
-/* Fill b->rapl->info.filtering where the CPU says whether it can filter. */
+/* Fill b->info.filtering where the CPU says whether it can filter. */
 static void read_filtering(struct builder *b, int fd)
 {
     uint64_t caps, ctls;
@@ -347,8 +324,8 @@ static void read_filtering(struct builder *b, int fd)
         return;
     if (read_msr(fd, MSR_MISC_PACKAGE_CTLS, &ctls) != 0)
         return;
-    b->rapl->info.filtering_known = true;
-    b->rapl->info.filtering = (ctls & CTL_FILTERING) != 0;
+    b->info.filtering_known = true;
+    b->info.filtering = (ctls & CTL_FILTERING) != 0;
 }
 
 /* The unit register, checked once for the ESU field that all kinds use. */
@@ -370,26 +347,17 @@ static int read_unit(struct builder *b, int fd, unsigned cpu, uint64_t *ret_raw)
                            (unsigned long long)*ret_raw, guest_hint(b));
 }
 
-/* Whether counters of this package are told apart by die. */
-static bool many_dies(const struct joule_topology_cpu *cpus, size_t count,
-                      uint16_t package)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < count; i++)
-        n += cpus[i].package == package;
-    return n > 1;
-}
-
-static void name_domain(struct joule_domain *d, bool with_die)
+/* Counters of a package are told apart by die where there are several. */
+static void name_domain(const struct builder *b, struct joule_domain *d)
 {
     const char *kind = kind_names[d->kind];
+    const struct joule_topology *t = &b->rapl->topology;
 
     if (d->kind == JOULE_DOMAIN_PSYS)
         snprintf(d->name, sizeof(d->name), "%s", kind);
     else if (d->kind == JOULE_DOMAIN_CORE)
         snprintf(d->name, sizeof(d->name), "%s-%u", kind, (unsigned)d->cpu);
-    else if (with_die)
+    else if (b->row->per_die && t->dies > t->packages)
         snprintf(d->name, sizeof(d->name), "%s-%u-die-%u", kind, d->package,
                  d->die);
     else
@@ -402,8 +370,7 @@ static void name_domain(struct joule_domain *d, bool with_die)
  */
 static int add_domain(struct builder *b, int fd,
                       const struct joule_topology_cpu *cpu,
-                      enum joule_domain_kind kind, uint64_t unit_raw,
-                      bool with_die)
+                      enum joule_domain_kind kind, uint64_t unit_raw)
 {
     uint32_t reg = b->row->map->energy[kind];
     size_t n = b->rapl->counters.domain_count;
@@ -426,10 +393,8 @@ static int add_domain(struct builder *b, int fd,
         return joule_error_set(b->err, E2BIG,
                                "this machine has more than %d energy counters",
                                JOULE_DOMAINS_MAX);
-    if (joule_rapl_row_unit(b->row, kind, unit_raw, &d.unit) < 0)
-        return joule_error_set(b->err, ENODEV, "no energy unit for %s",
-                               kind_names[kind]);
-    name_domain(&d, with_die);
+    joule_rapl_row_unit(b->row, kind, unit_raw, &d.unit);
+    name_domain(b, &d);
     b->rapl->domains[n] = d;
     b->rapl->slots[n] = (struct slot){
         .fd = fd,
@@ -440,123 +405,90 @@ static int add_domain(struct builder *b, int fd,
     return 0;
 }
 
-static enum joule_topology_scope leader_scope(const struct builder *b)
+/* All domains of [kinds] that the CPU can read. */
+static int add_device(struct builder *b, const struct joule_topology_cpu *cpu,
+                      enum joule_topology_scope scope, unsigned kinds)
 {
-    return b->row->per_die ? JOULE_TOPOLOGY_DIE : JOULE_TOPOLOGY_PACKAGE;
-}
-
-/* All domains that the CPU of a package or die can read. */
-static int add_leader(struct builder *b, const struct joule_topology_cpu *cpu,
-                      bool first, bool with_die)
-{
-    unsigned kinds = b->row->kinds & b->open_kinds & ~CORE;
-    size_t before = b->rapl->counters.domain_count;
+    struct rapl *rapl = b->rapl;
+    size_t before = rapl->counters.domain_count;
+    bool is_first = rapl->device_count == 0;
     uint64_t unit_raw;
-    int fd;
+    int fd = open_msr(b, cpu, scope);
 
-    /* There is one platform; the first package speaks for it. */
-    if (!first)
-        kinds &= ~PSYS;
-    fd = open_msr(b, cpu, leader_scope(b));
     if (fd < 0 || read_unit(b, fd, cpu->cpu, &unit_raw) < 0)
         return -1;
-    if (first) {
-        b->rapl->info.unit_raw = unit_raw;
+    if (is_first) {
+        b->info.unit_raw = unit_raw;
         read_filtering(b, fd);
     }
     for (int kind = 0; kind < JOULE_RAPL_KINDS; kind++)
         if ((kinds & JOULE_DOMAIN_BIT(kind)) &&
-            add_domain(b, fd, cpu, kind, unit_raw, with_die) < 0)
+            add_domain(b, fd, cpu, kind, unit_raw) < 0)
             return -1;
-    if (b->rapl->counters.domain_count == before)
-        drop_msr(b);
+    if (rapl->counters.domain_count == before)
+        close(rapl->devices[--rapl->device_count].fd);
     return 0;
 }
 
-static int add_leaders(struct builder *b)
+/* The domains of [kinds] that the machine has of each package, die or core. */
+static int add_devices(struct builder *b, enum joule_topology_scope scope,
+                       unsigned kinds)
 {
     struct joule_topology_cpu *cpus;
     size_t count;
     int rc = 0;
 
-    cpus =
-        joule_topology_first_cpus(&b->rapl->topology, leader_scope(b), &count);
-    if (!cpus)
-        return joule_error_set(b->err, errno, "cannot list the packages: %m");
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = add_leader(b, &cpus[i], i == 0,
-                        many_dies(cpus, count, cpus[i].package));
-    free(cpus);
-    return rc;
-}
-
-static int add_cores(struct builder *b)
-{
-    struct joule_topology_cpu *cpus;
-    size_t count;
-    int rc = 0;
-
-    if (!(b->open_kinds & b->row->kinds & CORE))
+    if (kinds == 0)
         return 0;
-    cpus = joule_topology_first_cpus(&b->rapl->topology, JOULE_TOPOLOGY_CORE,
-                                     &count);
+    cpus = joule_topology_first_cpus(&b->rapl->topology, scope, &count);
     if (!cpus)
-        return joule_error_set(b->err, errno, "cannot list the cores: %m");
+        return joule_error_set(b->err, errno,
+                               "cannot list the packages and cores: %m");
     for (size_t i = 0; i < count && rc == 0; i++) {
-        size_t before = b->rapl->counters.domain_count;
-        int fd = open_msr(b, &cpus[i], JOULE_TOPOLOGY_CORE);
-
-        rc = fd < 0 ? -1
-                    : add_domain(b, fd, &cpus[i], JOULE_DOMAIN_CORE,
-                                 b->rapl->info.unit_raw, false);
-        if (rc == 0 && b->rapl->counters.domain_count == before)
-            drop_msr(b);
+        rc = add_device(b, &cpus[i], scope, kinds);
+        kinds &= ~PSYS; /* the first package speaks for the one platform */
     }
     free(cpus);
     return rc;
 }
 
-/* Who and where: cpuinfo, row and topology into the builder and its info. */
+/* Who and where: CPU, row and topology, as far as they are known. */
 static int identify(struct builder *b)
 {
-    struct joule_rapl_info *info = &b->rapl->info;
-    struct joule_cpuinfo cpu;
+    struct joule_rapl_info *info = &b->info;
+    struct joule_cpuinfo *cpu = &info->cpu;
+    struct joule_error reason;
+    int rc;
 
-    if (joule_cpuinfo_read(b->root_fd, &cpu, b->err) < 0) {
+    if (joule_cpuinfo_read(b->rapl->root_fd, cpu, b->err) < 0) {
         if (errno == ENOENT) /* which stands for the MSR device */
             errno = EINVAL;
         return -1;
     }
-    memcpy(info->vendor, cpu.vendor, sizeof(info->vendor));
-    memcpy(info->cpu_name, cpu.name, sizeof(info->cpu_name));
-    info->family = cpu.family;
-    info->model = cpu.model;
-    info->hypervisor = cpu.hypervisor;
-    if (cpu.vendor[0] == '\0')
+    b->row = joule_rapl_row_find(cpu);
+    info->row = b->row ? b->row->name : NULL;
+    rc = joule_topology_read(b->rapl->root_fd, &b->rapl->topology, &reason);
+    info->packages = b->rapl->topology.packages;
+    info->dies = b->rapl->topology.dies;
+    if (cpu->vendor[0] == '\0')
         return joule_error_set(b->err, ENODEV,
                                "this is not an x86 CPU: RAPL is a feature of "
                                "Intel, AMD and Hygon CPUs");
-    b->row = joule_rapl_row_find(&cpu);
     if (!b->row)
         return joule_error_set(b->err, ENODEV,
                                "%s family %u model %u is not known to have "
                                "RAPL: what its energy registers mean is not "
                                "guessed",
-                               cpu.vendor, cpu.family, cpu.model);
+                               cpu->vendor, cpu->family, cpu->model);
     if (b->row->without)
         return joule_error_set(b->err, ENODEV,
                                "this CPU (%s family %u model %u) has no RAPL "
                                "energy counters: %s%s",
-                               cpu.vendor, cpu.family, cpu.model,
+                               cpu->vendor, cpu->family, cpu->model,
                                b->row->without, guest_hint(b));
-    info->row = b->row->name;
-    if (joule_topology_read(b->root_fd, &b->rapl->topology, b->err) < 0) {
-        if (errno == ENOENT)
-            errno = EINVAL;
-        return -1;
-    }
-    info->packages = b->rapl->topology.packages;
-    info->dies = b->rapl->topology.dies;
+    if (rc < 0)
+        return joule_error_set(b->err, errno == ENOENT ? EINVAL : errno, "%s",
+                               reason.text);
     return 0;
 }
 
@@ -573,29 +505,27 @@ static int check_total(const struct builder *b)
                            guest_hint(b));
 }
 
-/* To open other devices later. */
-static int keep_root(struct builder *b)
+static int build(struct builder *b, bool with_cores)
 {
-    b->rapl->root_fd = fcntl(b->root_fd, F_DUPFD_CLOEXEC, 0);
-    if (b->rapl->root_fd < 0)
-        return joule_error_set(b->err, errno,
-                               "cannot open the RAPL counters: %m");
-    return 0;
+    unsigned kinds;
+
+    if (identify(b) < 0)
+        return -1;
+    kinds = b->row->kinds;
+    if (add_devices(
+            b, b->row->per_die ? JOULE_TOPOLOGY_DIE : JOULE_TOPOLOGY_PACKAGE,
+            kinds & ~CORE) < 0 ||
+        (with_cores && add_devices(b, JOULE_TOPOLOGY_CORE, kinds & CORE) < 0))
+        return -1;
+    return check_total(b);
 }
 
 struct joule_counters *joule_rapl_create(int root_fd,
                                          const struct joule_rapl_options *opt,
                                          struct joule_error *err)
 {
-    struct builder b = {
-        .root_fd = root_fd,
-        .open_kinds = opt && opt->open_kinds ? opt->open_kinds : OPEN_DEFAULT,
-        .total_kinds =
-            opt && opt->total_kinds ? opt->total_kinds : TOTAL_DEFAULT,
-        .err = err,
-    };
-    struct joule_counters *counters = NULL;
-    int saved;
+    struct builder b = {.total_kinds = opt->total_kinds, .err = err};
+    int rc, saved;
 
     if (b.total_kinds != PACKAGE && b.total_kinds != (PACKAGE | DRAM) &&
         b.total_kinds != PSYS) {
@@ -605,26 +535,28 @@ struct joule_counters *joule_rapl_create(int root_fd,
                         "at all");
         return NULL;
     }
-    b.open_kinds |= b.total_kinds;
     b.rapl = calloc(1, sizeof(*b.rapl));
     if (!b.rapl) {
         joule_error_set(err, errno, "cannot open the RAPL counters: %m");
         return NULL;
     }
-    b.rapl->root_fd = -1;
     b.rapl->counters.ops = &rapl_ops;
     b.rapl->counters.domains = b.rapl->domains;
-    if (identify(&b) == 0 && add_leaders(&b) == 0 && add_cores(&b) == 0 &&
-        check_total(&b) == 0 && keep_root(&b) == 0)
-        counters = &b.rapl->counters;
+    b.rapl->root_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    if (b.rapl->root_fd < 0)
+        rc = joule_error_set(err, errno, "cannot open the RAPL counters: %m");
+    else
+        rc = build(&b, opt->with_cores);
+    if (opt->ret_info)
+        *opt->ret_info = b.info;
     saved = errno;
-    if (!counters)
+    if (rc < 0)
         rapl_destroy(&b.rapl->counters);
-    else if (b.rapl->info.filtering)
+    else if (b.info.filtering)
         joule_error_set(&b.rapl->remark, 0,
                         "RAPL energy filtering is on (MSR 0xBC bit 0, switched "
                         "on with SGX): readings carry noise that averages out "
                         "over seconds");
     errno = saved;
-    return counters;
+    return rc < 0 ? NULL : &b.rapl->counters;
 }

@@ -12,36 +12,32 @@
 
 #include "common/base/error.h"
 #include "common/sensors/counters.h"
+#include "common/sensors/cpuinfo.h"
 
-struct joule_rapl_options {
-    /* JOULE_DOMAIN_BIT()s of the kinds that are opened and read where the
-     * machine has them; 0 means package, DRAM, PP0, PP1 and PSYS.  Those of
-     * total_kinds are always opened.  CORE costs one read per core. */
-    unsigned open_kinds;
-    /* Kinds whose sum is the node's energy: package, package|dram or psys;
-     * 0 means package|dram.  A kind that a package of the machine lacks is
-     * left out, but at least one domain must remain. */
-    unsigned total_kinds;
-};
-
-/* What a machine said of itself, for `joule probe` and for log lines. */
+/* What a machine said of itself, for `joule probe`. */
 struct joule_rapl_info {
-    char vendor[16];   /* "GenuineIntel" */
-    char cpu_name[64]; /* "model name" of /proc/cpuinfo, may be empty */
-    unsigned family, model;
-    const char *row;         /* the quirk row's name: "Skylake-SP"; static */
+    struct joule_cpuinfo cpu;
+    const char *row; /* name of its row in rapl_row.h, or NULL; static */
     unsigned packages, dies; /* dies: in all packages together */
     uint64_t unit_raw;       /* the unit register of the first package */
     bool filtering;          /* energy filtering is on (MSR 0xBC bit 0) */
     bool filtering_known;    /* false: register absent or unreadable */
-    bool hypervisor;         /* the "hypervisor" flag in /proc/cpuinfo */
+};
+
+struct joule_rapl_options {
+    /* Kinds whose sum is the node's energy: package, package|dram or psys.  A
+     * kind that a package of the machine lacks is left out, but at least one
+     * domain must remain.  Other kinds are read as well. */
+    unsigned total_kinds;
+    bool with_cores;                  /* one more reading for each core */
+    struct joule_rapl_info *ret_info; /* optional; on failure what is known */
 };
 
 /*
  * Open the counters of the machine below [root_fd] ("proc/cpuinfo",
  * "sys/devices/system/cpu", "dev/cpu/N/msr"; duplicated).  The lowest online
  * CPU is chosen for each package (AMD, Hygon) or each die of it (Intel), for
- * PSYS that of the first package.  [opt] may be NULL for the defaults.
+ * PSYS that of the first package.
  *
  * If that CPU goes offline, or its device fails, the next reading opens another
  * online CPU of the same package or die (a core's: of the core), and remark()
@@ -64,9 +60,5 @@ struct joule_rapl_info {
 struct joule_counters *joule_rapl_create(int root_fd,
                                          const struct joule_rapl_options *opt,
                                          struct joule_error *err);
-
-/* [counters] must come from joule_rapl_create; valid until it is destroyed. */
-const struct joule_rapl_info *
-joule_rapl_info(const struct joule_counters *counters);
 
 #endif

@@ -49,15 +49,14 @@ static const struct joule_rapl_map amd_map = {
     }
 
 #define INTEL_ROW(row_name, row_kinds)                                         \
-    .name = row_name, .vendor = INTEL, .family_first = 6, .family_last = 6,    \
-    .map = &intel_map, .kinds = (row_kinds), .width_bits = 32, .per_die = true
+    .name = row_name, .vendor = INTEL, .family = 6, .map = &intel_map,         \
+    .kinds = (row_kinds), .width_bits = 32, .per_die = true
 
 /* A package of several dies has one package counter, which every die shows
  * (codecarbon issue 1274). */
-#define AMD_ROW(row_name, row_vendor, first, last, width)                      \
-    .name = row_name, .vendor = row_vendor, .family_first = (first),           \
-    .family_last = (last), .map = &amd_map, .kinds = PACKAGE | CORE,           \
-    .width_bits = (width)
+#define AMD_ROW(row_name, row_vendor, row_family, width)                       \
+    .name = row_name, .vendor = row_vendor, .family = (row_family),            \
+    .map = &amd_map, .kinds = PACKAGE | CORE, .width_bits = (width)
 
 #define ALL_MODELS                                                             \
     {                                                                          \
@@ -69,8 +68,7 @@ static const struct joule_rapl_map amd_map = {
 /* Servers of these generations count DRAM in a unit of its own. */
 #define DRAM_2_16_J .fixed = {[JOULE_DOMAIN_DRAM] = UNIT_2_16_J}
 
-/* The first row that fits is taken. */
-static const struct joule_rapl_row rows[] = {
+const struct joule_rapl_row joule_rapl_rows[] = {
     {INTEL_ROW("Sandy/Ivy Bridge", PACKAGE | PP0 | PP1),
      .models = {{0x2A, 0x2A}, {0x3A, 0x3A}}},
     {INTEL_ROW("Sandy/Ivy Bridge-EP", PACKAGE | PP0 | DRAM),
@@ -101,7 +99,7 @@ static const struct joule_rapl_row rows[] = {
     {INTEL_ROW("Silvermont/Airmont", PACKAGE | PP0),
      .models =
          {{0x37, 0x37}, {0x4A, 0x4A}, {0x4C, 0x4D}, {0x5A, 0x5A}, {0x5D, 0x5D}},
-     .esu = JOULE_RAPL_ESU_MICROJOULE},
+     .esu_in_uj = true},
     {INTEL_ROW("Goldmont", PACKAGE | PP0 | PP1 | DRAM),
      .models = {{0x5C, 0x5C}, {0x5F, 0x5F}, {0x7A, 0x7A}}},
     {INTEL_ROW("Skylake client and later", PACKAGE | PP0 | PP1 | DRAM | PSYS),
@@ -139,27 +137,27 @@ static const struct joule_rapl_row rows[] = {
     /* turbostat 83075bd59de2 (2025): no RAPL registers. */
     {.name = "Diamond Rapids",
      .vendor = INTEL,
-     .family_first = 0x13,
-     .family_last = 0x13,
+     .family = 0x13,
      .models = {{0x01, 0x01}},
      .map = &intel_map,
      .width_bits = 32,
      .per_die = true,
      .without = "its counters are in TPMI alone, which is not read here"},
 
-    {AMD_ROW("AMD Zen 1/2", AMD, 0x17, 0x17, 32), .models = ALL_MODELS},
-    {AMD_ROW("Hygon Dhyana", HYGON, 0x18, 0x18, 32), .models = ALL_MODELS},
+    {AMD_ROW("AMD Zen 1/2", AMD, 0x17, 32), .models = ALL_MODELS},
+    {AMD_ROW("Hygon Dhyana", HYGON, 0x18, 32), .models = ALL_MODELS},
     /* 64 bits from Zen 4 on (amd_energy issue 12, LIKWID). */
-    {AMD_ROW("AMD Zen 4", AMD, 0x19, 0x19, 64),
+    {AMD_ROW("AMD Zen 4", AMD, 0x19, 64),
      .models = {{0x10, 0x1F}, {0x60, 0x7F}, {0xA0, 0xAF}}},
-    {AMD_ROW("AMD Zen 3", AMD, 0x19, 0x19, 32),
+    {AMD_ROW("AMD Zen 3", AMD, 0x19, 32),
      .models = {{0x00, 0x0F}, {0x20, 0x5F}}},
-    {AMD_ROW("AMD Zen 5", AMD, 0x1A, 0x1A, 64), .models = ALL_MODELS},
+    {AMD_ROW("AMD Zen 5", AMD, 0x1A, 64), .models = ALL_MODELS},
     /* All models of the family have the same registers.  The low 32 bits of a
      * 64-bit counter are a 32-bit counter, but not the other way round: 32 is
      * right for both. */
-    {AMD_ROW("AMD (unlisted model)", AMD, 0x19, 0x19, 32), .models = ALL_MODELS,
+    {AMD_ROW("AMD (unlisted model)", AMD, 0x19, 32), .models = ALL_MODELS,
      .unlisted = true},
+    {.name = NULL},
 };
 
 static bool has_model(const struct joule_rapl_row *row, unsigned model)
@@ -170,19 +168,11 @@ static bool has_model(const struct joule_rapl_row *row, unsigned model)
     return false;
 }
 
-const struct joule_rapl_row *joule_rapl_row_at(size_t i)
-{
-    return i < sizeof(rows) / sizeof(rows[0]) ? &rows[i] : NULL;
-}
-
 const struct joule_rapl_row *
 joule_rapl_row_find(const struct joule_cpuinfo *info)
 {
-    const struct joule_rapl_row *row;
-
-    for (size_t i = 0; (row = joule_rapl_row_at(i)); i++)
-        if (info->family >= row->family_first &&
-            info->family <= row->family_last && has_model(row, info->model) &&
+    for (const struct joule_rapl_row *row = joule_rapl_rows; row->name; row++)
+        if (info->family == row->family && has_model(row, info->model) &&
             strcmp(info->vendor, row->vendor) == 0)
             return row;
     return NULL;
@@ -193,15 +183,14 @@ int joule_rapl_row_unit(const struct joule_rapl_row *row,
                         struct joule_unit *ret_unit)
 {
     unsigned esu = (unit_raw >> 8) & 0x1F;
-    bool microjoule = row->esu == JOULE_RAPL_ESU_MICROJOULE;
 
-    if (microjoule ? esu < 1 || esu > 10 : esu < 4 || esu > 20) {
+    if (row->esu_in_uj ? esu < 1 || esu > 10 : esu < 4 || esu > 20) {
         errno = EINVAL;
         return -1;
     }
     if (row->fixed[kind].num != 0)
         *ret_unit = row->fixed[kind];
-    else if (microjoule)
+    else if (row->esu_in_uj)
         *ret_unit = (struct joule_unit){.num = 1u << esu, .shift = 0};
     else if (esu < 6)
         *ret_unit = (struct joule_unit){.num = 15625u << (6 - esu), .shift = 0};

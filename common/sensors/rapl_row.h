@@ -28,25 +28,19 @@ struct joule_rapl_map {
     bool filtering;                    /* 0x10A and 0xBC mean filtering */
 };
 
-/* What the ESU field of the unit register means. */
-enum joule_rapl_esu {
-    JOULE_RAPL_ESU_JOULE,      /* 2^-ESU J */
-    JOULE_RAPL_ESU_MICROJOULE, /* 2^ESU uJ */
-};
-
 struct joule_rapl_range {
     uint8_t first, last; /* CPU models; {0, 0} ends a list */
 };
 
 struct joule_rapl_row {
-    const char *name;
+    const char *name;   /* NULL ends the table */
     const char *vendor; /* as in /proc/cpuinfo */
-    uint16_t family_first, family_last;
+    uint16_t family;
     struct joule_rapl_range models[24];
     const struct joule_rapl_map *map;
     unsigned kinds;     /* JOULE_DOMAIN_BIT()s that a machine may have */
     uint8_t width_bits; /* of the energy registers: 32 or 64 */
-    enum joule_rapl_esu esu;
+    bool esu_in_uj;     /* the ESU field means 2^ESU uJ, not 2^-ESU J */
     bool per_die;  /* each die of a package counts for itself; otherwise the
                       dies of a package show one and the same counter */
     bool unlisted; /* for models of a family that no other row knows */
@@ -56,14 +50,13 @@ struct joule_rapl_row {
     struct joule_unit fixed[JOULE_RAPL_KINDS];
 };
 
+/* The first row that fits counts. */
+extern const struct joule_rapl_row joule_rapl_rows[];
+
 /* The row for this CPU, or NULL if it is not known to have RAPL: what the
  * registers of a new model mean is not guessed. */
 const struct joule_rapl_row *
 joule_rapl_row_find(const struct joule_cpuinfo *info);
-
-/* The i-th row, NULL behind the last: for lists and tests.  Earlier rows go
- * before later ones. */
-const struct joule_rapl_row *joule_rapl_row_at(size_t i);
 
 /*
  * The unit of [kind] when the unit register reads [unit_raw].  Returns 0, or

@@ -270,12 +270,16 @@ static pid_t start_slurmd(void)
 
 static struct joule_sensor *open_sensor(void)
 {
+    const struct joule_rapl_options opt = {
+        .total_kinds = JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE) |
+                       JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM),
+    };
     struct joule_error err;
     struct joule_counters *counters;
     struct joule_sensor *sensor;
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    counters = joule_rapl_create(root_fd, NULL, &err);
+    counters = joule_rapl_create(root_fd, &opt, &err);
     if (!counters)
         bench_die("joule_rapl_create", err.text);
     if (counters->domain_count != 2 * PACKAGES)

@@ -870,7 +870,7 @@ START_TEST(probe_no_msr)
     tree_remove(&tree, "dev/cpu/0/msr");
     collect(false, true);
     ck_assert_int_eq(probe->access.msr_error, ENOENT);
-    ck_assert_str_eq(probe->sensor.info.vendor, "GenuineIntel");
+    ck_assert_str_eq(probe->sensor.info.cpu.vendor, "GenuineIntel");
     ck_assert_str_eq(probe->access.msr, "/dev/cpu/0/msr");
     ck_assert_ptr_nonnull(strstr(
         finding(&probe->findings, "no-counters")->text.text, "modprobe"));

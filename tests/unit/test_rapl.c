@@ -103,23 +103,38 @@ static void xeon(unsigned packages)
     }
 }
 
+static struct joule_rapl_info info; /* of the counters made last */
+
+/* [opt] with what it does not say: package and DRAM. */
+static struct joule_rapl_options options(const struct joule_rapl_options *opt)
+{
+    struct joule_rapl_options o = opt ? *opt : (struct joule_rapl_options){0};
+
+    if (o.total_kinds == 0)
+        o.total_kinds = BIT(PACKAGE) | BIT(DRAM);
+    o.ret_info = &info;
+    return o;
+}
+
 static void must_fail(const struct joule_rapl_options *opt, int errnum,
                       const char *sentence)
 {
+    const struct joule_rapl_options o = options(opt);
     unsigned fds = tree_open_fds();
 
     errno = 0;
-    ck_assert_ptr_null(joule_rapl_create(tree.fd, opt, &err));
+    ck_assert_ptr_null(joule_rapl_create(tree.fd, &o, &err));
     ck_assert_msg(errno == errnum, "%s: %s", strerror(errno), err.text);
     ck_assert_msg(strstr(err.text, sentence), "%s", err.text);
-    ck_assert_ptr_null(joule_rapl_create(tree.fd, opt, NULL));
+    ck_assert_ptr_null(joule_rapl_create(tree.fd, &o, NULL));
     ck_assert_int_eq(errno, errnum);
     ck_assert_uint_eq(tree_open_fds(), fds);
 }
 
 static struct joule_counters *must_create(const struct joule_rapl_options *opt)
 {
-    struct joule_counters *counters = joule_rapl_create(tree.fd, opt, &err);
+    const struct joule_rapl_options o = options(opt);
+    struct joule_counters *counters = joule_rapl_create(tree.fd, &o, &err);
 
     ck_assert_msg(counters != NULL, "%s", err.text);
     ck_assert_str_eq(counters->ops->type, "rapl");
@@ -377,7 +392,7 @@ END_TEST
 
 START_TEST(too_many_devices)
 {
-    struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
+    struct joule_rapl_options opt = {.with_cores = true};
 
     cpuinfo("AuthenticAMD", 0x17, 0x31, "");
     online("0-127");
@@ -572,7 +587,7 @@ END_TEST
  * not; a core has its own, and its name. */
 START_TEST(another_cpu_of_what_counts)
 {
-    struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
+    struct joule_rapl_options opt = {.with_cores = true};
     struct joule_raw out[9];
     struct joule_counters *counters;
 
@@ -670,7 +685,6 @@ END_TEST
 START_TEST(two_packages)
 {
     struct joule_raw out[4];
-    const struct joule_rapl_info *info;
     struct joule_counters *counters;
 
     xeon(2);
@@ -686,17 +700,16 @@ START_TEST(two_packages)
         ck_assert_uint_eq(counters->domains[i].unit.num, 15625);
         ck_assert_uint_eq(counters->domains[i].unit.shift, i % 2 ? 10 : 8);
     }
-    info = joule_rapl_info(counters);
-    ck_assert_str_eq(info->vendor, "GenuineIntel");
-    ck_assert_str_eq(info->cpu_name, "Test CPU");
-    ck_assert_str_eq(info->row, "Skylake-SP/Cascade Lake/Cooper Lake");
-    ck_assert_uint_eq(info->family, 6);
-    ck_assert_uint_eq(info->model, 0x55);
-    ck_assert_uint_eq(info->packages, 2);
-    ck_assert_uint_eq(info->dies, 2);
-    ck_assert_uint_eq(info->unit_raw, ESU_14);
-    ck_assert(!info->hypervisor);
-    ck_assert(!info->filtering_known);
+    ck_assert_str_eq(info.cpu.vendor, "GenuineIntel");
+    ck_assert_str_eq(info.cpu.name, "Test CPU");
+    ck_assert_str_eq(info.row, "Skylake-SP/Cascade Lake/Cooper Lake");
+    ck_assert_uint_eq(info.cpu.family, 6);
+    ck_assert_uint_eq(info.cpu.model, 0x55);
+    ck_assert_uint_eq(info.packages, 2);
+    ck_assert_uint_eq(info.dies, 2);
+    ck_assert_uint_eq(info.unit_raw, ESU_14);
+    ck_assert(!info.cpu.hypervisor);
+    ck_assert(!info.filtering_known);
     joule_counters_destroy(counters);
 }
 END_TEST
@@ -782,8 +795,8 @@ START_TEST(dies_that_count)
                         "package-1-die-1*");
     ck_assert_uint_eq(counters->domains[1].die, 1);
     ck_assert_uint_eq(counters->domains[1].cpu, 2);
-    ck_assert_uint_eq(joule_rapl_info(counters)->packages, 2);
-    ck_assert_uint_eq(joule_rapl_info(counters)->dies, 4);
+    ck_assert_uint_eq(info.packages, 2);
+    ck_assert_uint_eq(info.dies, 4);
     joule_counters_destroy(counters);
 }
 END_TEST
@@ -800,14 +813,14 @@ START_TEST(dies_that_mirror)
     counters = must_create(NULL);
     must_have(counters, "package-0* package-1*");
     ck_assert_uint_eq(counters->domains[1].cpu, 4);
-    ck_assert_uint_eq(joule_rapl_info(counters)->dies, 4);
+    ck_assert_uint_eq(info.dies, 4);
     joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(amd_registers)
 {
-    struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
+    struct joule_rapl_options opt = {.with_cores = true};
     struct joule_raw out[5];
     struct joule_counters *counters;
 
@@ -830,14 +843,14 @@ START_TEST(amd_registers)
     ck_assert_uint_eq(out[1].raw, UINT64_C(0x2233445566778810));
     ck_assert_uint_eq(counters->domains[2].unit.num, 15625);
     ck_assert_uint_eq(counters->domains[2].unit.shift, 10);
-    ck_assert(!joule_rapl_info(counters)->filtering_known);
+    ck_assert(!info.filtering_known);
     joule_counters_destroy(counters);
 }
 END_TEST
 
 START_TEST(cores_of_intel)
 {
-    struct joule_rapl_options opt = {.open_kinds = BIT(CORE)};
+    struct joule_rapl_options opt = {.with_cores = true};
     struct joule_counters *counters;
 
     xeon(1);
@@ -867,29 +880,6 @@ START_TEST(psys)
     ck_assert_uint_eq(counters->domains[1].unit.shift, 8);
     ck_assert_uint_eq(counters->domains[3].unit.num, 1000000);
     ck_assert_uint_eq(counters->domains[3].unit.shift, 0);
-    joule_counters_destroy(counters);
-}
-END_TEST
-
-START_TEST(only_what_was_asked_for)
-{
-    struct joule_rapl_options opt = {.open_kinds = BIT(PP0),
-                                     .total_kinds = BIT(PSYS)};
-    unsigned fds = tree_open_fds();
-    struct joule_counters *counters;
-
-    sapphire_rapids();
-    counters = must_create(&opt);
-    must_have(counters, "pp0-0 psys* pp0-1");
-    joule_counters_destroy(counters);
-    opt.open_kinds = BIT(PSYS);
-    counters = must_create(&opt);
-    must_have(counters, "psys*");
-    ck_assert_uint_eq(tree_open_fds(), fds + 1 + 1); /* and the root */
-    joule_counters_destroy(counters);
-    opt.total_kinds = BIT(PACKAGE);
-    counters = must_create(&opt);
-    must_have(counters, "package-0* psys package-1*");
     joule_counters_destroy(counters);
 }
 END_TEST
@@ -925,23 +915,23 @@ START_TEST(filtering)
     poke(0, 0x10A, 1u << 10 | 1u << 11);
     poke(0, 0xBC, 1);
     counters = must_create(NULL);
-    ck_assert(joule_rapl_info(counters)->filtering_known);
-    ck_assert(joule_rapl_info(counters)->filtering);
+    ck_assert(info.filtering_known);
+    ck_assert(info.filtering);
     must_remark(counters, "RAPL energy filtering is on");
     must_remark(counters, NULL);
     joule_counters_destroy(counters);
     must_fail(&by_psys, EOPNOTSUPP, "no psys energy counter");
     poke(0, 0xBC, 2);
     counters = must_create(NULL);
-    ck_assert(joule_rapl_info(counters)->filtering_known);
-    ck_assert(!joule_rapl_info(counters)->filtering);
+    ck_assert(info.filtering_known);
+    ck_assert(!info.filtering);
     must_remark(counters, NULL);
     joule_counters_destroy(counters);
     poke(0, 0x10A, 1u << 10);
     poke(0, 0xBC, 1);
     counters = must_create(NULL);
-    ck_assert(!joule_rapl_info(counters)->filtering_known);
-    ck_assert(!joule_rapl_info(counters)->filtering);
+    ck_assert(!info.filtering_known);
+    ck_assert(!info.filtering);
     joule_counters_destroy(counters);
 }
 END_TEST
@@ -1061,12 +1051,12 @@ static void must_count_in(const struct joule_rapl_row *row,
 
 START_TEST(row_of_cpu)
 {
-    struct joule_cpuinfo info = {.family = cpus[_i].family,
-                                 .model = cpus[_i].model};
+    struct joule_cpuinfo cpu = {.family = cpus[_i].family,
+                                .model = cpus[_i].model};
     const struct joule_rapl_row *row;
 
-    snprintf(info.vendor, sizeof(info.vendor), "%s", cpus[_i].vendor);
-    row = joule_rapl_row_find(&info);
+    snprintf(cpu.vendor, sizeof(cpu.vendor), "%s", cpus[_i].vendor);
+    row = joule_rapl_row_find(&cpu);
     ck_assert_ptr_nonnull(row);
     ck_assert_str_eq(row->name, cpus[_i].name);
     ck_assert_uint_eq(row->width_bits, cpus[_i].width);
@@ -1081,9 +1071,9 @@ START_TEST(every_row_can_be_found)
 {
     const struct joule_rapl_row *row, *found;
 
-    for (size_t i = 0; (row = joule_rapl_row_at(i)); i++) {
-        struct joule_cpuinfo info = {.family = row->family_last,
-                                     .model = row->models[0].last};
+    for (row = joule_rapl_rows; row->name; row++) {
+        struct joule_cpuinfo cpu = {.family = row->family,
+                                    .model = row->models[0].last};
 
         ck_assert_uint_eq(row->models[COUNT(row->models) - 1].last, 0);
         ck_assert(row->width_bits == 32 || row->width_bits == 64);
@@ -1091,8 +1081,8 @@ START_TEST(every_row_can_be_found)
         for (int kind = 0; kind < JOULE_RAPL_KINDS; kind++)
             if (row->kinds & (1u << kind))
                 ck_assert_uint_ne(row->map->energy[kind], 0);
-        snprintf(info.vendor, sizeof(info.vendor), "%s", row->vendor);
-        found = joule_rapl_row_find(&info);
+        snprintf(cpu.vendor, sizeof(cpu.vendor), "%s", row->vendor);
+        found = joule_rapl_row_find(&cpu);
         ck_assert_msg(found == row, "%s", row->name);
     }
 }
@@ -1182,7 +1172,6 @@ int main(void)
     tcase_add_test(good, amd_registers);
     tcase_add_test(good, cores_of_intel);
     tcase_add_test(good, psys);
-    tcase_add_test(good, only_what_was_asked_for);
     tcase_add_test(good, granite_rapids);
     tcase_add_test(good, filtering);
     suite_add_tcase(suite, good);

@@ -13,15 +13,7 @@
 #include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/sensors/counter_sensor.h"
-#include "common/sensors/rapl_row.h"
 #include "common/sensors/topology.h"
-
-#define LEADERS                                                                \
-    (JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE) |                                  \
-     JOULE_DOMAIN_BIT(JOULE_DOMAIN_DRAM) |                                     \
-     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP0) | JOULE_DOMAIN_BIT(JOULE_DOMAIN_PP1) | \
-     JOULE_DOMAIN_BIT(JOULE_DOMAIN_PSYS))
-#define ALL (LEADERS | JOULE_DOMAIN_BIT(JOULE_DOMAIN_CORE))
 
 static unsigned lowest_cpu(int root_fd)
 {
@@ -71,15 +63,16 @@ static struct joule_counters *open_counters(struct joule_probe_sensor *s,
                                             int root_fd, unsigned total_kinds)
 {
     struct joule_rapl_options opt = {
-        .open_kinds = ALL,
         .total_kinds = total_kinds,
+        .with_cores = true,
+        .ret_info = &s->info,
     };
     struct joule_counters *counters =
         joule_rapl_create(root_fd, &opt, &s->error);
 
     if (!counters && (errno == E2BIG || errno == EMFILE)) {
         s->cores_left_out = true;
-        opt.open_kinds = LEADERS;
+        opt.with_cores = false;
         counters = joule_rapl_create(root_fd, &opt, &s->error);
     }
     if (counters)
@@ -87,30 +80,6 @@ static struct joule_counters *open_counters(struct joule_probe_sensor *s,
     else
         s->cores_left_out = false;
     return counters;
-}
-
-/* Without counters there is still the CPU to tell of. */
-static void identify(struct joule_probe_sensor *s, int root_fd)
-{
-    struct joule_topology topology = {0};
-    const struct joule_rapl_row *row;
-    struct joule_cpuinfo cpu;
-
-    if (joule_cpuinfo_read(root_fd, &cpu, NULL) < 0)
-        return;
-    memcpy(s->info.vendor, cpu.vendor, sizeof(s->info.vendor));
-    memcpy(s->info.cpu_name, cpu.name, sizeof(s->info.cpu_name));
-    s->info.family = cpu.family;
-    s->info.model = cpu.model;
-    s->info.hypervisor = cpu.hypervisor;
-    row = joule_rapl_row_find(&cpu);
-    if (row)
-        s->info.row = row->name;
-    if (joule_topology_read(root_fd, &topology, NULL) == 0) {
-        s->info.packages = topology.packages;
-        s->info.dies = topology.dies;
-    }
-    joule_topology_free(&topology);
 }
 
 /* Follow the counters often enough to miss no wrap.  Returns the time between
@@ -165,17 +134,18 @@ static void judge(const struct joule_probe_sensor *s,
         return;
     }
     if (!s->moves)
-        joule_finding_add(
-            findings, JOULE_FAULT, "counters-still", NULL, NULL,
-            "the energy counters of the node's total %s within "
-            "%.1f s%s",
-            s->domains[0].state == JOULE_COUNTER_NEW ? "could not be read"
-                                                     : "did not move",
-            (double)s->measured_ns / 1e9,
-            s->info.hypervisor ? ": this is a virtual machine, and hypervisors "
-                                 "rarely pass RAPL on"
-                               : ": see that the firmware enables RAPL");
-    else if (s->info.hypervisor)
+        joule_finding_add(findings, JOULE_FAULT, "counters-still", NULL, NULL,
+                          "the energy counters of the node's total %s within "
+                          "%.1f s%s",
+                          s->domains[0].state == JOULE_COUNTER_NEW
+                              ? "could not be read"
+                              : "did not move",
+                          (double)s->measured_ns / 1e9,
+                          s->info.cpu.hypervisor
+                              ? ": this is a virtual machine, and hypervisors "
+                                "rarely pass RAPL on"
+                              : ": see that the firmware enables RAPL");
+    else if (s->info.cpu.hypervisor)
         joule_finding_add(findings, JOULE_NOTE, "hypervisor", NULL, NULL,
                           "this is a virtual machine: its hypervisor decides "
                           "what these counters count");
@@ -209,12 +179,9 @@ void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
     }
     counters = open_counters(s, root_fd, total_kinds);
     if (counters) {
-        s->info = *joule_rapl_info(counters);
         sensor = joule_counter_sensor_create(clock, counters);
         if (!sensor)
             joule_error_set(&s->error, ENOMEM, "out of memory");
-    } else {
-        identify(s, root_fd);
     }
     if (sensor) {
         s->opened = true;

@@ -31,14 +31,14 @@ static void put_seconds(struct joule_json *j, const char *key, double s)
 static void put_cpu(struct joule_json *j, const struct joule_rapl_info *info)
 {
     joule_json_object(j, "cpu");
-    joule_json_string(j, "vendor", or_null(info->vendor));
-    joule_json_string(j, "name", or_null(info->cpu_name));
-    joule_json_u64(j, "family", info->family);
-    joule_json_u64(j, "model", info->model);
+    joule_json_string(j, "vendor", or_null(info->cpu.vendor));
+    joule_json_string(j, "name", or_null(info->cpu.name));
+    joule_json_u64(j, "family", info->cpu.family);
+    joule_json_u64(j, "model", info->cpu.model);
     joule_json_string(j, "rapl_row", info->row);
     joule_json_u64(j, "packages", info->packages);
     joule_json_u64(j, "dies", info->dies);
-    joule_json_bool(j, "hypervisor", info->hypervisor);
+    joule_json_bool(j, "hypervisor", info->cpu.hypervisor);
     joule_json_close_object(j);
 }
 

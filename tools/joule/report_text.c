@@ -14,16 +14,16 @@ static void print_cpu(FILE *out, const struct joule_probe *p)
 
     fputs("CPU\n", out);
     joule_report_row(out, "model", "%s",
-                     info->cpu_name[0] ? info->cpu_name : "unknown");
+                     info->cpu.name[0] ? info->cpu.name : "unknown");
     joule_report_row(out, "vendor", "%s family %u model %u",
-                     info->vendor[0] ? info->vendor : "unknown", info->family,
-                     info->model);
+                     info->cpu.vendor[0] ? info->cpu.vendor : "unknown",
+                     info->cpu.family, info->cpu.model);
     joule_report_row(out, "RAPL known as", "%s",
                      info->row ? info->row : "not known");
     joule_report_row(out, "packages, dies", "%u, %u", info->packages,
                      info->dies);
     joule_report_row(out, "virtual machine", "%s",
-                     info->hypervisor ? "yes" : "no");
+                     info->cpu.hypervisor ? "yes" : "no");
     if (info->filtering_known)
         joule_report_row(out, "energy filtering", "%s",
                          info->filtering ? "on" : "off");
