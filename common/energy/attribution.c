@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cpus.h"
 #include "common/base/int128.h"
 
 #define WEIGHTS_MAX (JOULE_JOBS_MAX + 2)
@@ -20,57 +21,31 @@ struct joule_attributor {
     size_t words, part_count;
     uint32_t cpus;                       /* in any part */
     uint32_t part_cpus[JOULE_PARTS_MAX]; /* how many */
-    uint32_t *parts_of;                  /* of each CPU, a bit for a part */
-    uint64_t *node;                      /* bitmap: CPUs in any part */
-    uint64_t *asked;                     /* of each CPU: sum of presences */
+    uint32_t parts_of[JOULE_CPUS_MAX];   /* of each CPU, a bit for a part */
+    uint64_t node[JOULE_CPUS_MAX / 64];  /* bitmap: CPUs in any part */
+    uint64_t asked[JOULE_CPUS_MAX];      /* of each CPU: sum of presences */
     int64_t interval_ns;                 /* that was split last */
     uint64_t fraction[JOULE_JOBS_MAX];   /* present, of ONE */
     uint64_t whole[JOULE_JOBS_MAX];      /* CPUs it has, of ONE each */
-    uint64_t (*held)[JOULE_JOBS_MAX];    /* the same in each part */
-    uint64_t (*idle_uj)[JOULE_JOBS_MAX]; /* charged by CPUs in each part */
+    /* The same in each part, and what was charged by it: */
+    uint64_t held[JOULE_PARTS_MAX][JOULE_JOBS_MAX];
+    uint64_t idle_uj[JOULE_PARTS_MAX][JOULE_JOBS_MAX];
     uint64_t weight[WEIGHTS_MAX], result[WEIGHTS_MAX];
     /* Of the job whose steps are looked at: */
-    uint64_t *job;           /* bitmap: its CPUs */
-    uint64_t *left, *wanted; /* of each CPU: time, of ONE, that no step has
-                                yet, and that those of a kind ask for */
-    uint64_t (*step_held)[JOULE_JOBS_MAX]; /* as held, of each step */
+    uint64_t job[JOULE_CPUS_MAX / 64]; /* bitmap: its CPUs */
+    /* Of each CPU: time, of ONE, that no step has yet, and that those of a kind
+     * ask for. */
+    uint64_t left[JOULE_CPUS_MAX], wanted[JOULE_CPUS_MAX];
+    uint64_t step_held[JOULE_PARTS_MAX][JOULE_JOBS_MAX]; /* as held, of each */
 };
 
 /* ---- apportioning ---- */
 
-static void swap(uint64_t *a, uint64_t *b)
+static int largest_first(const void *a, const void *b)
 {
-    uint64_t old = *a;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-    *a = *b;
-    *b = old;
-}
-
-/* The value that stands at [k] when v[] is sorted, largest first. */
-static uint64_t select_largest(uint64_t *v, size_t count, size_t k)
-{
-    size_t low = 0, high = count;
-
-    while (high - low > 1) {
-        uint64_t pivot = v[low + (high - low) / 2];
-        size_t above = low, i = low, below = high;
-
-        while (i < below) {
-            if (v[i] > pivot)
-                swap(&v[above++], &v[i++]);
-            else if (v[i] < pivot)
-                swap(&v[i], &v[--below]);
-            else
-                i++;
-        }
-        if (k < above)
-            high = above;
-        else if (k >= below)
-            low = below;
-        else
-            return pivot;
-    }
-    return v[low];
+    return x < y ? 1 : x > y ? -1 : 0;
 }
 
 /* One unit more to each of the [units] largest remainders. */
@@ -83,7 +58,8 @@ static void give_units(const uint64_t *remainder, size_t count, size_t units,
     if (units == 0)
         return;
     memcpy(sorted, remainder, count * sizeof(*sorted));
-    last = select_largest(sorted, count, units - 1);
+    qsort(sorted, count, sizeof(*sorted), largest_first);
+    last = sorted[units - 1];
     for (size_t i = 0; i < count; i++)
         equal -= remainder[i] > last;
     for (size_t i = 0; i < count; i++) {
@@ -135,7 +111,7 @@ struct joule_attributor *joule_attributor_create(size_t words,
 {
     struct joule_attributor *s;
 
-    if (words == 0 || words > 1024 || part_count == 0 ||
+    if (words == 0 || words > JOULE_CPUS_MAX / 64 || part_count == 0 ||
         part_count > JOULE_PARTS_MAX) {
         errno = EINVAL;
         return NULL;
@@ -145,21 +121,6 @@ struct joule_attributor *joule_attributor_create(size_t words,
         return NULL;
     s->words = words;
     s->part_count = part_count;
-    s->parts_of = calloc(words * 64, sizeof(*s->parts_of));
-    s->asked = calloc(words * 64, sizeof(*s->asked));
-    s->left = calloc(words * 64, sizeof(*s->left));
-    s->wanted = calloc(words * 64, sizeof(*s->wanted));
-    s->node = calloc(words, sizeof(*s->node));
-    s->job = calloc(words, sizeof(*s->job));
-    s->held = calloc(part_count, sizeof(*s->held));
-    s->idle_uj = calloc(part_count, sizeof(*s->idle_uj));
-    s->step_held = calloc(part_count, sizeof(*s->step_held));
-    if (!s->parts_of || !s->asked || !s->left || !s->wanted || !s->node ||
-        !s->job || !s->held || !s->idle_uj || !s->step_held) {
-        joule_attributor_destroy(s);
-        errno = ENOMEM;
-        return NULL;
-    }
     for (size_t cpu = 0; cpu < words * 64; cpu++) {
         for (size_t p = 0; p < part_count; p++) {
             if (part_cpus[p * words + cpu / 64] >> cpu % 64 & 1) {
@@ -176,17 +137,6 @@ struct joule_attributor *joule_attributor_create(size_t words,
 
 void joule_attributor_destroy(struct joule_attributor *s)
 {
-    if (!s)
-        return;
-    free(s->parts_of);
-    free(s->asked);
-    free(s->left);
-    free(s->wanted);
-    free(s->node);
-    free(s->job);
-    free(s->held);
-    free(s->idle_uj);
-    free(s->step_held);
     free(s);
 }
 
@@ -290,9 +240,9 @@ static void divide_cpus(struct joule_attributor *s, int64_t interval_ns,
     }
 }
 
-static uint64_t cut(uint64_t ns)
+static uint64_t cut(joule_u128 ns)
 {
-    return ns < JOULE_CPU_NS_MAX ? ns : JOULE_CPU_NS_MAX;
+    return ns < JOULE_CPU_NS_MAX ? (uint64_t)ns : JOULE_CPU_NS_MAX;
 }
 
 static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
@@ -315,10 +265,8 @@ static uint64_t used(const struct joule_attributor *s,
 static uint64_t capacity(const struct joule_attributor *s, size_t job,
                          size_t part, int64_t interval_ns)
 {
-    joule_u128 ns =
-        (joule_u128)s->held[part][job] * (uint64_t)interval_ns >> ONE_BITS;
-
-    return ns < JOULE_CPU_NS_MAX ? (uint64_t)ns : JOULE_CPU_NS_MAX;
+    return cut((joule_u128)s->held[part][job] * (uint64_t)interval_ns >>
+               ONE_BITS);
 }
 
 /* What a job may have used in a part beyond what is known. */
@@ -483,7 +431,7 @@ void joule_attribute(struct joule_attributor *s, enum joule_attribution how,
     }
 }
 
-/* -- steps of a job ------------------------------------------------------- */
+/* ---- the steps of a job ---- */
 
 /* s->job: the CPUs of a job, or all of which it has a little.  How many it
  * has. */
@@ -575,10 +523,12 @@ static bool give_idle(struct joule_attributor *s, uint64_t uj, uint64_t held,
     return true;
 }
 
-uint64_t joule_attribute_idle(struct joule_attributor *s, size_t i,
-                              const struct joule_job_use *c,
-                              const struct joule_step_use *steps, size_t count,
-                              uint64_t *ret_uj)
+/* Divide the idle energy of job [i] among its steps: sets ret_uj[] and returns
+ * what no step holds. */
+static uint64_t divide_idle(struct joule_attributor *s, size_t i,
+                            const struct joule_job_use *c,
+                            const struct joule_step_use *steps, size_t count,
+                            uint64_t *ret_uj)
 {
     size_t end = s->words * 64;
     uint64_t job_cpus = find_job_cpus(s, c);
@@ -613,64 +563,59 @@ uint64_t joule_attribute_idle(struct joule_attributor *s, size_t i,
     return rest_uj;
 }
 
-/* ---- the steps of a job ---- */
-
-/* CPU time, that which was estimated for the job among those of whom it is
- * not known. */
-static void weigh_steps(const struct joule_job_energy *energy,
-                        const struct joule_step_use *steps, size_t count,
-                        uint64_t *weight)
+/* Divide the active energy of the job by CPU time, adding to ret_uj[].  What was
+ * estimated for the job is divided among the steps whose CPU time is not known.
+ * Returns what belongs to no step. */
+static uint64_t divide_active(struct joule_attributor *s,
+                              const struct joule_job_energy *energy,
+                              const struct joule_step_use *steps, size_t count,
+                              uint64_t *ret_uj)
 {
-    uint64_t guess[JOULE_JOBS_MAX];
-
-    if (count == 0)
-        return;
-    for (size_t i = 0; i < count; i++)
-        weight[i] = steps[i].cpu_unknown ? 1 + steps[i].cpu_count : 0;
-    joule_apportion(energy->estimated_ns, weight, count, guess);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t ns = steps[i].cpu_ns < JOULE_CPU_NS_MAX ? steps[i].cpu_ns
-                                                         : JOULE_CPU_NS_MAX;
-
-        ns += guess[i];
-        weight[i] = ns < JOULE_CPU_NS_MAX ? ns : JOULE_CPU_NS_MAX;
-    }
+    for (size_t n = 0; n < count; n++)
+        s->weight[n] = steps[n].cpu_unknown ? 1 + steps[n].cpu_count : 0;
+    joule_apportion(energy->estimated_ns, s->weight, count, s->result);
+    for (size_t n = 0; n < count; n++)
+        s->weight[n] = cut(cut(steps[n].cpu_ns) + s->result[n]);
+    s->weight[count] = cut(energy->other_ns);
+    if (!joule_apportion(energy->active_uj, s->weight, count + 1, s->result))
+        return energy->active_uj;
+    for (size_t n = 0; n < count; n++)
+        ret_uj[n] += s->result[n];
+    return s->result[count];
 }
 
 /* What no step holds or accounts for: to the extern step, else by CPUs and
- * time. */
-static void give_rest(uint64_t rest_uj, const struct joule_step_use *steps,
-                      size_t count, uint64_t *ret_uj)
+ * time, to the numbered steps if there are any. */
+static void give_rest(struct joule_attributor *s, uint64_t rest_uj,
+                      const struct joule_step_use *steps, size_t count,
+                      uint64_t *ret_uj)
 {
-    uint64_t weight[JOULE_JOBS_MAX], result[JOULE_JOBS_MAX];
     bool numbered = false, given = false;
 
-    for (size_t i = 0; i < count; i++) {
-        if (steps[i].kind == JOULE_STEP_EXTERN) {
-            ret_uj[i] += rest_uj;
+    for (size_t n = 0; n < count; n++) {
+        if (steps[n].kind == JOULE_STEP_EXTERN) {
+            ret_uj[n] += rest_uj;
             return;
         }
         numbered |=
-            steps[i].kind == JOULE_STEP_NUMBERED && steps[i].present_ns > 0;
+            steps[n].kind == JOULE_STEP_NUMBERED && steps[n].present_ns > 0;
     }
-    /* By CPUs and time; who has no CPU of his own (--overlap) is charged only
-     * if nobody has; and nobody may have been there for any time. */
+    /* A step that has no CPU of its own (--overlap) is charged only if no step
+     * has; and no step may have been there for any time. */
     for (int pass = 0; pass < 3 && !given; pass++) {
-        for (size_t i = 0; i < count; i++) {
-            uint64_t cpus = pass == 0 ? steps[i].cpu_count : 1;
-            int64_t ns = pass == 2 ? 1 : steps[i].present_ns;
-            joule_u128 w;
+        for (size_t n = 0; n < count; n++) {
+            uint64_t cpus = pass == 0 ? steps[n].cpu_count : 1;
+            int64_t ns = pass == 2 ? 1 : steps[n].present_ns;
 
             if (ns < 0 ||
-                (pass < 2 && numbered && steps[i].kind != JOULE_STEP_NUMBERED))
+                (pass < 2 && numbered && steps[n].kind != JOULE_STEP_NUMBERED))
                 ns = 0;
-            w = (joule_u128)cpus * (uint64_t)ns;
-            weight[i] = w < JOULE_CPU_NS_MAX ? (uint64_t)w : JOULE_CPU_NS_MAX;
+            s->weight[n] = cut((joule_u128)cpus * (uint64_t)ns);
         }
-        given = joule_apportion(rest_uj, weight, count, result);
+        given = joule_apportion(rest_uj, s->weight, count, s->result);
     }
-    for (size_t i = 0; i < count; i++)
-        ret_uj[i] += result[i];
+    for (size_t n = 0; n < count; n++)
+        ret_uj[n] += s->result[n];
 }
 
 void joule_attribute_steps(struct joule_attributor *s, size_t i,
@@ -679,19 +624,9 @@ void joule_attribute_steps(struct joule_attributor *s, size_t i,
                            const struct joule_step_use *steps, size_t count,
                            uint64_t *ret_uj)
 {
-    uint64_t weight[JOULE_JOBS_MAX + 1], result[JOULE_JOBS_MAX + 1];
-    uint64_t rest_uj = joule_attribute_idle(s, i, job, steps, count, ret_uj);
+    uint64_t rest_uj = divide_idle(s, i, job, steps, count, ret_uj);
 
-    weigh_steps(energy, steps, count, weight);
-    weight[count] = energy->other_ns < JOULE_CPU_NS_MAX ? energy->other_ns
-                                                        : JOULE_CPU_NS_MAX;
-    if (joule_apportion(energy->active_uj, weight, count + 1, result)) {
-        for (size_t n = 0; n < count; n++)
-            ret_uj[n] += result[n];
-        rest_uj += result[count];
-    } else {
-        rest_uj += energy->active_uj;
-    }
+    rest_uj += divide_active(s, energy, steps, count, ret_uj);
     if (rest_uj)
-        give_rest(rest_uj, steps, count, ret_uj);
+        give_rest(s, rest_uj, steps, count, ret_uj);
 }

@@ -125,23 +125,13 @@ struct joule_step_use {
 };
 
 /*
- * Divide the idle energy of job [i] of the last joule_attribute among its
- * steps.  The idle energy of a CPU goes to the numbered steps that hold the
- * CPU, for as long as they run; the remainder goes to batch and interactive
- * steps that hold it.  Steps that hold the same CPU get equal parts.  Sets
- * ret_uj[count] and returns the energy of CPUs that no step holds.
- */
-uint64_t joule_attribute_idle(struct joule_attributor *s, size_t i,
-                              const struct joule_job_use *job,
-                              const struct joule_step_use *steps, size_t count,
-                              uint64_t *ret_uj);
-
-/*
- * Divide all energy of job [i] among its steps: idle energy as
- * joule_attribute_idle, active energy by CPU time.  What belongs to no step
- * goes to the extern step, without one to the numbered steps, without these to
- * the others.  [count] is 1 to JOULE_JOBS_MAX.  The sum of ret_uj is idle_uj +
- * active_uj, which must stay below 2^64.
+ * Divide the energy of job [i] of the last joule_attribute among its steps,
+ * [count] of them (1 to JOULE_JOBS_MAX).  The idle energy of a CPU goes to the
+ * numbered steps that hold it, for as long as they run; the remainder to batch
+ * and interactive steps that hold it; steps that hold the same CPU get equal
+ * parts.  Active energy goes by CPU time.  What belongs to no step goes to the
+ * extern step, without one to the numbered steps, without these to the others.
+ * The sum of ret_uj is idle_uj + active_uj, which must stay below 2^64.
  */
 void joule_attribute_steps(struct joule_attributor *s, size_t i,
                            const struct joule_job_use *job,

@@ -418,15 +418,16 @@ START_TEST(test_steps_at_random)
             sum += uj[i];
         ck_assert_uint_eq(sum, shares[0].idle_uj + shares[0].active_uj);
         /* All of it held: the extern step has no idle energy of its own. */
-        for (size_t i = 0; i < 3 && n >= 3; i++) {
+        for (size_t i = 0; i < 3; i++)
             c[i] = (struct joule_step_use){.kind = JOULE_STEP_NUMBERED,
                                            .cpus = jobs[0].cpus,
                                            .cpu_count = UINT32_MAX,
                                            .present_ns = S};
-        }
-        if (n >= 3 && how != JOULE_ATTRIBUTION_NODE)
-            ck_assert_uint_eq(
-                joule_attribute_idle(splitter, 0, &jobs[0], c, n, uj), 0);
+        c[3] = (struct joule_step_use){.kind = JOULE_STEP_EXTERN};
+        shares[0].active_uj = 0;
+        joule_attribute_steps(splitter, 0, &jobs[0], &shares[0], c, 4, uj);
+        if (how != JOULE_ATTRIBUTION_NODE)
+            ck_assert_uint_eq(uj[3], 0);
     }
 }
 END_TEST
