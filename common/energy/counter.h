@@ -2,9 +2,8 @@
 /*
  * counter.h - one hardware counter, followed across its wraps.
  *
- * Pure arithmetic on plain structs: no allocation, no failure, no lock.  A
- * struct joule_counter may be copied, kept in shared memory and continued by
- * another process of the same boot.
+ * Pure arithmetic on a plain struct, all 0 at first, which another process of
+ * the same boot may continue.
  */
 #ifndef JOULE_ENERGY_COUNTER_H
 #define JOULE_ENERGY_COUNTER_H
@@ -35,27 +34,19 @@ struct joule_counter {
     uint32_t state;   /* enum joule_counter_state */
 };
 
-/*
- * No domain uses more than this: two readings further apart than the counter
- * takes to wrap at this power do not tell how often it wrapped.  It is well
- * above any socket (2026: 500 W), so that a burst cannot be missed.
- */
+/* Two readings further apart than the counter takes to wrap at this power do
+ * not tell how often it wrapped.  No domain uses as much (2026: 500 W). */
 #define JOULE_DOMAIN_POWER_MAX_W 1000
 
-/*
- * Above this power between two readings the counter was set back (firmware,
+/* Above this power between two readings the counter was set back (firmware,
  * warm reset), which looks like a wrap: nothing is added.  The lower, the more
  * of them are told from a wrap: at one sample a second and 15.3 uJ, seven in
- * ten.  No socket and no platform counter of a node comes near it (2026).
- */
+ * ten.  No platform counter of a node comes near it (2026). */
 #define JOULE_DOMAIN_POWER_ABSURD_W 20000
 
 /* Time without movement after which a counter that had moved is FROZEN (it is
  * updated about every ms), and one that never moved is known to be still. */
 #define JOULE_COUNTER_FROZEN_NS INT64_C(3000000000)
-
-/* Ticks between two raw readings of a counter [width_bits] wide. */
-uint64_t joule_counter_diff(uint64_t now, uint64_t before, unsigned width_bits);
 
 /* Microjoules of [ticks], rounded down; exact in 128 bits. */
 uint64_t joule_unit_to_uj(struct joule_unit unit, uint64_t ticks);
@@ -70,18 +61,13 @@ uint32_t joule_mean_mw(uint64_t uj, int64_t ns);
  * JOULE_DOMAIN_POWER_MAX_W; INT64_MAX for a 64-bit counter. */
 int64_t joule_domain_wrap_ns(const struct joule_domain *domain);
 
-/* More than any hardware can have used in the time (JOULE_DOMAIN_POWER_
- * ABSURD_W): the counter was set back in between. */
-bool joule_domain_absurd(const struct joule_domain *domain, uint64_t ticks,
-                         int64_t elapsed_ns);
-
-/*
- * Follow the counter with a reading taken at [now_ns].  A failed reading
- * counts as an error and changes nothing else.  Readings must come in the
- * order of their time.
- */
+/* Follow the counter with a reading taken at [now_ns], not before the last.  A
+ * failed reading counts as an error and changes nothing else. */
 void joule_counter_update(struct joule_counter *c,
                           const struct joule_domain *domain,
                           struct joule_raw reading, int64_t now_ns);
+
+/* Whether a struct of unknown origin can be continued at [now_ns]. */
+bool joule_counter_check(const struct joule_counter *c, int64_t now_ns);
 
 #endif

@@ -243,9 +243,13 @@ static const struct {
 
 START_TEST(diff)
 {
-    ck_assert_uint_eq(
-        joule_counter_diff(diffs[_i].now, diffs[_i].before, diffs[_i].width),
-        diffs[_i].diff);
+    struct joule_domain d = make_domain((struct joule_unit){1, 31}, 32);
+    struct joule_counter c = {0};
+
+    d.width_bits = (uint8_t)diffs[_i].width;
+    good(&c, &d, diffs[_i].before, S);
+    good(&c, &d, diffs[_i].now, 1000000 * S);
+    ck_assert_uint_eq(c.ticks, diffs[_i].diff);
 }
 END_TEST
 
@@ -322,11 +326,17 @@ START_TEST(absurd_edge)
     struct joule_domain d = make_domain((struct joule_unit){1, 0}, 32);
     uint64_t most_uj =
         UINT64_C(1002000) * JOULE_DOMAIN_POWER_ABSURD_W; /* 2 ms slack */
+    struct joule_counter c = {0};
 
     d.width_bits = 64;
-    ck_assert(!joule_domain_absurd(&d, most_uj, S));
-    ck_assert(joule_domain_absurd(&d, most_uj + 1, S));
-    ck_assert(joule_domain_absurd(&d, UINT64_MAX, 100 * S));
+    good(&c, &d, 0, S);
+    good(&c, &d, most_uj, 2 * S);
+    ck_assert_uint_eq(c.gaps, 0);
+    good(&c, &d, 2 * most_uj + 1, 3 * S);
+    ck_assert_uint_eq(c.gaps, 1);
+    good(&c, &d, 2 * most_uj, 103 * S);
+    ck_assert_uint_eq(c.gaps, 2);
+    ck_assert_uint_eq(c.ticks, most_uj);
 }
 END_TEST
 
