@@ -2,7 +2,7 @@
 /*
  * domain.h - what is measured: domains of a node, and a reading of each.
  *
- * Plain structs, passed by value; no functions.
+ * Plain structs, passed by value.
  */
 #ifndef JOULE_ENERGY_DOMAIN_H
 #define JOULE_ENERGY_DOMAIN_H
@@ -74,6 +74,12 @@ enum joule_power_status {
 
 /* No node or part of one uses more (2026: racks of 8 GPUs stay below 20 kW). */
 #define JOULE_POWER_MAX_W 100000.0
+
+/* No NAN is one. */
+static inline bool joule_is_power(double watts)
+{
+    return watts >= 0 && watts <= JOULE_POWER_MAX_W;
+}
 
 /* What a meter says of a domain. */
 struct joule_power {

@@ -24,11 +24,6 @@ struct unseen {
     double joules;
 };
 
-static bool is_power(double watts)
-{
-    return watts >= 0 && watts <= JOULE_POWER_MAX_W;
-}
-
 bool joule_fused_check(const struct joule_fused_state *s, int64_t now_ns)
 {
     if (s->mono_ns < 0 || s->mono_ns > now_ns || s->rapl_ns < 0 ||
@@ -43,7 +38,7 @@ bool joule_fused_check(const struct joule_fused_state *s, int64_t now_ns)
         !(s->stand_in_j >= 0 && s->stand_in_j <= MOST_J) ||
         !(s->debt_j >= 0 && s->debt_j <= MOST_J))
         return false;
-    return is_power(s->bmc_w) && is_power(s->watts) &&
+    return joule_is_power(s->bmc_w) && joule_is_power(s->watts) &&
            joule_lag_model_check(&s->lag_model);
 }
 
@@ -82,7 +77,7 @@ static struct shape follow_counters(struct joule_fused_state *s,
     }
     shape.watts = (double)(rapl->node_uj - before_uj) * 1e3 /
                   (double)(now_ns - shape.from_ns);
-    shape.known = is_power(shape.watts);
+    shape.known = joule_is_power(shape.watts);
     if (!shape.known || now_ns - shape.from_ns > HISTORY_NS)
         joule_lag_model_gap(&s->lag_model);
     return shape;
@@ -99,7 +94,7 @@ static struct unseen count_unseen(struct joule_fused_state *s,
 
     if (unseen.ns <= 0)
         return (struct unseen){0, 0};
-    if (!is_power(watts))
+    if (!joule_is_power(watts))
         watts = shape->watts;
     if (unseen.ns <= JOULE_POWER_BRIDGE_NS)
         unseen.joules = (s->watts + watts) / 2 * (double)unseen.ns / 1e9;
@@ -288,8 +283,8 @@ void joule_fused_advance(struct joule_fused_state *s,
     struct unseen unseen = {0, 0};
 
     *ret = (struct joule_fused_interval){.known = false};
-    if (bmc && (bmc->status != JOULE_POWER_OK || !is_power(bmc->watts) ||
-                bmc->mono_ns <= s->bmc_mono_ns))
+    if (bmc &&
+        (!joule_power_is_measured(bmc) || bmc->mono_ns <= s->bmc_mono_ns))
         bmc = NULL;
     if (bmc)
         follow_sensor(s, bmc);
@@ -323,7 +318,7 @@ void joule_fused_advance(struct joule_fused_state *s,
     }
     ret->known = true;
     s->watts = ret->node_j * 1e9 / (double)ret->ns;
-    if (!is_power(s->watts))
+    if (!joule_is_power(s->watts))
         s->watts = s->bmc_w;
     ret->node_j += correction.node_j;
     pay_back(s, ret);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/energy/integrator.h"
 
-#include <math.h>
-
 #include "common/base/clock.h"
 
 /* W * ns = nJ */
@@ -71,24 +69,29 @@ static void change_sensor(struct joule_integrator *g, uint64_t sensor_key,
     g->changes = 0;
 }
 
-int64_t joule_integrator_update(struct joule_integrator *g, double watts,
-                                uint64_t sensor_key, int64_t at_ns,
-                                int64_t edge_ns, int64_t gap_ns)
+static void set_power(struct joule_integrator *g, double watts, int64_t at_ns)
+{
+    if (g->readings == 0)
+        g->began_ns = at_ns;
+    g->power_w = watts;
+    g->read_ns = at_ns;
+    if (g->readings != UINT32_MAX)
+        g->readings++;
+}
+
+void joule_integrator_update(struct joule_integrator *g, double watts,
+                             uint64_t sensor_key, int64_t at_ns,
+                             int64_t edge_ns, int64_t gap_ns)
 {
     bool is_other = sensor_key != g->sensor_key && sensor_key != 0;
     int64_t ns = at_ns - g->read_ns;
-    int64_t lost_ns = 0;
 
-    if (g->readings == 0) {
-        g->began_ns = at_ns;
-        change_sensor(g, sensor_key, at_ns);
-    } else if (ns <= 0) {
-        return 0;
-    } else {
+    if (g->readings > 0) {
+        if (ns <= 0)
+            return;
         if (ns > gap_ns || ns > JOULE_POWER_BRIDGE_NS) {
             g->gaps++;
             g->gap_ns += ns;
-            lost_ns = ns;
         }
         if (ns > JOULE_POWER_BRIDGE_NS) {
             g->lost++;
@@ -96,16 +99,12 @@ int64_t joule_integrator_update(struct joule_integrator *g, double watts,
         } else
             add_uj(g, interval_uj(g->power_w, watts, g->read_ns, at_ns,
                                   is_other ? at_ns : edge_ns));
-        if (is_other)
-            change_sensor(g, sensor_key, at_ns);
-        else
-            follow_refresh(g, watts, at_ns);
     }
-    g->power_w = watts;
-    g->read_ns = at_ns;
-    if (g->readings != UINT32_MAX)
-        g->readings++;
-    return lost_ns;
+    if (g->readings == 0 || is_other)
+        change_sensor(g, sensor_key, at_ns);
+    else
+        follow_refresh(g, watts, at_ns);
+    set_power(g, watts, at_ns);
 }
 
 void joule_integrator_add(struct joule_integrator *g, double watts,
@@ -113,18 +112,13 @@ void joule_integrator_add(struct joule_integrator *g, double watts,
 {
     if (g->readings > 0 && at_ns <= g->read_ns)
         return;
-    if (g->readings == 0)
-        g->began_ns = at_ns;
     if (g->readings == 0 || watts != g->power_w)
         g->changed_ns = at_ns;
     if (g->readings > 0 && joules > 0 && joules < MOST_J)
         add_uj(g, joules * 1e6);
     if (sensor_key)
         g->sensor_key = sensor_key;
-    g->power_w = watts;
-    g->read_ns = at_ns;
-    if (g->readings != UINT32_MAX)
-        g->readings++;
+    set_power(g, watts, at_ns);
 }
 
 void joule_integrator_error(struct joule_integrator *g)
@@ -133,24 +127,13 @@ void joule_integrator_error(struct joule_integrator *g)
         g->errors++;
 }
 
-uint64_t joule_integrator_extend(const struct joule_integrator *g,
-                                 int64_t now_ns)
-{
-    int64_t ns = now_ns - g->read_ns;
-
-    if (g->readings == 0 || ns <= 0)
-        return g->uj;
-    if (ns > JOULE_POWER_BRIDGE_NS)
-        ns = JOULE_POWER_BRIDGE_NS;
-    return g->uj + (uint64_t)(g->rest_uj + g->power_w * (double)ns / NJ_PER_UJ);
-}
-
 struct joule_reading joule_integrator_reading(const struct joule_integrator *g,
                                               int64_t gap_ns, int64_t now_ns,
                                               bool carry)
 {
+    int64_t ns = now_ns - g->read_ns;
     struct joule_reading r = {
-        .uj = carry ? joule_integrator_extend(g, now_ns) : g->uj,
+        .uj = g->uj,
         .began_ns = g->began_ns,
         .mono_ns = now_ns,
         .gap_ns = g->gap_ns,
@@ -162,23 +145,24 @@ struct joule_reading joule_integrator_reading(const struct joule_integrator *g,
 
     if (g->readings == 0) {
         r.state = JOULE_READING_UNKNOWN;
-    } else if (now_ns - g->read_ns > gap_ns) {
+        return r;
+    }
+    if (ns > gap_ns) {
         r.state = JOULE_READING_STALE;
-        r.gap_ns += now_ns - g->read_ns;
+        r.gap_ns += ns;
     } else {
         r.mw = (uint64_t)(g->power_w * 1000 + 0.5);
     }
+    if (ns > JOULE_POWER_BRIDGE_NS)
+        ns = JOULE_POWER_BRIDGE_NS;
+    if (carry && ns > 0)
+        r.uj += (uint64_t)(g->rest_uj + g->power_w * (double)ns / NJ_PER_UJ);
     return r;
-}
-
-static bool is_power(double watts)
-{
-    return isfinite(watts) && watts >= 0 && watts <= JOULE_POWER_MAX_W;
 }
 
 bool joule_integrator_check(const struct joule_integrator *g, int64_t now_ns)
 {
-    return is_power(g->power_w) && g->rest_uj >= 0 && g->rest_uj < 1 &&
+    return joule_is_power(g->power_w) && g->rest_uj >= 0 && g->rest_uj < 1 &&
            g->began_ns >= 0 && g->read_ns >= g->began_ns &&
            g->read_ns <= now_ns && g->changed_ns >= 0 &&
            g->changed_ns <= now_ns && g->gap_ns >= 0 && g->gap_ns <= now_ns;
@@ -186,5 +170,5 @@ bool joule_integrator_check(const struct joule_integrator *g, int64_t now_ns)
 
 bool joule_power_is_measured(const struct joule_power *power)
 {
-    return power->status == JOULE_POWER_OK && is_power(power->watts);
+    return power->status == JOULE_POWER_OK && joule_is_power(power->watts);
 }

@@ -3,8 +3,8 @@
  * integrator.h - energy of a power that is known at moments: trapezoids over
  * monotonic nanoseconds, in double watts, nothing rounded inside.
  *
- * Pure arithmetic on plain structs, as counter.h: it may be copied, kept in
- * shared memory and continued by another process of the same boot.
+ * Pure arithmetic on a plain struct, all 0 at first, which another process of
+ * the same boot may continue.
  */
 #ifndef JOULE_ENERGY_INTEGRATOR_H
 #define JOULE_ENERGY_INTEGRATOR_H
@@ -58,13 +58,12 @@ int64_t joule_power_gap_ns(int64_t period_ns);
  *  - if [edge_ns] lies within it (a step began then: its load begins at once),
  *    the power before up to the edge and the new power from there on; an edge
  *    up to JOULE_POWER_SETTLE_NS before it counts as one at its beginning.
- *    Intervals longer than [gap_ns] are counted as gaps; above
- *    JOULE_POWER_BRIDGE_NS that much time has the power before.
- *    Returns the length of the gap, 0 if there was none.
+ * Intervals longer than [gap_ns] are counted as gaps; above
+ * JOULE_POWER_BRIDGE_NS that much time has the power before.
  */
-int64_t joule_integrator_update(struct joule_integrator *g, double watts,
-                                uint64_t sensor_key, int64_t at_ns,
-                                int64_t edge_ns, int64_t gap_ns);
+void joule_integrator_update(struct joule_integrator *g, double watts,
+                             uint64_t sensor_key, int64_t at_ns,
+                             int64_t edge_ns, int64_t gap_ns);
 
 /* The same where the energy since the reading before is known: [joules], and
  * [watts] for what is carried on from here.  Ignored if it is not later. */
@@ -74,14 +73,9 @@ void joule_integrator_add(struct joule_integrator *g, double watts,
 /* A reading that is no measurement. */
 void joule_integrator_error(struct joule_integrator *g);
 
-/* uj carried on to [now_ns] with the last power, for at most
- * JOULE_POWER_BRIDGE_NS; uj itself for a time before the last measurement. */
-uint64_t joule_integrator_extend(const struct joule_integrator *g,
-                                 int64_t now_ns);
-
-/* What it says of its domain at [now_ns]: energy carried on to then, or with
- * [carry] false as it was at the last measurement; stale without a measurement
- * for [gap_ns]. */
+/* What it says of its domain at [now_ns]: energy carried on to then with the
+ * last power, for JOULE_POWER_BRIDGE_NS at most, or with [carry] false as it was
+ * at the last measurement; stale without a measurement for [gap_ns]. */
 struct joule_reading joule_integrator_reading(const struct joule_integrator *g,
                                               int64_t gap_ns, int64_t now_ns,
                                               bool carry);

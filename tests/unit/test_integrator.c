@@ -29,15 +29,24 @@ static void setup(void)
     memset(&g, 0, sizeof(g));
 }
 
+/* The length of the gap, 0 if there was none. */
+static int64_t update(double watts, uint64_t key, int64_t at_ns,
+                      int64_t edge_ns, int64_t gap_ns)
+{
+    int64_t before_ns = g.gap_ns;
+
+    joule_integrator_update(&g, watts, key, at_ns, edge_ns, gap_ns);
+    return g.gap_ns - before_ns;
+}
+
 static int64_t at(int64_t ns, double watts)
 {
-    return joule_integrator_update(&g, watts, KEY, START + ns, NO_EDGE, GAP);
+    return update(watts, KEY, START + ns, NO_EDGE, GAP);
 }
 
 static int64_t at_edge(int64_t ns, double watts, int64_t edge_ns)
 {
-    return joule_integrator_update(&g, watts, KEY, START + ns, START + edge_ns,
-                                   GAP);
+    return update(watts, KEY, START + ns, START + edge_ns, GAP);
 }
 
 static struct joule_reading said(int64_t ns, bool carry)
@@ -47,7 +56,7 @@ static struct joule_reading said(int64_t ns, bool carry)
 
 static uint64_t extended(int64_t ns)
 {
-    return joule_integrator_extend(&g, START + ns);
+    return said(ns, true).uj;
 }
 
 START_TEST(nothing_known)
@@ -161,22 +170,18 @@ START_TEST(another_sensor)
     at(3 * S, 100);
     ck_assert_int_eq(g.refresh_ns, S);
     ck_assert_uint_eq(g.uj, 100 * J + 105 * J + 105 * J);
-    ck_assert_int_eq(
-        joule_integrator_update(&g, 300, KEY + 1, START + 5 * S, NO_EDGE, GAP),
-        0);
+    ck_assert_int_eq(update(300, KEY + 1, START + 5 * S, NO_EDGE, GAP), 0);
     ck_assert_uint_eq(g.uj, 310 * J + 200 * J);
     ck_assert_uint_eq(g.sensor_key, KEY + 1);
     ck_assert_int_eq(g.refresh_ns, 0);
     ck_assert_uint_eq(g.changes, 0);
     ck_assert_int_eq(g.changed_ns, START + 5 * S);
     /* A reading that does not tell is of the same. */
-    joule_integrator_update(&g, 500, 0, START + 6 * S, NO_EDGE, GAP);
+    update(500, 0, START + 6 * S, NO_EDGE, GAP);
     ck_assert_uint_eq(g.uj, 510 * J + 400 * J);
     ck_assert_uint_eq(g.sensor_key, KEY + 1);
     /* Not bridged for ever. */
-    ck_assert_int_eq(
-        joule_integrator_update(&g, 1, KEY, START + 1000 * S, NO_EDGE, GAP),
-        994 * S);
+    ck_assert_int_eq(update(1, KEY, START + 1000 * S, NO_EDGE, GAP), 994 * S);
     ck_assert_uint_eq(g.uj, (910 + 300 * 500) * J);
     joule_integrator_add(&g, 1, 5, KEY + 2, START + 1001 * S);
     ck_assert_uint_eq(g.uj, (915 + 300 * 500) * J);
@@ -188,10 +193,9 @@ END_TEST
 START_TEST(lost_is_a_gap)
 {
     at(0, 100);
-    ck_assert_int_eq(joule_integrator_update(&g, 100, KEY,
-                                             START + JOULE_POWER_BRIDGE_NS + 1,
-                                             NO_EDGE, INT64_MAX),
-                     JOULE_POWER_BRIDGE_NS + 1);
+    ck_assert_int_eq(
+        update(100, KEY, START + JOULE_POWER_BRIDGE_NS + 1, NO_EDGE, INT64_MAX),
+        JOULE_POWER_BRIDGE_NS + 1);
     ck_assert_uint_eq(g.lost, 1);
     ck_assert_uint_eq(g.gaps, 1);
     ck_assert_int_eq(g.gap_ns, JOULE_POWER_BRIDGE_NS + 1);
@@ -348,7 +352,7 @@ START_TEST(senseless_edges)
     static const int64_t edges[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
 
     at(0, 100);
-    joule_integrator_update(&g, 300, KEY, START + S, edges[_i], GAP);
+    update(300, KEY, START + S, edges[_i], GAP);
     ck_assert_uint_eq(g.uj, 200000000);
 }
 END_TEST
@@ -370,8 +374,7 @@ START_TEST(rest)
 {
     at(0, 1.0 / 3);
     for (int64_t i = 1; i <= 3000000; i++)
-        joule_integrator_update(&g, 1.0 / 3, KEY, START + i * 1000, NO_EDGE,
-                                GAP);
+        update(1.0 / 3, KEY, START + i * 1000, NO_EDGE, GAP);
     ck_assert_double_lt(g.rest_uj, 1.0);
     ck_assert_double_ge(g.rest_uj, 0.0);
     ck_assert_double_eq_tol((double)g.uj + g.rest_uj, 1e6, 1e-3);
@@ -541,7 +544,7 @@ START_TEST(random_power)
     double w = 100;
 
     srandom((unsigned)_i);
-    joule_integrator_update(&g, w, KEY, ns, 0, GAP);
+    update(w, KEY, ns, 0, GAP);
     for (int i = 0; i < UPDATES; i++) {
         static const int64_t longest[] = {MS, S, 10 * S, 400 * S};
         int64_t step_ns =
@@ -552,11 +555,9 @@ START_TEST(random_power)
         if (random() % 10 == 0)
             joule_integrator_error(&g);
         if (random() % 10 == 0)
-            joule_integrator_update(&g, 1e5, KEY, ns - (int64_t)any(1e9), ns,
-                                    GAP);
+            update(1e5, KEY, ns - (int64_t)any(1e9), ns, GAP);
         true_update(&truth, w, next_w, ns, ns + step_ns, edge_ns);
-        gap_ns += joule_integrator_update(&g, next_w, KEY, ns + step_ns,
-                                          edge_ns, GAP);
+        gap_ns += update(next_w, KEY, ns + step_ns, edge_ns, GAP);
         ns += step_ns;
         w = next_w;
         bad += g.uj < before_uj || g.rest_uj < 0 || g.rest_uj >= 1;
