@@ -29,18 +29,21 @@ uint32_t joule_mean_mw(uint64_t uj, int64_t ns)
     return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
 }
 
-int64_t joule_domain_wrap_ns(const struct joule_domain *domain)
+int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
 {
-    joule_u128 range_uj;
+    int64_t least_ns = INT64_MAX;
 
-    if (domain->width_bits >= 64)
-        return INT64_MAX;
-    range_uj = ((joule_u128)domain->unit.num << domain->width_bits) >>
-               domain->unit.shift;
-    /* uJ / W = us; in 64 bits, the division of 128 takes its time */
-    if (range_uj > INT64_MAX / 1000)
-        return INT64_MAX;
-    return (int64_t)((uint64_t)range_uj * 1000 / JOULE_DOMAIN_POWER_MAX_W);
+    for (size_t i = 0; i < count; i++) {
+        const struct joule_domain *d = &domains[i];
+        joule_u128 range_uj =
+            ((joule_u128)d->unit.num << d->width_bits) >> d->unit.shift;
+
+        /* uJ / W = us */
+        if (d->width_bits < 64 && range_uj <= INT64_MAX / 1000 &&
+            (int64_t)range_uj * 1000 / JOULE_DOMAIN_POWER_MAX_W < least_ns)
+            least_ns = (int64_t)range_uj * 1000 / JOULE_DOMAIN_POWER_MAX_W;
+    }
+    return least_ns;
 }
 
 /* More than any hardware can have used in the time. */
@@ -89,7 +92,7 @@ void joule_counter_update(struct joule_counter *c,
         c->moved_ns = now_ns;
         if (reading.raw < c->raw)
             c->wraps++;
-        if (ns > joule_domain_wrap_ns(domain)) {
+        if (ns > joule_domains_wrap_ns(domain, 1)) {
             c->gaps++;
             c->gap_ns += ns;
         }

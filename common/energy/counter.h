@@ -57,9 +57,9 @@ uint64_t joule_power_mw(uint64_t uj, int64_t ns);
 /* The same for rows: rounded down, 0 without time, at most UINT32_MAX. */
 uint32_t joule_mean_mw(uint64_t uj, int64_t ns);
 
-/* The shortest time in which the counter can wrap, in ns, at
- * JOULE_DOMAIN_POWER_MAX_W; INT64_MAX for a 64-bit counter. */
-int64_t joule_domain_wrap_ns(const struct joule_domain *domain);
+/* The shortest time in which one of the counters can wrap, in ns, at
+ * JOULE_DOMAIN_POWER_MAX_W; INT64_MAX if none is less than 64 bits wide. */
+int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count);
 
 /* Follow the counter with a reading taken at [now_ns], not before the last.  A
  * failed reading counts as an error and changes nothing else. */

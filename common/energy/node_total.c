@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/hash.h"
-#include "common/energy/counter.h"
 
 uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
 {
@@ -30,20 +29,6 @@ uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
     return hash;
 }
 
-int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
-{
-    int64_t least_ns = INT64_MAX;
-    size_t i;
-
-    for (i = 0; i < count; i++) {
-        int64_t ns = joule_domain_wrap_ns(&domains[i]);
-
-        if (ns < least_ns)
-            least_ns = ns;
-    }
-    return least_ns;
-}
-
 void joule_node_total_start(struct joule_node_total *t,
                             const struct joule_domain *domains, size_t count,
                             uint64_t base_uj)
@@ -56,35 +41,6 @@ void joule_node_total_start(struct joule_node_total *t,
     t->count = count;
 }
 
-/* The longest time that a domain of the total has missed since the update
- * before. */
-static int64_t missed_ns(const struct joule_node_total *t,
-                         const struct joule_domain *domains,
-                         const struct joule_reading *readings)
-{
-    int64_t most_ns = 0;
-
-    for (size_t i = 0; i < t->count; i++) {
-        int64_t ns = readings[i].gap_ns - t->reading[i].gap_ns;
-
-        if (domains[i].in_total && ns > most_ns)
-            most_ns = ns;
-    }
-    return most_ns;
-}
-
-/* A gap that goes on may turn out to be none: what was counted of it stays, and
- * is not counted again. */
-static void keep_reading(struct joule_reading *to,
-                         const struct joule_reading *r)
-{
-    int64_t gap_ns = to->gap_ns;
-
-    *to = *r;
-    if (gap_ns > r->gap_ns)
-        to->gap_ns = gap_ns;
-}
-
 void joule_node_total_update(struct joule_node_total *t,
                              const struct joule_domain *domains,
                              const struct joule_reading *readings,
@@ -92,17 +48,24 @@ void joule_node_total_update(struct joule_node_total *t,
 {
     uint64_t sum_uj = t->base_uj, key = JOULE_HASH_BEGIN;
     bool is_known = false, is_missing = false, is_told = false;
+    int64_t most_ns = 0;
 
-    t->gap_ns += missed_ns(t, domains, readings);
     t->mw = 0;
     t->stale = 0;
     t->began_ns = 0;
     for (size_t i = 0; i < t->count; i++) {
         const struct joule_reading *r = &readings[i];
+        int64_t missed_ns = r->gap_ns - t->reading[i].gap_ns;
 
-        keep_reading(&t->reading[i], r);
+        t->reading[i] = *r;
+        /* A gap that goes on may turn out to be none: what was counted of it
+         * stays, and is not counted again. */
+        if (missed_ns < 0)
+            t->reading[i].gap_ns -= missed_ns;
         if (!domains[i].in_total)
             continue;
+        if (missed_ns > most_ns)
+            most_ns = missed_ns;
         if (r->state == JOULE_READING_UNKNOWN)
             is_missing = true;
         else
@@ -119,6 +82,7 @@ void joule_node_total_update(struct joule_node_total *t,
         is_told = is_told || r->sensor_key != 0;
         sum_uj += r->uj;
     }
+    t->gap_ns += most_ns; /* those of several domains are at the same time */
     if (sum_uj > t->node_uj)
         t->node_uj = sum_uj;
     t->mono_ns = now_ns;

@@ -53,7 +53,4 @@ void joule_node_total_update(struct joule_node_total *t,
                              const struct joule_reading *readings,
                              int64_t now_ns);
 
-/* The shortest wrap time of all domains; INT64_MAX if none can wrap. */
-int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count);
-
 #endif

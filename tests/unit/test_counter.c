@@ -177,7 +177,7 @@ START_TEST(too_far_apart)
 {
     struct joule_domain d = make_domain(unit_16, 32);
     struct joule_counter c = {0};
-    int64_t wrap_ns = joule_domain_wrap_ns(&d);
+    int64_t wrap_ns = joule_domains_wrap_ns(&d, 1);
 
     good(&c, &d, 0, S);
     good(&c, &d, 1000, S + wrap_ns);
@@ -308,16 +308,16 @@ START_TEST(wrap_time)
 {
     struct joule_domain d = make_domain(unit_16, 32);
 
-    ck_assert_int_eq(joule_domain_wrap_ns(&d), INT64_C(65536000000));
+    ck_assert_int_eq(joule_domains_wrap_ns(&d, 1), INT64_C(65536000000));
     d.unit = unit_14;
-    ck_assert_int_eq(joule_domain_wrap_ns(&d), INT64_C(262144000000));
+    ck_assert_int_eq(joule_domains_wrap_ns(&d, 1), INT64_C(262144000000));
     d.unit = (struct joule_unit){1000000, 0};
-    ck_assert_int_eq(joule_domain_wrap_ns(&d), INT64_C(4294967296000000));
+    ck_assert_int_eq(joule_domains_wrap_ns(&d, 1), INT64_C(4294967296000000));
     d.unit = (struct joule_unit){UINT32_MAX, 0};
     d.width_bits = 63;
-    ck_assert_int_eq(joule_domain_wrap_ns(&d), INT64_MAX);
+    ck_assert_int_eq(joule_domains_wrap_ns(&d, 1), INT64_MAX);
     d.width_bits = 64;
-    ck_assert_int_eq(joule_domain_wrap_ns(&d), INT64_MAX);
+    ck_assert_int_eq(joule_domains_wrap_ns(&d, 1), INT64_MAX);
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/energy/counter.h"
 #include "common/energy/node_total.h"
 #include "tests/unit/dice.h"
 
