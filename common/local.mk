@@ -32,7 +32,6 @@ libjoule_a_SOURCES = \
 	common/energy/node_total.c common/energy/node_total.h \
 	common/energy/sensor_state.h \
 	common/sensors/counter_sensor.c common/sensors/counter_sensor.h \
-	common/sensors/counters.c common/sensors/counters.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
 	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \

@@ -111,7 +111,7 @@ static void read_sensor(struct joule_sampler *s)
     snap->average_mw = JOULE_MW_UNKNOWN;
     if (t->valid && now_ns > snap->since_ns)
         snap->average_mw = joule_power_mw(t->node_uj, now_ns - snap->since_ns);
-    joule_ledger_stage_node(s->ledger, snap, sensor->ops->state(sensor));
+    joule_ledger_stage_node(s->ledger, snap, &sensor->state);
     tell_remarks(s);
 }
 
@@ -145,7 +145,7 @@ static bool resume_sensor(struct joule_sampler *s, struct joule_ledger *ledger)
     struct joule_sensor_state *state = malloc(sizeof(*state));
     bool ok = state &&
               joule_ledger_read_node(ledger, &s->snapshot, state) == 0 &&
-              sensor->ops->resume(sensor, state);
+              joule_sensor_resume(sensor, state);
 
     free(state);
     return ok;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/energy/counter.h"
-#include "common/energy/node_total.h"
 
 /* Power is the mean over so much time at least: over less it is mostly the
  * counters' 1 ms quantum. */
@@ -24,7 +23,6 @@ enum problem {
 
 struct counter_sensor {
     struct joule_sensor sensor; /* first */
-    const struct joule_clock *clock;
     struct joule_counters *counters;
     int64_t begun_ns, read_ns; /* first and last reading; 0: none */
     bool said[PROBLEM_COUNT];
@@ -34,7 +32,6 @@ struct counter_sensor {
     uint64_t power_uj[JOULE_DOMAINS_MAX];
     uint64_t mw[JOULE_DOMAINS_MAX];
     struct joule_raw raw[JOULE_DOMAINS_MAX];
-    struct joule_sensor_state state;
 };
 
 /* Of a domain that stands at 0, which desktop processors have for DRAM, nothing
@@ -92,16 +89,35 @@ static void count_gap(struct joule_counter *c, int64_t now_ns)
     c->moved_ns = now_ns;
 }
 
+/*
+ * Read all counters and return the time at which that was, to 1 ms: a thread
+ * that was off the CPU between reading and clock reads again.  (A late time
+ * would make the next interval short and its power absurd.)
+ */
+static int64_t read_raw(struct counter_sensor *s)
+{
+    int64_t before_ns, now_ns;
+    int tries = 0;
+
+    /* Slow devices (a simulator's) are not read for ever. */
+    do {
+        before_ns = joule_clock_mono_ns(s->sensor.clock);
+        s->counters->ops->read(s->counters, s->raw);
+        now_ns = joule_clock_mono_ns(s->sensor.clock);
+    } while (now_ns - before_ns > JOULE_NS_PER_MS && ++tries < 4);
+    return now_ns;
+}
+
 static int64_t counter_read(struct joule_sensor *sensor, int64_t edge_ns,
                             struct joule_reading *out)
 {
     struct counter_sensor *s = (struct counter_sensor *)sensor;
-    int64_t now_ns = joule_counters_read(s->counters, s->clock, s->raw);
+    int64_t now_ns = read_raw(s);
 
     (void)edge_ns;
     for (size_t i = 0; i < sensor->domain_count; i++) {
         const struct joule_domain *d = &sensor->domains[i];
-        struct joule_counter *c = &s->state.counter[i];
+        struct joule_counter *c = &sensor->state.counter[i];
 
         count_gap(c, now_ns);
         joule_counter_update(c, d, s->raw[i], now_ns);
@@ -121,44 +137,19 @@ static int64_t counter_read(struct joule_sensor *sensor, int64_t edge_ns,
     return now_ns;
 }
 
-static const struct joule_sensor_state *
-counter_state(struct joule_sensor *sensor)
-{
-    return &((struct counter_sensor *)sensor)->state;
-}
-
-static bool makes_sense(const struct joule_counter *c, int64_t now_ns)
-{
-    return c->state <= JOULE_COUNTER_FROZEN && c->began_ns >= 0 &&
-           c->read_ns >= c->began_ns && c->read_ns <= now_ns &&
-           c->moved_ns >= 0 && c->moved_ns <= now_ns && c->gap_ns >= 0 &&
-           c->gap_ns <= now_ns;
-}
-
-static bool counter_resume(struct joule_sensor *sensor,
-                           const struct joule_sensor_state *state)
+/* Power is the mean since the other process read. */
+static void counter_resumed(struct joule_sensor *sensor)
 {
     struct counter_sensor *s = (struct counter_sensor *)sensor;
-    int64_t now_ns = joule_clock_mono_ns(s->clock);
-    size_t count = sensor->domain_count;
 
-    if (state->domain_key != s->state.domain_key || state->counters != count ||
-        state->integrators != 0 || state->is_fused)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (!makes_sense(&state->counter[i], now_ns))
-            return false;
-    memcpy(s->state.counter, state->counter, count * sizeof(state->counter[0]));
-    for (size_t i = 0; i < count && s->read_ns == 0; i++) {
-        const struct joule_counter *c = &s->state.counter[i];
+    for (size_t i = 0; i < sensor->domain_count && s->read_ns == 0; i++) {
+        const struct joule_counter *c = &sensor->state.counter[i];
 
-        /* Power is the mean since the other process read. */
         s->power_ns[i] = c->read_ns;
         s->power_gap_ns[i] = c->gap_ns;
         s->power_uj[i] = joule_unit_to_uj(sensor->domains[i].unit, c->ticks);
         s->mw[i] = JOULE_MW_UNKNOWN;
     }
-    return true;
 }
 
 /* ---- what the log is told ---- */
@@ -178,7 +169,7 @@ static int lost_counter(const struct counter_sensor *s)
 {
     for (size_t i = 0; i < s->sensor.domain_count; i++) {
         const struct joule_domain *d = &s->sensor.domains[i];
-        const struct joule_counter *c = &s->state.counter[i];
+        const struct joule_counter *c = &s->sensor.state.counter[i];
 
         if (d->in_total && is_silent(c, s->read_ns) &&
             (c->state != JOULE_COUNTER_STILL || must_move(d)))
@@ -193,7 +184,8 @@ static bool has(const struct counter_sensor *s, uint32_t state)
     for (size_t i = 0; i < s->sensor.domain_count; i++) {
         const struct joule_domain *d = &s->sensor.domains[i];
 
-        if (d->in_total && must_move(d) && s->state.counter[i].state == state)
+        if (d->in_total && must_move(d) &&
+            s->sensor.state.counter[i].state == state)
             return true;
     }
     return false;
@@ -276,15 +268,14 @@ static void counter_destroy(struct joule_sensor *sensor)
 {
     struct counter_sensor *s = (struct counter_sensor *)sensor;
 
-    joule_counters_destroy(s->counters);
+    s->counters->ops->destroy(s->counters);
     free(s);
 }
 
 static const struct joule_sensor_ops counter_sensor_ops = {
     .type = "counters",
     .read = counter_read,
-    .state = counter_state,
-    .resume = counter_resume,
+    .resumed = counter_resumed,
     .remark = counter_remark,
     .destroy = counter_destroy,
 };
@@ -296,20 +287,14 @@ joule_counter_sensor_create(const struct joule_clock *clock,
     struct counter_sensor *s = calloc(1, sizeof(*s));
 
     if (!s) {
-        joule_counters_destroy(counters);
+        counters->ops->destroy(counters);
         errno = ENOMEM;
         return NULL;
     }
-    s->sensor.ops = &counter_sensor_ops;
-    s->sensor.domains = counters->domains;
-    s->sensor.domain_count = counters->domain_count;
-    s->sensor.wrap_ns =
-        joule_domains_wrap_ns(counters->domains, counters->domain_count);
-    s->clock = clock;
+    joule_sensor_init(&s->sensor, &counter_sensor_ops, clock, counters->domains,
+                      counters->domain_count);
+    s->sensor.state.counters = counters->domain_count;
     s->counters = counters;
-    s->state.domain_key =
-        joule_domains_key(counters->domains, counters->domain_count);
-    s->state.counters = counters->domain_count;
     return &s->sensor;
 }
 

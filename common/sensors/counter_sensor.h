@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counter_sensor.h - a sensor made of energy counters: their growth in
- * microjoules, across wraps, silence and restarts.
+ * counter_sensor.h - a sensor made of energy counters, registers that wrap and
+ * are read within microseconds: their growth in microjoules, across wraps,
+ * silence and restarts.
  *
  * A package (or PSYS) is known once its counter has moved: the constant
  * registers of a guest never make energy.  Any other domain is known once it
@@ -14,8 +15,29 @@
 #ifndef JOULE_SENSORS_COUNTER_SENSOR_H
 #define JOULE_SENSORS_COUNTER_SENSOR_H
 
-#include "common/sensors/counters.h"
 #include "common/sensors/sensor.h"
+
+struct joule_counters;
+
+/* All are required; one thread at a time. */
+struct joule_counters_ops {
+    /* Read every domain; out has as many entries as domains.  A reading that
+     * failed is tried once more, and then wherever else the same counter can be
+     * read, before it is an error. */
+    void (*read)(struct joule_counters *counters, struct joule_raw *out);
+    /* 1 and a sentence for the log about something that happened since the last
+     * call (a counter is read on another CPU), or 0. */
+    int (*remark)(struct joule_counters *counters,
+                  struct joule_error *ret_remark);
+    void (*destroy)(struct joule_counters *counters);
+};
+
+/* The head of every set of counters; filled at creation, constant afterwards. */
+struct joule_counters {
+    const struct joule_counters_ops *ops;
+    const struct joule_domain *domains;
+    size_t domain_count;
+};
 
 /* [counters] is the sensor's, also on failure: NULL with errno ENOMEM. */
 struct joule_sensor *

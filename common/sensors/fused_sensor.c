@@ -16,19 +16,17 @@
 #define POWER_NS (100 * JOULE_NS_PER_MS)
 
 struct fused_sensor {
-    struct joule_sensor sensor; /* first */
+    /* first; state.integrator: those of Node, BMC and the labels */
+    struct joule_sensor sensor;
     struct joule_domain domains[JOULE_DOMAINS_MAX];
-    const struct joule_clock *clock;
     int64_t gap_ns;
     struct joule_sensor *counters;     /* NULL: none */
     struct joule_meter_thread *thread; /* it has the meter */
     size_t counter_count, counters_at; /* the first among the domains */
     size_t label_count;                /* domains of the meter */
     uint32_t meter_node;               /* the node among them */
-    /* state.integrator: those of Node, BMC and the labels */
-    struct joule_sensor_state state;
-    struct joule_node_total rapl;   /* of the counters */
-    uint64_t uj[JOULE_DOMAINS_MAX]; /* as it was said last */
+    struct joule_node_total rapl;      /* of the counters */
+    uint64_t uj[JOULE_DOMAINS_MAX];    /* as it was said last */
     /* mean power of the node since then */
     int64_t since_ns;
     double since_j, watts;
@@ -53,8 +51,8 @@ static const struct joule_domain *failed_counter(const struct fused_sensor *f)
 static void say_counters(struct fused_sensor *f)
 {
     const struct joule_domain *failed = failed_counter(f);
-    bool by_bmc = f->state.fused.basis == JOULE_FUSED_BMC ||
-                  f->state.fused.basis == JOULE_FUSED_NONE;
+    bool by_bmc = f->sensor.state.fused.basis == JOULE_FUSED_BMC ||
+                  f->sensor.state.fused.basis == JOULE_FUSED_NONE;
 
     if (!f->said_counters && by_bmc && failed) {
         size_t i = (size_t)(failed - f->counters->domains);
@@ -75,7 +73,7 @@ static void say_counters(struct fused_sensor *f)
 
 static void say_learned(struct fused_sensor *f)
 {
-    const struct joule_lag_model *model = &f->state.fused.lag_model;
+    const struct joule_lag_model *model = &f->sensor.state.fused.lag_model;
 
     if (!joule_lag_model_learned(model))
         f->said_learned = false;
@@ -124,10 +122,12 @@ static const struct joule_node_total *read_counters(struct fused_sensor *f,
                                                     int64_t *ret_now_ns)
 {
     if (!f->counters) {
-        *ret_now_ns = joule_clock_mono_ns(f->clock);
+        *ret_now_ns = joule_clock_mono_ns(f->sensor.clock);
         return NULL;
     }
     *ret_now_ns = joule_sensor_read(f->counters, 0, f->reading);
+    memcpy(f->sensor.state.counter, f->counters->state.counter,
+           f->counter_count * sizeof(f->sensor.state.counter[0]));
     joule_node_total_update(&f->rapl, f->counters->domains, f->reading,
                             *ret_now_ns);
     return failed_counter(f) ? NULL : &f->rapl;
@@ -138,12 +138,13 @@ static const struct joule_node_total *read_counters(struct fused_sensor *f,
 static void hold_power(struct fused_sensor *f, const struct joule_power *power)
 {
     struct joule_integrator *label =
-        &f->state.integrator[JOULE_FUSED_SENSOR_LABELS];
+        &f->sensor.state.integrator[JOULE_FUSED_SENSOR_LABELS];
 
     for (size_t i = 0; i < f->label_count; i++) {
         struct joule_integrator *g =
-            i == f->meter_node ? &f->state.integrator[JOULE_FUSED_SENSOR_BMC]
-                               : label++;
+            i == f->meter_node
+                ? &f->sensor.state.integrator[JOULE_FUSED_SENSOR_BMC]
+                : label++;
 
         if (power && joule_power_is_measured(&power[i]))
             joule_integrator_update(g, power[i].watts, power[i].sensor_key,
@@ -167,19 +168,19 @@ static const struct joule_power *take_power(struct fused_sensor *f)
 static double find_watts(struct fused_sensor *f,
                          const struct joule_fused_interval *interval)
 {
-    int64_t ns = f->state.fused.mono_ns - f->since_ns;
+    int64_t ns = f->sensor.state.fused.mono_ns - f->since_ns;
 
     f->since_j += interval->node_j;
     if (interval->ns == 0 || f->since_ns == 0)
-        f->watts = f->state.fused.watts;
+        f->watts = f->sensor.state.fused.watts;
     else if (ns < POWER_NS)
         return f->watts;
     else
         f->watts = f->since_j * 1e9 / (double)ns;
     /* With what stood in for counters, it may be more than a power. */
     if (!(f->watts <= JOULE_POWER_MAX_W))
-        f->watts = f->state.fused.watts;
-    f->since_ns = f->state.fused.mono_ns;
+        f->watts = f->sensor.state.fused.watts;
+    f->since_ns = f->sensor.state.fused.mono_ns;
     f->since_j = 0;
     return f->watts;
 }
@@ -187,9 +188,9 @@ static double find_watts(struct fused_sensor *f,
 static void count(struct fused_sensor *f,
                   const struct joule_fused_interval *interval)
 {
-    const struct joule_fused_state *s = &f->state.fused;
+    const struct joule_fused_state *s = &f->sensor.state.fused;
     struct joule_integrator *node =
-        &f->state.integrator[JOULE_FUSED_SENSOR_NODE];
+        &f->sensor.state.integrator[JOULE_FUSED_SENSOR_NODE];
 
     node->gap_ns += interval->gap_ns;
     joule_integrator_add(node, find_watts(f, interval), interval->node_j,
@@ -210,13 +211,13 @@ static int64_t fused_read(struct joule_sensor *sensor, int64_t edge_ns,
 
     (void)edge_ns; /* the counters tell when the load changes */
     rapl = read_counters(f, &now_ns);
-    joule_fused_advance(&f->state.fused, rapl, now_ns, bmc, f->gap_ns,
+    joule_fused_advance(&f->sensor.state.fused, rapl, now_ns, bmc, f->gap_ns,
                         &interval);
     if (interval.known)
         count(f, &interval);
     for (size_t i = 0; i < f->counters_at; i++) {
-        out[i] = joule_integrator_reading(&f->state.integrator[i], f->gap_ns,
-                                          now_ns, true);
+        out[i] = joule_integrator_reading(&f->sensor.state.integrator[i],
+                                          f->gap_ns, now_ns, true);
         if (out[i].uj < f->uj[i])
             out[i].uj = f->uj[i];
         f->uj[i] = out[i].uj;
@@ -225,75 +226,26 @@ static int64_t fused_read(struct joule_sensor *sensor, int64_t edge_ns,
     return now_ns;
 }
 
-/* ------------------------------------------------------------------- state */
-
-static const struct joule_sensor_state *fused_state(struct joule_sensor *sensor)
+static void fused_resumed(struct joule_sensor *sensor)
 {
     struct fused_sensor *f = (struct fused_sensor *)sensor;
+    const struct joule_fused_state *fused = &sensor->state.fused;
 
-    if (f->counters)
-        memcpy(f->state.counter, f->counters->ops->state(f->counters)->counter,
-               f->counter_count * sizeof(f->state.counter[0]));
-    return &f->state;
-}
-
-static bool is_sound(const struct fused_sensor *f,
-                     const struct joule_sensor_state *state, int64_t now_ns)
-{
-    if (state->domain_key != f->state.domain_key || state->is_fused != 1 ||
-        state->counters != f->counter_count ||
-        state->integrators != f->counters_at ||
-        !joule_fused_check(&state->fused, now_ns))
-        return false;
-    for (size_t i = 0; i < f->counters_at; i++)
-        if (!joule_integrator_check(&state->integrator[i], now_ns))
-            return false;
-    return true;
-}
-
-/* The counters' part of a state, as their own sensor has it. */
-static bool resume_counters(struct fused_sensor *f,
-                            const struct joule_sensor_state *state)
-{
-    struct joule_sensor_state *own;
-    bool ok;
-
-    if (!f->counters)
-        return true;
-    own = calloc(1, sizeof(*own));
-    if (!own)
-        return false;
-    own->domain_key = joule_domains_key(f->counters->domains, f->counter_count);
-    own->counters = f->counter_count;
-    memcpy(own->counter, state->counter,
-           f->counter_count * sizeof(own->counter[0]));
-    ok = f->counters->ops->resume(f->counters, own);
-    free(own);
-    return ok;
-}
-
-static bool fused_resume(struct joule_sensor *sensor,
-                         const struct joule_sensor_state *state)
-{
-    struct fused_sensor *f = (struct fused_sensor *)sensor;
-    int64_t now_ns = joule_clock_mono_ns(f->clock);
-
-    if (!is_sound(f, state, now_ns) || !resume_counters(f, state))
-        return false;
-    f->state.fused = state->fused;
-    memcpy(f->state.integrator, state->integrator,
-           f->counters_at * sizeof(state->integrator[0]));
-    f->rapl.node_uj = state->fused.rapl_uj;
-    f->rapl.gap_ns = state->fused.rapl_gap_ns;
+    if (f->counters) {
+        memcpy(f->counters->state.counter, sensor->state.counter,
+               f->counter_count * sizeof(sensor->state.counter[0]));
+        f->counters->ops->resumed(f->counters);
+    }
+    f->rapl.node_uj = fused->rapl_uj;
+    f->rapl.gap_ns = fused->rapl_gap_ns;
     for (size_t i = 0; i < f->counter_count; i++)
-        f->rapl.reading[i].gap_ns = state->counter[i].gap_ns;
-    f->said_learned = joule_lag_model_learned(&state->fused.lag_model);
-    f->since_ns = state->fused.mono_ns;
+        f->rapl.reading[i].gap_ns = sensor->state.counter[i].gap_ns;
+    f->said_learned = joule_lag_model_learned(&fused->lag_model);
+    f->since_ns = fused->mono_ns;
     f->since_j = 0;
-    f->watts = state->fused.watts;
-    joule_meter_thread_resume(f->thread, state->fused.bmc_mono_ns);
+    f->watts = fused->watts;
+    joule_meter_thread_resume(f->thread, fused->bmc_mono_ns);
     memset(f->uj, 0, sizeof(f->uj));
-    return true;
 }
 
 static void fused_destroy(struct joule_sensor *sensor)
@@ -308,8 +260,7 @@ static void fused_destroy(struct joule_sensor *sensor)
 static const struct joule_sensor_ops fused_sensor_ops = {
     .type = "fused",
     .read = fused_read,
-    .state = fused_state,
-    .resume = fused_resume,
+    .resumed = fused_resumed,
     .remark = fused_remark,
     .destroy = fused_destroy,
 };
@@ -318,15 +269,16 @@ static const struct joule_sensor_ops fused_sensor_ops = {
 
 static void add_domain(struct fused_sensor *f, const char *name)
 {
-    struct joule_domain *d = &f->domains[f->sensor.domain_count++];
+    struct joule_domain *d = &f->domains[f->counters_at];
 
     *d = (struct joule_domain){
         .kind = JOULE_DOMAIN_POWER,
         .unit = {1, 0},
         .width_bits = 64,
-        .in_total = d == &f->domains[JOULE_FUSED_SENSOR_NODE],
+        .in_total = f->counters_at == JOULE_FUSED_SENSOR_NODE,
     };
     snprintf(d->name, sizeof(d->name), "%s", name);
+    f->counters_at++;
 }
 
 /* Where '-' may not stand, '_' does. */
@@ -363,84 +315,69 @@ static void add_domains(struct fused_sensor *f, const struct joule_meter *meter,
         else
             add_domain(f, meter->domains[i].name);
     }
-    f->counters_at = f->sensor.domain_count;
     f->counter_count = counters ? counters->domain_count : 0;
     for (size_t i = 0; i < f->counter_count; i++) {
-        struct joule_domain *d = &f->domains[f->sensor.domain_count++];
-
-        *d = counters->domains[i];
-        d->in_total = false;
+        f->domains[f->counters_at + i] = counters->domains[i];
+        f->domains[f->counters_at + i].in_total = false;
     }
-    f->sensor.domains = f->domains;
-}
-
-/* [counters] is a sensor's in any case. */
-static int make(struct fused_sensor *f, struct joule_counters *counters,
-                struct joule_error *err)
-{
-    if (counters) {
-        f->counters = joule_counter_sensor_create(f->clock, counters);
-        if (!f->counters)
-            return joule_error_set(err, ENOMEM, "out of memory");
-        joule_node_total_start(&f->rapl, f->counters->domains, f->counter_count,
-                               0);
-    }
-    f->sensor.wrap_ns = f->counters ? f->counters->wrap_ns : INT64_MAX;
-    f->state.domain_key = joule_domains_key(f->domains, f->sensor.domain_count);
-    f->state.is_fused = 1;
-    f->state.counters = f->counter_count;
-    f->state.integrators = f->counters_at;
-    return check_names(f, err);
 }
 
 struct joule_sensor *
 joule_fused_sensor_create(const struct joule_fused_sensor_options *opt,
                           struct joule_error *err)
 {
-    size_t counters = opt->counters ? opt->counters->domain_count : 0;
-    struct fused_sensor *f = NULL;
-    struct joule_counters *mine = opt->counters;
+    struct fused_sensor *f = calloc(1, sizeof(*f));
+    struct joule_counters *counters = opt->counters;
     struct joule_meter *meter = opt->meter;
+    int saved;
 
+    if (!f)
+        goto no_memory;
     /* One of the meter's is the node. */
-    if (counters + meter->domain_count + JOULE_FUSED_SENSOR_LABELS - 1 >
+    if (meter->domain_count + JOULE_FUSED_SENSOR_LABELS - 1 +
+            (counters ? counters->domain_count : 0) >
         JOULE_DOMAINS_MAX) {
         joule_error_set(err, E2BIG,
                         "there are more than %d energy counters and labels",
                         JOULE_DOMAINS_MAX);
         goto fail;
     }
-    f = calloc(1, sizeof(*f));
-    if (!f) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        goto fail;
-    }
-    f->sensor.ops = &fused_sensor_ops;
-    f->clock = opt->clock;
+    add_domains(f, meter, counters);
+    joule_sensor_init(&f->sensor, &fused_sensor_ops, opt->clock, f->domains,
+                      f->counters_at + f->counter_count);
+    f->sensor.state.is_fused = 1;
+    f->sensor.state.counters = f->counter_count;
+    f->sensor.state.integrators = f->counters_at;
     f->gap_ns = opt->gap_ns;
-    add_domains(f, meter, mine);
     f->thread = joule_meter_thread_create(meter, opt->period_ns, opt->gap_ns,
-                                          mine != NULL);
+                                          counters != NULL);
     meter = NULL;
-    if (!f->thread) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        goto fail;
-    }
+    if (!f->thread)
+        goto no_memory;
     if (opt->missing)
         joule_error_set(&f->missing, 0,
                         "the energy of the node is that of its BMC alone: %s",
                         opt->missing);
-    if (make(f, mine, err) == 0)
-        return &f->sensor;
-    mine = NULL;
-fail:
-    joule_counters_destroy(mine);
-    joule_meter_destroy(meter);
-    if (f) {
-        int saved = errno;
-
-        fused_destroy(&f->sensor);
-        errno = saved;
+    if (counters) {
+        f->counters = joule_counter_sensor_create(opt->clock, counters);
+        counters = NULL;
+        if (!f->counters)
+            goto no_memory;
+        joule_node_total_start(&f->rapl, f->counters->domains, f->counter_count,
+                               0);
     }
+    if (check_names(f, err) == 0)
+        return &f->sensor;
+    goto fail;
+no_memory:
+    joule_error_set(err, ENOMEM, "out of memory");
+fail:
+    saved = errno;
+    if (counters)
+        counters->ops->destroy(counters);
+    joule_meter_destroy(meter);
+    if (f)
+        fused_destroy(&f->sensor);
+    errno = saved;
     return NULL;
 }

@@ -11,9 +11,8 @@
 #ifndef JOULE_SENSORS_FUSED_SENSOR_H
 #define JOULE_SENSORS_FUSED_SENSOR_H
 
-#include "common/sensors/counters.h"
+#include "common/sensors/counter_sensor.h"
 #include "common/sensors/meter.h"
-#include "common/sensors/sensor.h"
 
 enum {
     JOULE_FUSED_SENSOR_NODE,

@@ -19,7 +19,6 @@ struct meter_sensor {
     size_t edges; /* that there have been */
     int64_t last_edge_ns;
     uint64_t uj[JOULE_DOMAINS_MAX]; /* as it was said last */
-    struct joule_sensor_state state;
     struct joule_power power[JOULE_DOMAINS_MAX]; /* scratch */
 };
 
@@ -43,7 +42,7 @@ static void integrate(struct meter_sensor *s)
         return;
     for (size_t i = 0; i < s->sensor.domain_count; i++) {
         const struct joule_power *p = &s->power[i];
-        struct joule_integrator *g = &s->state.integrator[i];
+        struct joule_integrator *g = &s->sensor.state.integrator[i];
 
         if (news == JOULE_METER_POWER && joule_power_is_measured(p))
             joule_integrator_update(g, p->watts, p->sensor_key, p->mono_ns,
@@ -64,7 +63,7 @@ static int64_t meter_read(struct joule_sensor *sensor, int64_t edge_ns,
     integrate(s);
     now_ns = joule_clock_mono_ns(s->opt.clock);
     for (size_t i = 0; i < sensor->domain_count; i++) {
-        const struct joule_integrator *g = &s->state.integrator[i];
+        const struct joule_integrator *g = &s->sensor.state.integrator[i];
 
         out[i] = joule_integrator_reading(g, s->opt.gap_ns, now_ns,
                                           !s->opt.no_carry);
@@ -75,31 +74,15 @@ static int64_t meter_read(struct joule_sensor *sensor, int64_t edge_ns,
     return now_ns;
 }
 
-static const struct joule_sensor_state *meter_state(struct joule_sensor *sensor)
-{
-    return &((struct meter_sensor *)sensor)->state;
-}
-
-static bool meter_resume(struct joule_sensor *sensor,
-                         const struct joule_sensor_state *state)
+static void meter_resumed(struct joule_sensor *sensor)
 {
     struct meter_sensor *s = (struct meter_sensor *)sensor;
-    int64_t now_ns = joule_clock_mono_ns(s->opt.clock);
-    size_t count = sensor->domain_count;
 
-    if (state->domain_key != s->state.domain_key || state->counters != 0 ||
-        state->integrators != count || state->is_fused)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (!joule_integrator_check(&state->integrator[i], now_ns))
-            return false;
-    memcpy(s->state.integrator, state->integrator,
-           count * sizeof(state->integrator[0]));
     memset(s->uj, 0, sizeof(s->uj));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < sensor->domain_count; i++)
         if (sensor->domains[i].in_total)
-            joule_meter_thread_resume(s->thread, state->integrator[i].read_ns);
-    return true;
+            joule_meter_thread_resume(s->thread,
+                                      sensor->state.integrator[i].read_ns);
 }
 
 static int meter_remark(struct joule_sensor *sensor,
@@ -127,8 +110,7 @@ static void meter_destroy(struct joule_sensor *sensor)
 static const struct joule_sensor_ops meter_sensor_ops = {
     .type = "meter",
     .read = meter_read,
-    .state = meter_state,
-    .resume = meter_resume,
+    .resumed = meter_resumed,
     .remark = meter_remark,
     .notify = meter_notify,
     .destroy = meter_destroy,
@@ -146,13 +128,9 @@ joule_meter_sensor_create(const struct joule_meter_sensor_options *opt)
         return NULL;
     }
     s->opt = *opt;
-    s->sensor.ops = &meter_sensor_ops;
-    s->sensor.domains = meter->domains;
-    s->sensor.domain_count = meter->domain_count;
-    s->sensor.wrap_ns = INT64_MAX;
-    s->state.domain_key =
-        joule_domains_key(meter->domains, meter->domain_count);
-    s->state.integrators = meter->domain_count;
+    joule_sensor_init(&s->sensor, &meter_sensor_ops, opt->clock, meter->domains,
+                      meter->domain_count);
+    s->sensor.state.integrators = meter->domain_count;
     s->thread = joule_meter_thread_create(opt->meter, opt->period_ns,
                                           opt->gap_ns, false);
     if (s->thread)

@@ -237,7 +237,6 @@ static void rapl_destroy(struct joule_counters *counters)
 }
 
 static const struct joule_counters_ops rapl_ops = {
-    .type = "rapl",
     .read = rapl_read,
     .remark = rapl_remark,
     .destroy = rapl_destroy,

@@ -11,7 +11,7 @@
 #define JOULE_SENSORS_RAPL_H
 
 #include "common/base/error.h"
-#include "common/sensors/counters.h"
+#include "common/sensors/counter_sensor.h"
 #include "common/sensors/cpuinfo.h"
 
 /* What a machine said of itself, for `joule probe`. */
@@ -43,8 +43,8 @@ struct joule_rapl_options {
  * online CPU of the same package or die (a core's: of the core), and remark()
  * says so.  Devices are opened as whoever reads then.
  *
- * Returns counters to be destroyed with joule_counters_destroy, or NULL with
- * errno and one sentence that says what is missing and how to mend it:
+ * Returns counters whose destroy is the caller's to call, or NULL with errno
+ * and one sentence that says what is missing and how to mend it:
  *   ENODEV   this CPU has no RAPL, or is not known to have it, its registers do
  *            not answer, or its unit register holds no unit (0 in many guests)
  *   ENOENT   no MSR device (kernel module "msr" not loaded)

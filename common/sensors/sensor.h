@@ -4,9 +4,9 @@
  * (counters that wrap, a BMC that takes seconds, both together).
  *
  *     sensor = joule_counter_sensor_create(...);
- *     sensor->ops->resume(sensor, &state);        what another process left
+ *     joule_sensor_resume(sensor, &state);        what another process left
  *     now_ns = joule_sensor_read(sensor, 0, readings);
- *     while (joule_sensor_remark(sensor, &event, &text))
+ *     while (sensor->ops->remark(sensor, &event, &text))
  *         log it
  *     joule_sensor_destroy(sensor);
  *
@@ -42,12 +42,8 @@ struct joule_sensor_ops {
      */
     int64_t (*read)(struct joule_sensor *sensor, int64_t edge_ns,
                     struct joule_reading *out);
-    /* What another process needs to go on; borrowed until the next call. */
-    const struct joule_sensor_state *(*state)(struct joule_sensor *sensor);
-    /* Go on from a state of unknown origin.  false: it is of other domains, or
-     * makes no sense; then nothing has changed. */
-    bool (*resume)(struct joule_sensor *sensor,
-                   const struct joule_sensor_state *state);
+    /* The state has become that of another process.  Optional. */
+    void (*resumed)(struct joule_sensor *sensor);
     /* 1 and a sentence for the log, or 0. */
     int (*remark)(struct joule_sensor *sensor, enum joule_event *ret_event,
                   struct joule_error *ret_text);
@@ -61,13 +57,26 @@ struct joule_sensor_ops {
     void (*destroy)(struct joule_sensor *sensor);
 };
 
-/* The head of every sensor; filled at creation, constant afterwards. */
+/* The head of every sensor; constant but for the state. */
 struct joule_sensor {
     const struct joule_sensor_ops *ops;
+    const struct joule_clock *clock;
     const struct joule_domain *domains;
     size_t domain_count;
     int64_t wrap_ns; /* in which a counter may wrap unseen; INT64_MAX: never */
+    struct joule_sensor_state state; /* what another process needs to go on */
 };
+
+/* Fill the head; of the state who creates it says what there is. */
+void joule_sensor_init(struct joule_sensor *sensor,
+                       const struct joule_sensor_ops *ops,
+                       const struct joule_clock *clock,
+                       const struct joule_domain *domains, size_t domain_count);
+
+/* Go on from a state of unknown origin.  false: it is of other domains, or makes
+ * no sense; then nothing has changed. */
+bool joule_sensor_resume(struct joule_sensor *sensor,
+                         const struct joule_sensor_state *state);
 
 static inline int64_t joule_sensor_read(struct joule_sensor *sensor,
                                         int64_t edge_ns,

@@ -131,7 +131,7 @@ static int64_t go_on(struct joule_node_energy *n)
     n->period_ns = n->snapshot.period_ns > 0 ? n->snapshot.period_ns : 1;
     n->total = *t;
     n->counts = t->count == n->sensor->domain_count &&
-                n->sensor->ops->resume(n->sensor, &n->state);
+                joule_sensor_resume(n->sensor, &n->state);
     return count_on(n);
 }
 

@@ -110,8 +110,7 @@ static void sample(struct replay *r, bool is_edge)
         joule_node_total_update(&m->snapshot.total, m->sensor->domains,
                                 readings, now_ns);
         m->snapshot.samples++;
-        joule_ledger_stage_node(m->ledger, &m->snapshot,
-                                m->sensor->ops->state(m->sensor));
+        joule_ledger_stage_node(m->ledger, &m->snapshot, &m->sensor->state);
         joule_ledger_publish(m->ledger, NULL);
     }
 }

@@ -57,14 +57,15 @@ static int publish(const char *node, double part, double lag_s,
         fprintf(stderr, "fusedboard: %s\n", err.text);
         return 1;
     }
-    state = *sensor->ops->state(sensor);
+    state = sensor->state;
     watch(&state.fused.lag_model, part, lag_s);
     joule_node_total_start(&snapshot.total, sensor->domains,
                            sensor->domain_count, 0);
     snapshot.samples = 1;
     joule_ledger_stage_node(ledger, &snapshot, &state);
     joule_ledger_publish(ledger, NULL);
-    printf("lag %s, %.2f x RAPL %+.0f W\n", joule_lag_model_words(&state.fused.lag_model),
+    printf("lag %s, %.2f x RAPL %+.0f W\n",
+           joule_lag_model_words(&state.fused.lag_model),
            state.fused.lag_model.gain, state.fused.lag_model.rest_w);
     joule_ledger_destroy(ledger);
     joule_sensor_destroy(sensor);

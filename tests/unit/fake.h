@@ -64,7 +64,6 @@ static void fake_destroy(struct joule_counters *counters)
 }
 
 static const struct joule_counters_ops fake_ops = {
-    .type = "fake",
     .read = fake_read,
     .remark = fake_remark,
     .destroy = fake_destroy,

@@ -7,9 +7,9 @@
 
 #include "tests/unit/fake.h"
 
-#define PAST   (sizeof(((struct fused_node *)0)->past_w) / sizeof(double))
+#define PAST (sizeof(((struct fused_node *)0)->past_w) / sizeof(double))
 
-const int fused_lengths[FUSED_LENGTHS] = { 10, 30, 120, 900, 2640 };
+const int fused_lengths[FUSED_LENGTHS] = {10, 30, 120, 900, 2640};
 
 static void begin_sensor(struct fused_node *n)
 {
@@ -47,10 +47,10 @@ void fused_node_clear(struct fused_node *n)
 void fused_node_restart(struct fused_node *n)
 {
     struct joule_sensor *before = n->sensor;
-    const struct joule_sensor_state *kept = before->ops->state(before);
+    const struct joule_sensor_state *kept = &before->state;
 
     begin_sensor(n);
-    if (!n->sensor->ops->resume(n->sensor, kept))
+    if (!joule_sensor_resume(n->sensor, kept))
         abort();
     n->rapl.gap_ns = n->state.rapl_gap_ns;
     for (size_t i = 0; i < 2; i++)
@@ -73,7 +73,7 @@ static void count_job(struct fused_node *n)
 
 static void next_job(struct fused_node *n)
 {
-    static const double up_to[FUSED_LENGTHS] = { 0.3, 0.6, 0.85, 0.97, 1 };
+    static const double up_to[FUSED_LENGTHS] = {0.3, 0.6, 0.85, 0.97, 1};
     struct node_load *l = &n->load;
     bool ran = n->length >= 0;
     double kind;
@@ -99,7 +99,8 @@ static void next_job(struct fused_node *n)
 }
 
 /* Mean of [count] steps that ended [age] steps ago, as far back as is known. */
-static double past_mean(const struct fused_node *n, uint64_t count, uint64_t age)
+static double past_mean(const struct fused_node *n, uint64_t count,
+                        uint64_t age)
 {
     double sum = 0;
 
@@ -123,16 +124,15 @@ static double image(struct fused_node *n)
     case FUSED_FIRST:
         if (n->past == 1)
             n->lagged_w = n->load.node_w;
-        n->lagged_w +=
-            (n->load.node_w - n->lagged_w) *
-            (1 - exp(-NODE_LOAD_STEP_S / n->bmc.seconds));
+        n->lagged_w += (n->load.node_w - n->lagged_w) *
+                       (1 - exp(-NODE_LOAD_STEP_S / n->bmc.seconds));
         return n->lagged_w;
     case FUSED_BOXCAR:
         return past_mean(n, width, age);
     case FUSED_HOLD:
         if (n->load.s >= n->next_held_s) {
-            n->held_w = past_mean(n, 1, age) +
-                        n->noise_w * node_load_normal(&n->load);
+            n->held_w =
+                past_mean(n, 1, age) + n->noise_w * node_load_normal(&n->load);
             n->next_held_s = n->load.s + n->bmc.seconds;
         }
         return n->held_w;
@@ -237,7 +237,7 @@ static int by_size(const void *a, const void *b)
 
 struct fused_summary fused_summary(double *values, unsigned count)
 {
-    struct fused_summary summary = { 0, 0, 0 };
+    struct fused_summary summary = {0, 0, 0};
 
     if (count == 0)
         return summary;

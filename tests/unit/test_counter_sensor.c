@@ -92,7 +92,7 @@ static void restart(int64_t ns)
     fake.now_ns += ns;
     sensor = fake_sensor(&fake);
     ck_assert_ptr_nonnull(sensor);
-    ck_assert(sensor->ops->resume(sensor, before->ops->state(before)));
+    ck_assert(joule_sensor_resume(sensor, &before->state));
     joule_sensor_destroy(before);
 }
 
@@ -252,7 +252,7 @@ START_TEST(every_seventh_fails)
     ck_assert_uint_eq(total.node_uj, out[0].uj + out[1].uj);
     ck_assert_int_eq(out[0].gap_ns, 0);
     ck_assert_uint_eq(out[0].errors, 5001 / 7);
-    ck_assert_uint_gt(sensor->ops->state(sensor)->counter[0].wraps, 10);
+    ck_assert_uint_gt(sensor->state.counter[0].wraps, 10);
 }
 END_TEST
 
@@ -593,20 +593,19 @@ static int64_t always_slow_ns(void *arg)
 
 START_TEST(late_clock_reads_again)
 {
-    struct joule_raw readings[FAKE_MAX];
-    int64_t now_ns;
-
     fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
+    start();
     fake.clock.mono_ns = slow_once_ns;
-    now_ns = joule_counters_read(&fake.counters, &fake.clock, readings);
-    ck_assert_int_eq(now_ns, fake.now_ns);
+    fake.reads = 0;
+    step(S);
+    ck_assert_int_eq(out[0].mono_ns, fake.now_ns);
     ck_assert_uint_ge(fake.reads, 2);
     fake.reads = 10;
-    joule_counters_read(&fake.counters, &fake.clock, readings);
+    step(S);
     ck_assert_uint_eq(fake.reads, 11);
     fake.clock.mono_ns = always_slow_ns;
     fake.reads = 10;
-    joule_counters_read(&fake.counters, &fake.clock, readings);
+    step(S);
     ck_assert_uint_eq(fake.reads, 14);
 }
 END_TEST
@@ -657,7 +656,7 @@ START_TEST(resumed_again_and_again)
     for (int i = 0; i < 100; i++) {
         if (i % 10 == 0) {
             joule_sensor_read(slurmd, false, &theirs);
-            ck_assert(sensor->ops->resume(sensor, slurmd->ops->state(slurmd)));
+            ck_assert(joule_sensor_resume(sensor, &slurmd->state));
         }
         fake.ticks[0] += 10 * JOULE_TICKS;
         step(100 * MS);
@@ -681,7 +680,7 @@ START_TEST(state_of_others)
     step(S);
     fake.ticks[0] += JOULE_TICKS;
     step(S);
-    state = *sensor->ops->state(sensor);
+    state = sensor->state;
     ck_assert_uint_eq(state.domain_key, joule_domains_key(fake.domain, 2));
     ck_assert_uint_eq(state.counters, 2);
     ck_assert_uint_eq(state.integrators, 0);
@@ -693,7 +692,7 @@ START_TEST(state_of_others)
     do {                                                                       \
         bad = state;                                                           \
         bad.field = (value);                                                   \
-        ck_assert(!sensor->ops->resume(sensor, &bad));                         \
+        ck_assert(!joule_sensor_resume(sensor, &bad));                         \
         step(1);                                                               \
         ck_assert_uint_eq(out[0].uj, uj);                                      \
     } while (0)
@@ -712,7 +711,7 @@ START_TEST(state_of_others)
     REFUSED(counter[1].gap_ns, -1);
     REFUSED(counter[1].gap_ns, INT64_MAX);
 #undef REFUSED
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
     step(1);
     ck_assert_uint_eq(out[0].uj, uj);
 }

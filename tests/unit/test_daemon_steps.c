@@ -812,8 +812,8 @@ static void book_opens(void)
                                       .attribution = JOULE_ATTRIBUTION_CPUTIME};
 
     opt.sensor = follower = joule_meter_sensor_create(&meter);
-    if (!follower->ops->resume(follower, &state)) {
-        state = *follower->ops->state(follower);
+    if (!joule_sensor_resume(follower, &state)) {
+        state = follower->state;
         joule_node_total_start(&node_board.total, bmc.domain,
                                bmc.meter.domain_count,
                                node_board.total.node_uj);
@@ -851,7 +851,7 @@ static uint64_t book_samples(int seconds, double watts, uint64_t sensor_key)
         for (size_t k = 0; k < bmc.meter.domain_count; k++)
             joule_integrator_update(&state.integrator[k], watts, sensor_key,
                                     bmc.now_ns - S / 2, 0, 3 * S);
-        ck_assert(follower->ops->resume(follower, &state));
+        ck_assert(joule_sensor_resume(follower, &state));
         now_ns = joule_sensor_read(follower, false, readings);
         joule_node_total_update(&node_board.total, bmc.domain, readings,
                                 now_ns);

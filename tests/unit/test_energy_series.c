@@ -94,10 +94,8 @@ static void steady_destroy(struct joule_counters *counters)
     (void)counters;
 }
 
-static const struct joule_counters_ops steady_ops = {.type = "steady",
-                                                     .read = steady_read,
-                                                     .remark = steady_remark,
-                                                     .destroy = steady_destroy};
+static const struct joule_counters_ops steady_ops = {
+    .read = steady_read, .remark = steady_remark, .destroy = steady_destroy};
 static const struct joule_domain steady_domain = {
     .kind = JOULE_DOMAIN_PACKAGE,
     .unit = {.num = 1, .shift = 0},

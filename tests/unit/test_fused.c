@@ -55,11 +55,11 @@ static void teardown(void)
 static void begin_again(void)
 {
     struct joule_sensor *before = node.sensor;
-    const struct joule_sensor_state *kept = before->ops->state(before);
+    const struct joule_sensor_state *kept = &before->state;
 
     node.sensor = fake_sensor(&node.counters);
     ck_assert_ptr_nonnull(node.sensor);
-    ck_assert(node.sensor->ops->resume(node.sensor, kept));
+    ck_assert(joule_sensor_resume(node.sensor, kept));
     joule_node_total_start(&node.rapl, node.sensor->domains, 1, 0);
     node.rapl.gap_ns = node.state.rapl_gap_ns;
     node.rapl.reading[0].gap_ns = kept->counter[0].gap_ns;

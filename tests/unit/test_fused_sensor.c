@@ -655,12 +655,12 @@ static void restart(int64_t ns)
 {
     static struct joule_sensor_state kept;
 
-    kept = *sensor->ops->state(sensor);
+    kept = sensor->state;
     joule_sensor_destroy(sensor);
     bmc.is_interrupted = false;
     pass(ns);
     sensor = create(&options);
-    ck_assert(sensor->ops->resume(sensor, &kept));
+    ck_assert(joule_sensor_resume(sensor, &kept));
 }
 
 START_TEST(resumed)
@@ -699,7 +699,7 @@ START_TEST(state_of_others)
     struct joule_reading then[JOULE_DOMAINS_MAX];
 
     begin();
-    state = *sensor->ops->state(sensor);
+    state = sensor->state;
     ck_assert_uint_eq(state.domain_key, joule_domains_key(sensor->domains, 5));
     ck_assert_uint_eq(state.is_fused, 1);
     ck_assert_uint_eq(state.counters, 2);
@@ -713,7 +713,7 @@ START_TEST(state_of_others)
     do {                                                                       \
         bad = state;                                                           \
         bad.field = (value);                                                   \
-        ck_assert(!sensor->ops->resume(sensor, &bad));                         \
+        ck_assert(!joule_sensor_resume(sensor, &bad));                         \
         ask();                                                                 \
         ck_assert_mem_eq(out, then, 5 * sizeof(out[0]));                       \
     } while (0)
@@ -731,7 +731,7 @@ START_TEST(state_of_others)
 #undef REFUSED
     /* It is an hour ago. */
     counters.now_ns += 3600 * S;
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
 }
 END_TEST
 
@@ -758,7 +758,7 @@ static void destroy_follower(struct joule_sensor *follower)
 
 static void resume(struct joule_sensor *follower)
 {
-    ck_assert(follower->ops->resume(follower, sensor->ops->state(sensor)));
+    ck_assert(joule_sensor_resume(follower, &sensor->state));
 }
 
 START_TEST(follows)
@@ -926,7 +926,7 @@ static void publish(void)
 
     ask();
     snapshot.total = total;
-    state = *sensor->ops->state(sensor);
+    state = sensor->state;
     state.domain_key += has_other_counters;
     snapshot.samples++;
     joule_ledger_stage_node(ledger, &snapshot, &state);

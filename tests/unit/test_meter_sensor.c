@@ -188,7 +188,7 @@ static int count_told(const char *words)
 
 static void copy_state(void)
 {
-    state = *sensor->ops->state(sensor);
+    state = sensor->state;
 }
 
 static int64_t kernel_ns(void)
@@ -1148,7 +1148,7 @@ START_TEST(goes_on)
     become(create_with(MS, false));
     bmc->now_ns += 20 * S;
     bmc->hangs = true;
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
     /* The energy is there at once, the power is not. */
     while (bmc->waits == 0)
         read_now(false);
@@ -1172,7 +1172,7 @@ START_TEST(goes_on_in_an_outage)
     measure();
     copy_state();
     become(create_with(MS, false));
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
     bmc->text = "no answer";
     bmc->error = ETIMEDOUT;
     pass(10 * S);
@@ -1196,7 +1196,7 @@ START_TEST(follows)
         bmc->watts[0] = 100 + 10 * i;
         pass(S);
         copy_state();
-        ck_assert(follower->ops->resume(follower, &state));
+        ck_assert(joule_sensor_resume(follower, &state));
         ck_assert_int_eq(joule_sensor_read(follower, false, f), bmc->now_ns);
         ck_assert_mem_eq(f, r, 2 * sizeof(f[0]));
         bmc->hangs = true;
@@ -1222,14 +1222,14 @@ START_TEST(follows_a_correction)
 
     begin_silence();
     copy_state();
-    ck_assert(follower->ops->resume(follower, &state));
+    ck_assert(joule_sensor_resume(follower, &state));
     bmc->now_ns += 2 * S;
     joule_sensor_read(follower, false, f);
     ck_assert_uint_eq(f[0].uj, 200000000);
     bmc->watts[0] = 50;
     end_silence();
     copy_state();
-    ck_assert(follower->ops->resume(follower, &state));
+    ck_assert(joule_sensor_resume(follower, &state));
     joule_sensor_read(follower, false, f);
     ck_assert_uint_eq(f[0].uj, 150000000);
     ck_assert_uint_eq(f[0].mw, 50000);
@@ -1243,10 +1243,10 @@ static void check_refused(const struct joule_sensor_state *bad, size_t i)
     static struct joule_sensor_state before;
     struct joule_reading reading[FAKE_LABELS_MAX];
 
-    before = *sensor->ops->state(sensor);
+    before = sensor->state;
     joule_sensor_read(sensor, false, r);
-    ck_assert_msg(!sensor->ops->resume(sensor, bad), "case %zu", i);
-    ck_assert_mem_eq(sensor->ops->state(sensor), &before, sizeof(before));
+    ck_assert_msg(!joule_sensor_resume(sensor, bad), "case %zu", i);
+    ck_assert_mem_eq(&sensor->state, &before, sizeof(before));
     joule_sensor_read(sensor, false, reading);
     ck_assert_mem_eq(reading, r, 2 * sizeof(r[0]));
 }
@@ -1259,7 +1259,7 @@ START_TEST(of_other_domains)
     pass(S);
     copy_state();
     become(create_with(0, false));
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
     bad = state;
     bad.domain_key++;
     check_refused(&bad, 0);
@@ -1280,7 +1280,7 @@ START_TEST(of_other_domains)
     check_refused(&bad, 6);
     memset(&bad, 0xff, sizeof(bad));
     check_refused(&bad, 7);
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
 }
 END_TEST
 
@@ -1330,7 +1330,7 @@ START_TEST(without_sense)
     pass(S);
     copy_state();
     become(create_with(0, false));
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
     for (size_t i = 0; i < 17; i++)
         for (size_t k = 0; k < 2; k++) {
             bad = state;
@@ -1359,7 +1359,7 @@ START_TEST(random_states)
         for (uint64_t n = dice(&d, 4) + 1; n > 0; n--)
             bytes[dice(&d, 2 * sizeof(bad.integrator[0]))] ^=
                 (unsigned char)(1 << dice(&d, 8));
-        if (follower->ops->resume(follower, &bad)) {
+        if (joule_sensor_resume(follower, &bad)) {
             resumed++;
             joule_sensor_read(follower, false, r);
             ck_assert_int_ge(r[0].gap_ns, 0);

@@ -150,7 +150,7 @@ static void sample(bool is_edge)
     joule_node_total_update(&snapshot.total, measuring->domains, readings,
                             now_ns);
     snapshot.samples++;
-    state = *measuring->ops->state(measuring);
+    state = measuring->state;
     publish();
 }
 
@@ -179,7 +179,7 @@ static bool goes_on(void)
     return joule_ledger_read_node(writer, &snapshot, &state) == 0 &&
            snapshot.total.domain_key ==
                joule_domains_key(measuring->domains, measuring->domain_count) &&
-           measuring->ops->resume(measuring, &state);
+           joule_sensor_resume(measuring, &state);
 }
 
 /* With a first sample, before which no meter was asked. */

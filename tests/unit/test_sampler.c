@@ -535,7 +535,8 @@ static void sample_until_killed(uint64_t uj)
         usleep(5000);
         if (!ledger)
             ledger = joule_ledger_open(tree.fd, "n1", NULL);
-        if (!ledger || joule_ledger_read_node(ledger, &snap, NULL) < 0 || passed)
+        if (!ledger || joule_ledger_read_node(ledger, &snap, NULL) < 0 ||
+            passed)
             continue;
         passed = true;
         pass(S, 10);
@@ -720,11 +721,9 @@ END_TEST
 struct noter {
     struct joule_sensor sensor; /* first */
     struct joule_domain domain;
-    struct joule_sensor_state state;
     _Atomic int64_t now_ns;
     _Atomic unsigned reads, resumes;
     _Atomic int64_t edge_ns;
-    _Atomic bool accepts;       /* a state */
     _Atomic unsigned sentences; /* that are left */
 };
 
@@ -746,7 +745,6 @@ static int64_t noter_read(struct joule_sensor *sensor, int64_t edge_ns,
 {
     int64_t now_ns = noter.now_ns;
 
-    (void)sensor;
     atomic_fetch_add(&noter.reads, 1);
     noter.edge_ns = edge_ns;
     out[0] = (struct joule_reading){
@@ -756,24 +754,14 @@ static int64_t noter_read(struct joule_sensor *sensor, int64_t edge_ns,
         .mw = 100000,
         .state = JOULE_READING_OK,
     };
-    noter.state.integrator[0].uj = out[0].uj;
+    sensor->state.integrator[0].uj = out[0].uj;
     return now_ns;
 }
 
-static const struct joule_sensor_state *noter_state(struct joule_sensor *sensor)
-{
-    (void)sensor;
-    return &noter.state;
-}
-
-static bool noter_resume(struct joule_sensor *sensor,
-                         const struct joule_sensor_state *state)
+static void noter_resumed(struct joule_sensor *sensor)
 {
     (void)sensor;
     atomic_fetch_add(&noter.resumes, 1);
-    return noter.accepts && state->domain_key == noter.state.domain_key &&
-           state->integrators == 1 &&
-           state->integrator[0].uj == noter.state.integrator[0].uj;
 }
 
 static int noter_remark(struct joule_sensor *sensor,
@@ -795,8 +783,7 @@ static void noter_destroy(struct joule_sensor *sensor)
 static const struct joule_sensor_ops noter_ops = {
     .type = "noter",
     .read = noter_read,
-    .state = noter_state,
-    .resume = noter_resume,
+    .resumed = noter_resumed,
     .remark = noter_remark,
     .destroy = noter_destroy,
 };
@@ -815,7 +802,6 @@ static void setup_noter(void)
     setup();
     memset(&noter, 0, sizeof(noter));
     noter.now_ns = 1000 * S;
-    noter.accepts = true;
     noter.domain = (struct joule_domain){
         .kind = JOULE_DOMAIN_POWER,
         .unit = {.num = 1, .shift = 0},
@@ -823,14 +809,9 @@ static void setup_noter(void)
         .in_total = true,
         .name = "Node",
     };
-    noter.sensor = (struct joule_sensor){
-        .ops = &noter_ops,
-        .domains = &noter.domain,
-        .domain_count = 1,
-        .wrap_ns = INT64_MAX,
-    };
-    noter.state.domain_key = joule_domains_key(&noter.domain, 1);
-    noter.state.integrators = 1;
+    joule_sensor_init(&noter.sensor, &noter_ops, &noter_clock, &noter.domain,
+                      1);
+    noter.sensor.state.integrators = 1;
 }
 
 static struct joule_ledger *open_ledger(void)
@@ -990,10 +971,10 @@ START_TEST(state_is_refused)
 
     after(s, 2);
     destroy(s);
-    noter.accepts = false;
+    noter.sensor.state.is_fused = 1; /* what was published is not */
     noter.now_ns += S;
     s = noter_create(PERIOD);
-    ck_assert_uint_eq(noter.resumes, 1);
+    ck_assert_uint_eq(noter.resumes, 0);
     snap = after(s, 1);
     ck_assert_uint_eq(snap.total.base_uj, UINT64_C(100000000000));
     ck_assert_uint_eq(snap.total.node_uj,

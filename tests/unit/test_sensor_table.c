@@ -267,12 +267,12 @@ START_TEST(test_follows_power)
     ck_assert_uint_eq(readings[0].state, JOULE_READING_UNKNOWN);
     ck_assert_uint_eq(tree_open_fds(), fds);
     /* slurmd has measured 100 W for 3 s, until 2 s ago. */
-    state = *sensor->ops->state(sensor);
+    state = sensor->state;
     joule_integrator_update(&state.integrator[0], 100, 7, now_ns - 5 * S, 0,
                             3 * S);
     joule_integrator_update(&state.integrator[0], 100, 7, now_ns - 2 * S, 0,
                             3 * S);
-    ck_assert(sensor->ops->resume(sensor, &state));
+    ck_assert(joule_sensor_resume(sensor, &state));
     now_ns = joule_sensor_read(sensor, false, readings);
     ck_assert_uint_eq(readings[0].state, JOULE_READING_OK);
     if (_i) {
@@ -303,7 +303,7 @@ START_TEST(test_follows_both)
     ck_assert_uint_eq(joule_domains_key(step->domains, step->domain_count),
                       joule_domains_key(slurmd->domains, slurmd->domain_count));
     ck_assert_int_eq(step->wrap_ns, slurmd->wrap_ns);
-    ck_assert(step->ops->resume(step, slurmd->ops->state(slurmd)));
+    ck_assert(joule_sensor_resume(step, &slurmd->state));
     joule_sensor_destroy(step);
     joule_sensor_destroy(slurmd);
 }

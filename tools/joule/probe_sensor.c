@@ -118,7 +118,7 @@ static void measure(struct joule_probe_sensor *s, struct joule_sensor *sensor,
         struct joule_probe_sensor_domain *d = &s->domains[i];
 
         d->domain = sensor->domains[i];
-        d->state = sensor->ops->state(sensor)->counter[i].state;
+        d->state = sensor->state.counter[i].state;
         d->errors = (uint32_t)total->reading[i].errors;
         if (s->measured_ns > 0)
             d->power_mw = joule_power_mw(total->reading[i].uj, s->measured_ns);
