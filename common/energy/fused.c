@@ -26,19 +26,18 @@ struct unseen {
 
 bool joule_fused_check(const struct joule_fused_state *s, int64_t now_ns)
 {
-    if (s->mono_ns < 0 || s->mono_ns > now_ns || s->rapl_ns < 0 ||
-        s->rapl_ns > now_ns || s->rapl_gap_ns < 0 || s->rapl_gap_ns > now_ns ||
-        s->bmc_mono_ns < 0 || s->bmc_mono_ns > now_ns || s->asked_ns < 0 ||
-        s->asked_ns > now_ns || s->basis >= JOULE_FUSED_BASES)
-        return false;
-    for (int i = 0; i < JOULE_FUSED_BASES; i++)
-        if (s->basis_ns[i] < 0 || s->basis_ns[i] > now_ns)
+    const int64_t times[] = {s->mono_ns,     s->asked_ns,    s->bmc_mono_ns,
+                             s->stand_in_ns, s->rapl_ns,     s->rapl_gap_ns,
+                             s->basis_ns[0], s->basis_ns[1], s->basis_ns[2],
+                             s->basis_ns[3]};
+
+    _Static_assert(JOULE_FUSED_BASES == 4, "all are above");
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        if (times[i] < 0 || times[i] > now_ns)
             return false;
-    if (s->stand_in_ns < 0 || s->stand_in_ns > now_ns ||
-        !(s->stand_in_j >= 0 && s->stand_in_j <= MOST_J) ||
-        !(s->debt_j >= 0 && s->debt_j <= MOST_J))
-        return false;
-    return joule_is_power(s->bmc_w) && joule_is_power(s->watts) &&
+    return s->basis < JOULE_FUSED_BASES && s->stand_in_j >= 0 &&
+           s->stand_in_j <= MOST_J && s->debt_j >= 0 && s->debt_j <= MOST_J &&
+           joule_is_power(s->bmc_w) && joule_is_power(s->watts) &&
            joule_lag_model_check(&s->lag_model);
 }
 
@@ -172,13 +171,8 @@ static void count_shaped(struct joule_fused_state *s, double rapl_w,
     enum joule_fused_basis basis = JOULE_FUSED_RAPL;
     int64_t before_ns = ret->ns;
 
-    if (bmc) {
-        before_ns = bmc->mono_ns - s->mono_ns;
-        if (before_ns < 0)
-            before_ns = 0;
-        if (before_ns > ret->ns)
-            before_ns = ret->ns;
-    }
+    if (bmc && bmc->mono_ns - s->mono_ns < ret->ns)
+        before_ns = bmc->mono_ns > s->mono_ns ? bmc->mono_ns - s->mono_ns : 0;
     if (s->bmc_mono_ns == 0 && bmc)
         s->bmc_w = bmc->watts;
     ret->node_j = shaped_j(s, rapl_w, before_ns, answers, now_ns, &basis);
@@ -216,35 +210,33 @@ static void count_plain(struct joule_fused_state *s,
 }
 
 /* The counters have answered again: what they say of the time in which the BMC
- * stood in for them. */
-static void correct_stand_in(struct joule_fused_state *s,
-                             const struct shape *shape,
-                             struct joule_fused_interval *ret)
+ * stood in for them.  Returns what is to be added; what was too much is a
+ * debt. */
+static double correct_stand_in(struct joule_fused_state *s,
+                               const struct shape *shape)
 {
     int64_t before_ns = s->mono_ns - shape->from_ns;
-    double more_j;
+    double more_j = 0;
 
     if (before_ns > 0)
         joule_lag_model_rapl(&s->lag_model, shape->watts, before_ns);
     if (s->stand_in_ns > 0 && before_ns >= s->stand_in_ns &&
-        joule_lag_model_learned(&s->lag_model)) {
+        joule_lag_model_learned(&s->lag_model))
         more_j = joule_lag_model_watts(&s->lag_model, shape->watts) *
                      (double)s->stand_in_ns / 1e9 -
                  s->stand_in_j;
-        if (more_j > 0)
-            ret->node_j += more_j;
-        else
-            s->debt_j -= more_j;
-    }
+    if (more_j < 0)
+        s->debt_j -= more_j;
     s->stand_in_ns = 0;
     s->stand_in_j = 0;
+    return more_j > 0 ? more_j : 0;
 }
 
 /* No more than half of what is used: a power of 0 would be no power. */
 static void pay_back(struct joule_fused_state *s,
                      struct joule_fused_interval *ret)
 {
-    double part_j = ret->node_j / 2 < s->debt_j ? ret->node_j / 2 : s->debt_j;
+    double part_j = fmin(ret->node_j / 2, s->debt_j);
 
     ret->node_j -= part_j;
     s->debt_j -= part_j;
@@ -279,8 +271,8 @@ void joule_fused_advance(struct joule_fused_state *s,
                          struct joule_fused_interval *ret)
 {
     struct shape shape = {.known = false};
-    struct joule_fused_interval correction = {.node_j = 0};
     struct unseen unseen = {0, 0};
+    double correction_j = 0;
 
     *ret = (struct joule_fused_interval){.known = false};
     if (bmc &&
@@ -311,7 +303,7 @@ void joule_fused_advance(struct joule_fused_state *s,
         return;
     if (shape.known) {
         unseen = count_unseen(s, &shape, ret);
-        correct_stand_in(s, &shape, &correction);
+        correction_j = correct_stand_in(s, &shape);
         count_shaped(s, shape.watts, now_ns, bmc, gap_ns, ret);
     } else {
         count_plain(s, bmc, gap_ns, ret);
@@ -320,7 +312,7 @@ void joule_fused_advance(struct joule_fused_state *s,
     s->watts = ret->node_j * 1e9 / (double)ret->ns;
     if (!joule_is_power(s->watts))
         s->watts = s->bmc_w;
-    ret->node_j += correction.node_j;
+    ret->node_j += correction_j;
     pay_back(s, ret);
     s->basis_ns[s->basis] += ret->ns;
     s->mono_ns = now_ns;

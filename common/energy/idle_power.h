@@ -8,27 +8,15 @@
  *     joule_idle_power_add(&p, uj, ns);
  *     idle_uj = joule_idle_power_uj(&p, ns);
  *
- * Pure arithmetic on a plain struct of 64-bit words, all 0 at first.  The
- * struct may be kept in shared memory and continued by another process of the
- * same boot.  Any contents are defined: the worst result is a wrong idle power.
+ * Pure arithmetic on a plain struct of 64-bit words, all 0 at first, which
+ * another process of the same boot may continue.  Any contents are defined: the
+ * worst result is a wrong idle power.
  *
- *  - A minute is the last six buckets of ten seconds; it moves on by one
- *    bucket.  An interval of a minute or more is a minute of its own.
- *  - A minute that is up to a fifth lower than the idle power is the new idle
- *    power.
- *  - A minute that is lower than that is a proof.  After JOULE_IDLE_POWER_PROOF
- *    proofs in a row, which do not overlap, the highest of them is the new idle
- *    power.
- *  - Otherwise the idle power rises by JOULE_IDLE_POWER_RISE_PPM each
- *    JOULE_IDLE_POWER_RISE_NS (1 % in 24 hours), but never above the lowest
- *    minute since the last rise.
- *  - A lower minute in which one bucket is less than four fifths of another is
- *    ignored: a load began or ended in it.
- *  - A minute without energy, or above JOULE_IDLE_POWER_MOST_UW, is ignored.
- *  - Before the first minute is complete, the lowest mean of a second or more
- *    replaces it.  Before the first second, all energy is idle energy.  A node
- *    that has just booted was idle for a moment, so its first job is not charged
- *    the idle power of all CPUs.
+ * A minute is the last six buckets of ten seconds; it moves on by one bucket.
+ * An interval of a minute or more is a minute of its own.  By which minutes the
+ * idle power falls and rises: doc/architecture.md.  A minute without energy, or
+ * above JOULE_IDLE_POWER_MOST_UW, is ignored.  A node that has just booted was
+ * idle for a moment, so its first job is not charged the idle power of all CPUs.
  */
 #ifndef JOULE_ENERGY_IDLE_POWER_H
 #define JOULE_ENERGY_IDLE_POWER_H
@@ -41,7 +29,7 @@
 #define JOULE_IDLE_POWER_MINUTE_NS                                             \
     (JOULE_IDLE_POWER_BUCKETS * JOULE_IDLE_POWER_BUCKET_NS)
 #define JOULE_IDLE_POWER_EARLY_NS INT64_C(1000000000)
-#define JOULE_IDLE_POWER_PROOF    5
+#define JOULE_IDLE_POWER_PROOF    5 /* much lower minutes that count */
 #define JOULE_IDLE_POWER_RISE_PPM 100
 #define JOULE_IDLE_POWER_RISE_NS  INT64_C(864000000000)  /* 1/100 of a day */
 #define JOULE_IDLE_POWER_MOST_UW  UINT64_C(100000000000) /* 100 kW */

@@ -120,23 +120,30 @@ static double power_between(const struct joule_lag_model *f, int64_t from_age,
            ((double)(to - from) / (double)SECOND_NS);
 }
 
+/* What was measured a delay ago. */
+static void follow_delay(struct joule_lag_model *f, unsigned i)
+{
+    int64_t age = lags[i].seconds * SECOND_NS;
+
+    f->lag[i].lagged_w =
+        power_between(f, age + HELD_NS, age, f->lag[i].lagged_w);
+}
+
 static void follow(struct joule_lag_model *f, unsigned i, double watts,
                    double s)
 {
-    struct joule_lag_model_lag *l = &f->lag[i];
-    int64_t ns = lags[i].seconds * SECOND_NS;
+    double *w = &f->lag[i].lagged_w;
+    int seconds = lags[i].seconds;
 
     switch (lags[i].shape) {
     case FIRST_ORDER:
-        l->lagged_w =
-            ns == 0 ? watts
-                    : watts + (l->lagged_w - watts) * fade(s, lags[i].seconds);
+        *w = seconds == 0 ? watts : watts + (*w - watts) * fade(s, seconds);
         break;
     case BOXCAR:
-        l->lagged_w = power_between(f, ns, 0, watts);
+        *w = power_between(f, seconds * SECOND_NS, 0, watts);
         break;
     case DELAY:
-        l->lagged_w = power_between(f, ns + HELD_NS, ns, l->lagged_w);
+        follow_delay(f, i);
         break;
     case HOLD: /* until the BMC shows another value */
         break;
@@ -183,20 +190,19 @@ static double gain_of(const struct joule_lag_model_lag *l)
         noise = NOISE_W2;
     doubt = noise * ALIKE / (GAIN_DEVIATION * GAIN_DEVIATION);
     gain = (l->cov_w2s + doubt * GAIN_GUESS) / (l->var_rapl_w2s + doubt);
-    return gain < GAIN_LEAST ? GAIN_LEAST : gain > GAIN_MOST ? GAIN_MOST : gain;
+    return fmin(fmax(gain, GAIN_LEAST), GAIN_MOST);
 }
 
 static void fit(struct joule_lag_model_lag *l, double bmc, double s)
 {
-    double part = 1 - fade(s, MEAN_S), least = s / (l->known_s + s);
+    /* At first a plain mean. */
+    double part = fmax(1 - fade(s, MEAN_S), s / (l->known_s + s));
     double rapl, weight, kept = fade(s, SLOPE_S);
 
     if (!(l->known_s > 0)) {
         l->mean_rapl_w = l->lagged_w;
         l->mean_bmc_w = bmc;
     }
-    if (part < least) /* at first a plain mean */
-        part = least;
     rapl = l->lagged_w - l->mean_rapl_w;
     bmc -= l->mean_bmc_w;
     l->mean_rapl_w += part * rapl;
@@ -215,10 +221,8 @@ static double told_apart(const struct joule_lag_model *f)
     double least = f->lag[0].lagged_w, most = least, spread;
 
     for (unsigned i = 1; i < JOULE_LAG_MODEL_LAGS; i++) {
-        if (f->lag[i].lagged_w < least)
-            least = f->lag[i].lagged_w;
-        if (f->lag[i].lagged_w > most)
-            most = f->lag[i].lagged_w;
+        least = fmin(least, f->lag[i].lagged_w);
+        most = fmax(most, f->lag[i].lagged_w);
     }
     spread = (most - least) * (most - least);
     return spread / (spread + SPREAD_W * SPREAD_W);
@@ -280,18 +284,6 @@ static void learn(struct joule_lag_model *f, unsigned i, double bmc, double s,
     fit(l, bmc, s);
 }
 
-/* What a BMC that holds its value shows has just been measured. */
-static void follow_held(struct joule_lag_model *f)
-{
-    for (unsigned i = 0; i < JOULE_LAG_MODEL_LAGS; i++) {
-        int64_t age = lags[i].seconds * SECOND_NS;
-
-        if (lags[i].shape == HOLD)
-            f->lag[i].lagged_w =
-                power_between(f, age + HELD_NS, age, f->lag[i].lagged_w);
-    }
-}
-
 static void learn_all(struct joule_lag_model *f, double watts, double s)
 {
     const struct joule_lag_model_lag *l = &f->lag[f->best];
@@ -321,8 +313,10 @@ void joule_lag_model_bmc(struct joule_lag_model *f, double watts)
     f->bmc_ns = f->ns;
     if (f->marks == 0)
         return; /* RAPL is not known */
-    if (changed)
-        follow_held(f);
+    /* What a BMC that holds its value shows has just been measured. */
+    for (unsigned i = 0; changed && i < JOULE_LAG_MODEL_LAGS; i++)
+        if (lags[i].shape == HOLD)
+            follow_delay(f, i);
     learn_all(f, watts, s < LONGEST_S ? s : LONGEST_S);
 }
 

@@ -154,13 +154,33 @@ static void counter_resumed(struct joule_sensor *sensor)
 
 /* ---- what the log is told ---- */
 
+static const struct {
+    const char *there, *over;
+} sentences[PROBLEM_COUNT] = {
+    [PROBLEM_LOST] = {.over =
+                          "the energy counters answer again: energy is known"},
+    [PROBLEM_NEVER] = {"the energy counters do not move: energy is unknown on "
+                       "this node (virtual machines do not pass RAPL on; on "
+                       "hardware, check that the firmware enables it; `joule "
+                       "probe` shows the registers)",
+                       "the energy counters move now: energy is known"},
+    [PROBLEM_STALE] = {"the energy counters have stopped: power is unknown "
+                       "until they move again",
+                       "the energy counters move again"},
+};
+
 static int say(struct counter_sensor *s, enum problem problem, bool is_there,
-               enum joule_event *ret_event)
+               enum joule_event *ret_event, struct joule_error *ret)
 {
+    const char *sentence =
+        is_there ? sentences[problem].there : sentences[problem].over;
+
     if (s->said[problem] == is_there)
         return 0;
     s->said[problem] = is_there;
     *ret_event = is_there ? JOULE_EVENT_PROBLEM : JOULE_EVENT_INFO;
+    if (sentence) /* the others name a counter */
+        joule_error_set(ret, 0, "%s", sentence);
     return 1;
 }
 
@@ -191,77 +211,51 @@ static bool has(const struct counter_sensor *s, uint32_t state)
     return false;
 }
 
-static int say_read(struct counter_sensor *s, enum joule_event *ret_event,
-                    struct joule_error *ret)
+/* The first counter that did not answer, or -1. */
+static int failed_counter(const struct counter_sensor *s)
 {
-    for (size_t i = 0; i < s->sensor.domain_count; i++) {
-        const struct joule_domain *d = &s->sensor.domains[i];
-
-        if (!s->raw[i].error || !say(s, PROBLEM_READ, true, ret_event))
-            continue;
-        joule_error_set(ret, 0,
-                        "reading energy counter %s on CPU %u failed: %s; the "
-                        "energy is counted with its next good reading",
-                        d->name, d->cpu, strerror(s->raw[i].error));
-        return 1;
-    }
-    return 0;
+    for (size_t i = 0; i < s->sensor.domain_count; i++)
+        if (s->raw[i].error)
+            return (int)i;
+    return -1;
 }
 
 static int counter_remark(struct joule_sensor *sensor,
                           enum joule_event *ret_event, struct joule_error *ret)
 {
     struct counter_sensor *s = (struct counter_sensor *)sensor;
-    const struct joule_domain *d;
-    int lost;
-    bool never;
+    const struct joule_domain *d = sensor->domains;
+    int failed = failed_counter(s), lost = lost_counter(s);
+    bool never = has(s, JOULE_COUNTER_STILL);
 
     *ret_event = JOULE_EVENT_INFO;
     if (s->counters->ops->remark(s->counters, ret))
         return 1;
     if (s->read_ns == 0)
         return 0;
-    if (say_read(s, ret_event, ret))
+    if (failed >= 0 && say(s, PROBLEM_READ, true, ret_event, ret)) {
+        joule_error_set(ret, 0,
+                        "reading energy counter %s on CPU %u failed: %s; the "
+                        "energy is counted with its next good reading",
+                        d[failed].name, d[failed].cpu,
+                        strerror(s->raw[failed].error));
         return 1;
-    lost = lost_counter(s);
-    if (say(s, PROBLEM_LOST, lost >= 0, ret_event)) {
-        d = lost >= 0 ? &sensor->domains[lost] : NULL;
-        if (d)
+    }
+    if (say(s, PROBLEM_LOST, lost >= 0, ret_event, ret)) {
+        if (lost >= 0)
             joule_error_set(
                 ret, 0,
                 "energy counter %s answers on no CPU (on CPU %u: %s): the "
                 "energy of the node, and of steps that end meanwhile, is "
                 "unknown until it does",
-                d->name, d->cpu, strerror(s->raw[lost].error));
-        else
-            joule_error_set(
-                ret, 0, "the energy counters answer again: energy is known");
+                d[lost].name, d[lost].cpu, strerror(s->raw[lost].error));
         return 1;
     }
-    if (lost >= 0)
+    if (lost >= 0 ||
+        (never && s->read_ns - s->begun_ns <= JOULE_COUNTER_FROZEN_NS))
         return 0;
-    never = has(s, JOULE_COUNTER_STILL);
-    if (s->read_ns - s->begun_ns <= JOULE_COUNTER_FROZEN_NS && never)
-        return 0;
-    if (say(s, PROBLEM_NEVER, never, ret_event)) {
-        joule_error_set(
-            ret, 0,
-            never ? "the energy counters do not move: energy is unknown on "
-                    "this node (virtual machines do not pass RAPL on; on "
-                    "hardware, check that the firmware enables it; `joule "
-                    "probe` shows the registers)"
-                  : "the energy counters move now: energy is known");
-        return 1;
-    }
-    if (say(s, PROBLEM_STALE, has(s, JOULE_COUNTER_FROZEN), ret_event)) {
-        joule_error_set(ret, 0,
-                        s->said[PROBLEM_STALE]
-                            ? "the energy counters have stopped: power is "
-                              "unknown until they move again"
-                            : "the energy counters move again");
-        return 1;
-    }
-    return 0;
+    return say(s, PROBLEM_NEVER, never, ret_event, ret) ||
+           say(s, PROBLEM_STALE, has(s, JOULE_COUNTER_FROZEN), ret_event, ret);
 }
 
 static void counter_destroy(struct joule_sensor *sensor)

@@ -38,31 +38,29 @@ struct fused_sensor {
 
 /* ----------------------------------------------------------------- remarks */
 
-/* The first counter of the total that has failed now, or NULL. */
-static const struct joule_domain *failed_counter(const struct fused_sensor *f)
+/* The first counter of the total that has failed now, or -1. */
+static int failed_counter(const struct fused_sensor *f)
 {
     for (size_t i = 0; i < f->counter_count; i++)
         if (f->counters->domains[i].in_total &&
             f->reading[i].mono_ns != f->rapl.mono_ns)
-            return &f->counters->domains[i];
-    return NULL;
+            return (int)i;
+    return -1;
 }
 
 static void say_counters(struct fused_sensor *f)
 {
-    const struct joule_domain *failed = failed_counter(f);
     bool by_bmc = f->sensor.state.fused.basis == JOULE_FUSED_BMC ||
                   f->sensor.state.fused.basis == JOULE_FUSED_NONE;
+    int i = failed_counter(f);
 
-    if (!f->said_counters && by_bmc && failed) {
-        size_t i = (size_t)(failed - f->counters->domains);
-
+    if (!f->said_counters && by_bmc && i >= 0) {
         f->said_counters = true;
         joule_error_set(
             &f->remark, 0,
             "reading energy counter %s on CPU %u failed: %s; the "
             "power of the BMC stands in until it answers",
-            failed->name, failed->cpu,
+            f->counters->domains[i].name, f->counters->domains[i].cpu,
             strerror(joule_counter_sensor_raw(f->counters)[i].error));
     }
     if (f->said_counters && !by_bmc) {
@@ -74,19 +72,17 @@ static void say_counters(struct fused_sensor *f)
 static void say_learned(struct fused_sensor *f)
 {
     const struct joule_lag_model *model = &f->sensor.state.fused.lag_model;
+    const char *lag = joule_lag_model_words(model);
+    bool said = f->said_learned;
 
-    if (!joule_lag_model_learned(model))
-        f->said_learned = false;
-    if (f->said_learned || !joule_lag_model_learned(model))
-        return;
-    f->said_learned = true;
-    joule_error_set(&f->remark, 0,
-                    "the energy of the node is now that of BMC and RAPL: the "
-                    "BMC's lag is %s, the node uses %.2f x RAPL %+.0f W",
-                    strcmp(joule_lag_model_words(model), "none")
-                        ? joule_lag_model_words(model)
-                        : "less than a second",
-                    model->gain, model->rest_w);
+    f->said_learned = joule_lag_model_learned(model);
+    if (f->said_learned && !said)
+        joule_error_set(&f->remark, 0,
+                        "the energy of the node is now that of BMC and RAPL: "
+                        "the BMC's lag is %s, the node uses %.2f x RAPL %+.0f "
+                        "W",
+                        strcmp(lag, "none") ? lag : "less than a second",
+                        model->gain, model->rest_w);
 }
 
 static bool take_text(struct joule_error *from, struct joule_error *ret)
@@ -130,7 +126,7 @@ static const struct joule_node_total *read_counters(struct fused_sensor *f,
            f->counter_count * sizeof(f->sensor.state.counter[0]));
     joule_node_total_update(&f->rapl, f->counters->domains, f->reading,
                             *ret_now_ns);
-    return failed_counter(f) ? NULL : &f->rapl;
+    return failed_counter(f) >= 0 ? NULL : &f->rapl;
 }
 
 /* The power of BMC and labels holds from reading to reading; [power] is what the

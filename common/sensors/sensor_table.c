@@ -19,44 +19,47 @@
 
 #define READER JOULE_LIBEXECDIR "/joule-ipmi-reader"
 
+/* What is opened, as joule_sensor_open was asked. */
+struct request {
+    int root_fd;
+    const struct joule_energy_config *config;
+    const char *node;
+    enum joule_sensor_use use;
+    struct joule_error *err;
+};
+
 /* Another reader than the installed one runs with the rights of slurmd: it
  * must be a file that only root could have put there. */
-static int check_reader(int root_fd, const char *program,
-                        struct joule_error *err)
+static int check_reader(const struct request *r)
 {
     struct joule_error reason;
-    int fd =
-        joule_file_open_trusted(root_fd, program, S_IWGRP | S_IWOTH, &reason);
+    int fd = joule_file_open_trusted(r->root_fd, r->config->ipmi_reader,
+                                     S_IWGRP | S_IWOTH, &reason);
 
     if (fd < 0)
-        return joule_error_set(err, errno, "JouleIPMIReader: %s", reason.text);
+        return joule_error_set(r->err, errno, "JouleIPMIReader: %s",
+                               reason.text);
     close(fd);
     return 0;
 }
 
 /* Who follows needs to know the labels only, and no password. */
-static struct joule_meter *open_labels(const struct joule_energy_config *config,
-                                       struct joule_error *err)
+static struct joule_meter *open_labels(const struct request *r)
 {
     struct joule_ipmi_config ipmi;
     struct joule_error reason;
-    struct joule_meter *meter;
 
-    if (joule_ipmi_sensors_parse(config->ipmi_sensors, &ipmi, &reason) < 0) {
-        joule_error_set(err, errno, "EnergyIPMIPowerSensors: %s", reason.text);
+    if (joule_ipmi_sensors_parse(r->config->ipmi_sensors, &ipmi, &reason) < 0) {
+        joule_error_set(r->err, errno, "EnergyIPMIPowerSensors: %s",
+                        reason.text);
         return NULL;
     }
-    meter = joule_ipmi_helper_labels_create(&ipmi);
-    if (!meter)
-        joule_error_set(err, ENOMEM, "out of memory");
-    return meter;
+    return joule_ipmi_helper_labels_create(&ipmi);
 }
 
-static struct joule_meter *open_bmc(int root_fd,
-                                    const struct joule_energy_config *config,
-                                    const char *node, int64_t period_ns,
-                                    struct joule_error *err)
+static struct joule_meter *open_bmc(const struct request *r, int64_t period_ns)
 {
+    const struct joule_energy_config *config = r->config;
     struct joule_ipmi_config ipmi;
     struct joule_ipmi_helper_options opt = {
         .clock = &joule_clock_system,
@@ -64,7 +67,7 @@ static struct joule_meter *open_bmc(int root_fd,
         .config = &ipmi,
         .credentials_file =
             config->ipmi_host[0] ? config->ipmi_credentials_file : NULL,
-        .root_fd = root_fd,
+        .root_fd = r->root_fd,
     };
     struct joule_meter *meter = NULL;
     char hostname[256];
@@ -73,13 +76,12 @@ static struct joule_meter *open_bmc(int root_fd,
     if (gethostname(hostname, sizeof(hostname)) < 0)
         hostname[0] = '\0';
     hostname[sizeof(hostname) - 1] = '\0';
-    if (config->ipmi_reader[0] &&
-        check_reader(root_fd, config->ipmi_reader, err) < 0)
+    if (config->ipmi_reader[0] && check_reader(r) < 0)
         return NULL;
-    if (joule_ipmi_config_make(config, root_fd, hostname, node, &ipmi, err) ==
-        0) {
+    if (joule_ipmi_config_make(config, r->root_fd, hostname, r->node, &ipmi,
+                               r->err) == 0) {
         ipmi.period_ns = period_ns;
-        meter = joule_ipmi_helper_create(&opt, err);
+        meter = joule_ipmi_helper_create(&opt, r->err);
     }
     errnum = errno;
     explicit_bzero(&ipmi, sizeof(ipmi));
@@ -87,86 +89,67 @@ static struct joule_meter *open_bmc(int root_fd,
     return meter;
 }
 
-static struct joule_meter *open_meter(int root_fd,
-                                      const struct joule_energy_config *config,
-                                      const char *node, int64_t period_ns,
-                                      enum joule_sensor_use use,
-                                      struct joule_error *err)
+static struct joule_meter *open_meter(const struct request *r,
+                                      int64_t period_ns)
 {
-    return use == JOULE_SENSOR_FOLLOW
-               ? open_labels(config, err)
-               : open_bmc(root_fd, config, node, period_ns, err);
+    return r->use == JOULE_SENSOR_FOLLOW ? open_labels(r)
+                                         : open_bmc(r, period_ns);
 }
 
-static struct joule_sensor *
-open_rapl(int root_fd, const struct joule_energy_config *config,
-          const char *node, enum joule_sensor_use use, struct joule_error *err)
+static struct joule_counters *open_counters(const struct request *r,
+                                            struct joule_error *err)
 {
-    struct joule_rapl_options opt = {.total_kinds = config->rapl_total_kinds};
-    struct joule_counters *counters = joule_rapl_create(root_fd, &opt, err);
-    struct joule_sensor *sensor;
+    const struct joule_rapl_options opt = {.total_kinds =
+                                               r->config->rapl_total_kinds};
 
-    (void)node;
-    (void)use;
-    if (!counters)
-        return NULL;
-    sensor = joule_counter_sensor_create(&joule_clock_system, counters);
-    if (!sensor)
-        joule_error_set(err, ENOMEM, "out of memory");
-    return sensor;
+    return joule_rapl_create(r->root_fd, &opt, err);
 }
 
-static struct joule_sensor *
-open_ipmi(int root_fd, const struct joule_energy_config *config,
-          const char *node, enum joule_sensor_use use, struct joule_error *err)
+static struct joule_sensor *open_rapl(const struct request *r)
 {
+    struct joule_counters *counters = open_counters(r, r->err);
+
+    return counters ? joule_counter_sensor_create(&joule_clock_system, counters)
+                    : NULL;
+}
+
+static struct joule_sensor *open_ipmi(const struct request *r)
+{
+    int64_t period_ns = r->config->sample_period_ns;
     struct joule_meter_sensor_options opt = {
         .clock = &joule_clock_system,
-        .meter = open_meter(root_fd, config, node, config->sample_period_ns,
-                            use, err),
-        .period_ns = use == JOULE_SENSOR_MEASURE ? config->sample_period_ns : 0,
-        .gap_ns = joule_power_gap_ns(config->sample_period_ns),
-        .no_carry = !config->ipmi_adjust,
+        .meter = open_meter(r, period_ns),
+        .period_ns = r->use == JOULE_SENSOR_MEASURE ? period_ns : 0,
+        .gap_ns = joule_power_gap_ns(period_ns),
+        .no_carry = !r->config->ipmi_adjust,
     };
-    struct joule_sensor *sensor;
 
-    if (!opt.meter)
-        return NULL;
-    sensor = joule_meter_sensor_create(&opt);
-    if (!sensor)
-        joule_error_set(err, ENOMEM, "out of memory");
-    return sensor;
+    return opt.meter ? joule_meter_sensor_create(&opt) : NULL;
 }
 
-static struct joule_sensor *
-open_fused(int root_fd, const struct joule_energy_config *config,
-           const char *node, enum joule_sensor_use use, struct joule_error *err)
+static struct joule_sensor *open_fused(const struct request *r)
 {
-    int64_t period_ns = config->sample_period_ns > BMC_PERIOD_NS
-                            ? config->sample_period_ns
+    int64_t period_ns = r->config->sample_period_ns > BMC_PERIOD_NS
+                            ? r->config->sample_period_ns
                             : BMC_PERIOD_NS;
-    struct joule_rapl_options rapl = {.total_kinds = config->rapl_total_kinds};
     struct joule_fused_sensor_options opt = {
         .clock = &joule_clock_system,
-        .meter = open_meter(root_fd, config, node, period_ns, use, err),
-        .period_ns = use == JOULE_SENSOR_MEASURE ? period_ns : 0,
+        .meter = open_meter(r, period_ns),
+        .period_ns = r->use == JOULE_SENSOR_MEASURE ? period_ns : 0,
         .gap_ns = joule_power_gap_ns(period_ns),
     };
     struct joule_error missing;
 
     if (!opt.meter)
         return NULL;
-    opt.counters = joule_rapl_create(root_fd, &rapl, &missing);
+    opt.counters = open_counters(r, &missing);
     opt.missing = opt.counters ? NULL : missing.text;
-    return joule_fused_sensor_create(&opt, err);
+    return joule_fused_sensor_create(&opt, r->err);
 }
 
 static const struct row {
     const char *name;
-    struct joule_sensor *(*open)(int root_fd,
-                                 const struct joule_energy_config *config,
-                                 const char *node, enum joule_sensor_use use,
-                                 struct joule_error *err);
+    struct joule_sensor *(*open)(const struct request *r);
 } rows[] = {
     {"joule_rapl", open_rapl},
     {"joule_ipmi", open_ipmi},
@@ -192,10 +175,16 @@ struct joule_sensor *joule_sensor_open(const char *name, int root_fd,
                                        enum joule_sensor_use use,
                                        struct joule_error *err)
 {
+    const struct request r = {root_fd, config, node, use, err};
     const struct row *row = find_row(name);
+    struct joule_sensor *sensor;
 
-    if (row)
-        return row->open(root_fd, config, node, use, err);
-    joule_error_set(err, ENOTSUP, "there is no sensor \"%s\"", name);
-    return NULL;
+    if (!row) {
+        joule_error_set(err, ENOTSUP, "there is no sensor \"%s\"", name);
+        return NULL;
+    }
+    sensor = row->open(&r);
+    if (!sensor && errno == ENOMEM)
+        joule_error_set(err, ENOMEM, "out of memory");
+    return sensor;
 }
