@@ -16,7 +16,7 @@
  *
  * A holder is dead when its process has ended: of this pid namespace if no
  * process has its number and start time, of another one if nobody holds its
- * byte of the lock file (store.h).  Where neither can be known it lives.
+ * byte of the lock file (journal_file.h).  Where neither can be known it lives.
  *
  * What cannot be put back (CPU offline, EBUSY, read-only sysfs) stays in the
  * journal, held by nobody, and is tried again with every call.  A value that
@@ -41,7 +41,10 @@ struct joule_control_config {
 struct joule_control {
     int root_fd; /* the caller's */
     struct joule_control_config config;
-    struct joule_cpufreq_journal_file store; /* dir_fd -1: not opened yet */
+    struct joule_journal_file store; /* dir_fd -1: not opened yet */
+    /* of one transaction */
+    struct joule_journal journal;
+    int64_t patience_ns; /* left for values that do not show at once */
 };
 
 /* Sentences that a caller passes on: the first, and how many there were. */
@@ -124,9 +127,11 @@ int joule_control_recover(struct joule_control *c,
                           struct joule_control_recovery *ret,
                           struct joule_error *err);
 
-/* Whether the holder's process has ended. */
-bool joule_control_is_dead(struct joule_cpufreq_journal_file *store,
-                           const struct joule_cpufreq_holder *h);
+/* Drop holders whose process has ended.  Returns how many; their policies, and
+ * those that nobody holds, are added to [loose]. */
+unsigned joule_control_drop_dead(struct joule_journal_file *store,
+                                 struct joule_journal *j,
+                                 struct joule_cpus *loose);
 
 /* Drop all holders, running steps too, and put everything back.  Returns how
  * many policies could not be put back, or -1. */

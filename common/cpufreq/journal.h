@@ -26,7 +26,7 @@
 #define JOULE_CPUFREQ_TEXT_MAX    (4 * 1024 * 1024)
 
 /* A policy that is, or may be, not as it was. */
-struct joule_cpufreq_entry {
+struct joule_entry {
     unsigned policy;
     unsigned touched; /* enum joule_cpufreq_field: may have been written */
     unsigned tries; /* restorations that the kernel took, but did not follow */
@@ -34,7 +34,7 @@ struct joule_cpufreq_entry {
 };
 
 /* A step on this node. */
-struct joule_cpufreq_holder {
+struct joule_holder {
     uint64_t number; /* a later holder has a higher one */
     uint32_t job;
     char step[JOULE_CPUFREQ_STEP_MAX]; /* "0", "batch" */
@@ -48,53 +48,51 @@ struct joule_cpufreq_holder {
 };
 
 /* The byte of the lock file that the holder's process keeps locked
- * (joule_cpufreq_journal_file_live): no two living processes of a machine share
+ * (joule_journal_file_live): no two living processes of a machine share
  * it. Linux: 32 bits of namespace numbers, 22 of process numbers. */
-uint64_t joule_cpufreq_holder_byte(const struct joule_cpufreq_holder *h);
+uint64_t joule_holder_byte(const struct joule_holder *h);
 
-struct joule_cpufreq_journal {
+struct joule_journal {
     char boot_id[JOULE_BOOT_ID_MAX];
-    struct joule_cpufreq_entry *entry; /* by policy number */
+    struct joule_entry *entry; /* by policy number */
     size_t entry_count;
-    struct joule_cpufreq_holder *holder; /* by number */
+    struct joule_holder *holder; /* by number */
     size_t holder_count;
 };
 
-/* An empty one of [boot_id]; joule_cpufreq_journal_clear frees what is in it.
+/* An empty one of [boot_id]; joule_journal_clear frees what is in it.
  */
-void joule_cpufreq_journal_init(struct joule_cpufreq_journal *j,
-                                const char boot_id[JOULE_BOOT_ID_MAX]);
-void joule_cpufreq_journal_clear(struct joule_cpufreq_journal *j);
+void joule_journal_init(struct joule_journal *j,
+                        const char boot_id[JOULE_BOOT_ID_MAX]);
+void joule_journal_clear(struct joule_journal *j);
 
 /* NULL: there is none. */
-struct joule_cpufreq_entry *
-joule_cpufreq_journal_entry(struct joule_cpufreq_journal *j, unsigned policy);
+struct joule_entry *joule_journal_find(struct joule_journal *j,
+                                       unsigned policy);
 
 /* The new element is where the return value says, until the next call.  NULL
  * with ENOMEM or (holders) ENOSPC. */
-struct joule_cpufreq_entry *
-joule_cpufreq_journal_add_entry(struct joule_cpufreq_journal *j,
-                                const struct joule_cpufreq_entry *entry);
+struct joule_entry *joule_journal_add_entry(struct joule_journal *j,
+                                            const struct joule_entry *entry);
 /* It gets the next number. */
-struct joule_cpufreq_holder *
-joule_cpufreq_journal_add_holder(struct joule_cpufreq_journal *j,
-                                 const struct joule_cpufreq_holder *holder);
+struct joule_holder *
+joule_journal_add_holder(struct joule_journal *j,
+                         const struct joule_holder *holder);
 
-void joule_cpufreq_journal_remove_entry(struct joule_cpufreq_journal *j,
-                                        unsigned policy);
-void joule_cpufreq_journal_remove_holder(struct joule_cpufreq_journal *j,
-                                         size_t index);
+/* Whether anybody holds the policy. */
+bool joule_journal_is_held(const struct joule_journal *j, unsigned policy);
+
+void joule_journal_remove_entry(struct joule_journal *j, unsigned policy);
+void joule_journal_remove_holder(struct joule_journal *j, size_t index);
 
 /* The text, which the caller frees; NULL with ENOMEM. */
-char *joule_cpufreq_journal_format(const struct joule_cpufreq_journal *j,
-                                   size_t *ret_len);
+char *joule_journal_format(const struct joule_journal *j, size_t *ret_len);
 
 /*
  * Parse text[len] into *ret, which the caller clears.  -1 with a sentence and
  * EBADMSG (not whole, not ours, another version) or ENOMEM, and *ret empty.
  */
-int joule_cpufreq_journal_parse(const char *text, size_t len,
-                                struct joule_cpufreq_journal *ret,
-                                struct joule_error *err);
+int joule_journal_parse(const char *text, size_t len, struct joule_journal *ret,
+                        struct joule_error *err);
 
 #endif

@@ -25,9 +25,8 @@
 #define PAUSE_MIN_NS (JOULE_NS_PER_MS / 10)
 #define PAUSE_MAX_NS (JOULE_NS_PER_MS * 5)
 
-int joule_cpufreq_journal_file_open(struct joule_cpufreq_journal_file *s,
-                                    int root_fd, bool create,
-                                    struct joule_error *err)
+int joule_journal_file_open(struct joule_journal_file *s, int root_fd,
+                            bool create, struct joule_error *err)
 {
     s->root_fd = root_fd;
     s->lock_fd = -1;
@@ -36,16 +35,15 @@ int joule_cpufreq_journal_file_open(struct joule_cpufreq_journal_file *s,
     return s->dir_fd < 0 ? -1 : 0;
 }
 
-void joule_cpufreq_journal_file_close(struct joule_cpufreq_journal_file *s)
+void joule_journal_file_close(struct joule_journal_file *s)
 {
-    joule_cpufreq_journal_file_unlock(s);
+    joule_journal_file_unlock(s);
     joule_close(s->lock_fd);
     joule_close(s->dir_fd);
     s->lock_fd = s->dir_fd = -1;
 }
 
-static int open_lock(struct joule_cpufreq_journal_file *s,
-                     struct joule_error *err)
+static int open_lock(struct joule_journal_file *s, struct joule_error *err)
 {
     int fd =
         openat(s->dir_fd, LOCK_NAME,
@@ -64,8 +62,8 @@ static int open_lock(struct joule_cpufreq_journal_file *s,
     return 0;
 }
 
-int joule_cpufreq_journal_file_lock(struct joule_cpufreq_journal_file *s,
-                                    int64_t wait_ns, struct joule_error *err)
+int joule_journal_file_lock(struct joule_journal_file *s, int64_t wait_ns,
+                            struct joule_error *err)
 {
     int64_t end_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
     struct timespec pause = {.tv_nsec = PAUSE_MIN_NS};
@@ -88,7 +86,7 @@ int joule_cpufreq_journal_file_lock(struct joule_cpufreq_journal_file *s,
     return 0;
 }
 
-void joule_cpufreq_journal_file_unlock(struct joule_cpufreq_journal_file *s)
+void joule_journal_file_unlock(struct joule_journal_file *s)
 {
     int saved = errno;
 
@@ -109,8 +107,8 @@ static struct flock byte_of(uint64_t process)
                           .l_len = 1};
 }
 
-int joule_cpufreq_journal_file_live(struct joule_cpufreq_journal_file *s,
-                                    uint64_t process, struct joule_error *err)
+int joule_journal_file_live(struct joule_journal_file *s, uint64_t process,
+                            struct joule_error *err)
 {
     struct flock byte = byte_of(process);
 
@@ -122,8 +120,7 @@ int joule_cpufreq_journal_file_live(struct joule_cpufreq_journal_file *s,
                            (unsigned long long)process, strerror(errno));
 }
 
-int joule_cpufreq_journal_file_lives(struct joule_cpufreq_journal_file *s,
-                                     uint64_t process)
+int joule_journal_file_lives(struct joule_journal_file *s, uint64_t process)
 {
     struct flock byte = byte_of(process);
 
@@ -133,8 +130,7 @@ int joule_cpufreq_journal_file_lives(struct joule_cpufreq_journal_file *s,
     return byte.l_type != F_UNLCK;
 }
 
-bool joule_cpufreq_journal_file_exists(
-    const struct joule_cpufreq_journal_file *s)
+bool joule_journal_file_exists(const struct joule_journal_file *s)
 {
     return faccessat(s->dir_fd, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
            errno != ENOENT;
@@ -142,7 +138,7 @@ bool joule_cpufreq_journal_file_exists(
 
 /* NULL with errno ENOENT and no sentence if there is no file.  The directory
  * is root's alone: nobody puts another file there between the two looks. */
-static char *load_text(struct joule_cpufreq_journal_file *s, size_t *ret_len,
+static char *load_text(struct joule_journal_file *s, size_t *ret_len,
                        struct joule_error *err)
 {
     int fd = openat(s->dir_fd, FILE_NAME,
@@ -176,9 +172,8 @@ static char *load_text(struct joule_cpufreq_journal_file *s, size_t *ret_len,
     return text;
 }
 
-int joule_cpufreq_journal_file_load(struct joule_cpufreq_journal_file *s,
-                                    struct joule_cpufreq_journal *ret,
-                                    struct joule_error *err)
+int joule_journal_file_load(struct joule_journal_file *s,
+                            struct joule_journal *ret, struct joule_error *err)
 {
     char boot_id[JOULE_BOOT_ID_MAX], *text;
     struct joule_error why;
@@ -191,19 +186,15 @@ int joule_cpufreq_journal_file_load(struct joule_cpufreq_journal_file *s,
     text = load_text(s, &len, err);
     if (!text && errno != ENOENT)
         return -1;
-    if (!text) {
-        joule_cpufreq_journal_init(ret, boot_id);
-        return 0;
-    }
-    rc = joule_cpufreq_journal_parse(text, len, ret, &why);
+    rc = text ? joule_journal_parse(text, len, ret, &why) : 0;
     free(text);
     if (rc < 0)
         return joule_error_set(
             err, errno, "%s: %s; 'joule cpufreq --discard' puts it aside",
             JOULE_CPUFREQ_JOURNAL, why.text);
     if (memcmp(ret->boot_id, boot_id, JOULE_BOOT_ID_MAX) != 0) {
-        joule_cpufreq_journal_clear(ret);
-        joule_cpufreq_journal_init(ret, boot_id);
+        joule_journal_clear(ret);
+        joule_journal_init(ret, boot_id);
     }
     return 0;
 }
@@ -236,9 +227,9 @@ out:
     return rc;
 }
 
-int joule_cpufreq_journal_file_save(struct joule_cpufreq_journal_file *s,
-                                    const struct joule_cpufreq_journal *j,
-                                    struct joule_error *err)
+int joule_journal_file_save(struct joule_journal_file *s,
+                            const struct joule_journal *j,
+                            struct joule_error *err)
 {
     size_t len;
     char *text;
@@ -250,7 +241,7 @@ int joule_cpufreq_journal_file_save(struct joule_cpufreq_journal_file *s,
         return joule_error_set(err, errno, "cannot remove %s: %s",
                                JOULE_CPUFREQ_JOURNAL, strerror(errno));
     }
-    text = joule_cpufreq_journal_format(j, &len);
+    text = joule_journal_format(j, &len);
     if (!text)
         return joule_error_set(err, ENOMEM, "out of memory");
     rc = write_new(s->dir_fd, text, len);
@@ -265,8 +256,8 @@ int joule_cpufreq_journal_file_save(struct joule_cpufreq_journal_file *s,
                            JOULE_CPUFREQ_JOURNAL, strerror(errno));
 }
 
-int joule_cpufreq_journal_file_set_aside(struct joule_cpufreq_journal_file *s,
-                                         struct joule_error *err)
+int joule_journal_file_set_aside(struct joule_journal_file *s,
+                                 struct joule_error *err)
 {
     if (renameat(s->dir_fd, FILE_NAME, s->dir_fd, BAD_NAME) == 0 ||
         errno == ENOENT)

@@ -19,7 +19,7 @@
 
 #define JOULE_CPUFREQ_JOURNAL "/run/slurm-joule/cpufreq/journal"
 
-struct joule_cpufreq_journal_file {
+struct joule_journal_file {
     int root_fd; /* the caller's */
     int dir_fd, lock_fd;
     bool is_locked;
@@ -27,18 +27,17 @@ struct joule_cpufreq_journal_file {
 
 /* Open; made where missing if [create].  -1 with a sentence: ENOENT if nothing
  * has been held in this boot, else as joule_rundir_open. */
-int joule_cpufreq_journal_file_open(struct joule_cpufreq_journal_file *s,
-                                    int root_fd, bool create,
-                                    struct joule_error *err);
+int joule_journal_file_open(struct joule_journal_file *s, int root_fd,
+                            bool create, struct joule_error *err);
 
 /* Unlocks.  errno is kept. */
-void joule_cpufreq_journal_file_close(struct joule_cpufreq_journal_file *s);
+void joule_journal_file_close(struct joule_journal_file *s);
 
 /* Keep other writers out.  -1 with EBUSY and a sentence if one of them has not
  * ended within [wait_ns]. */
-int joule_cpufreq_journal_file_lock(struct joule_cpufreq_journal_file *s,
-                                    int64_t wait_ns, struct joule_error *err);
-void joule_cpufreq_journal_file_unlock(struct joule_cpufreq_journal_file *s);
+int joule_journal_file_lock(struct joule_journal_file *s, int64_t wait_ns,
+                            struct joule_error *err);
+void joule_journal_file_unlock(struct joule_journal_file *s);
 
 /*
  * Show that a process lives, to processes of every pid namespace: this process
@@ -47,13 +46,12 @@ void joule_cpufreq_journal_file_unlock(struct joule_cpufreq_journal_file *s);
  * opens one store at a time: closing another one's lock file would let go.
  * -1 with a sentence.
  */
-int joule_cpufreq_journal_file_live(struct joule_cpufreq_journal_file *s,
-                                    uint64_t process, struct joule_error *err);
+int joule_journal_file_live(struct joule_journal_file *s, uint64_t process,
+                            struct joule_error *err);
 
 /* Whether another process holds that byte: 1 or 0; -1 if that cannot be
  * known. */
-int joule_cpufreq_journal_file_lives(struct joule_cpufreq_journal_file *s,
-                                     uint64_t process);
+int joule_journal_file_lives(struct joule_journal_file *s, uint64_t process);
 
 /*
  * Read the journal, with or without the lock; the caller clears it.  It is
@@ -62,22 +60,20 @@ int joule_cpufreq_journal_file_lives(struct joule_cpufreq_journal_file *s,
  *   EPERM    it is no plain file of root's alone
  *   EBADMSG  it is damaged, or of another version
  */
-int joule_cpufreq_journal_file_load(struct joule_cpufreq_journal_file *s,
-                                    struct joule_cpufreq_journal *ret,
-                                    struct joule_error *err);
+int joule_journal_file_load(struct joule_journal_file *s,
+                            struct joule_journal *ret, struct joule_error *err);
 
 /* Replace the journal on disk (with the lock); an empty one removes the file.
  * -1 with a sentence, and the old one stays. */
-int joule_cpufreq_journal_file_save(struct joule_cpufreq_journal_file *s,
-                                    const struct joule_cpufreq_journal *j,
-                                    struct joule_error *err);
+int joule_journal_file_save(struct joule_journal_file *s,
+                            const struct joule_journal *j,
+                            struct joule_error *err);
 
 /* Put a journal that nobody can read aside as "journal.bad" (with the lock). */
-int joule_cpufreq_journal_file_set_aside(struct joule_cpufreq_journal_file *s,
-                                         struct joule_error *err);
+int joule_journal_file_set_aside(struct joule_journal_file *s,
+                                 struct joule_error *err);
 
 /* Whether there is a journal file: one system call. */
-bool joule_cpufreq_journal_file_exists(
-    const struct joule_cpufreq_journal_file *s);
+bool joule_journal_file_exists(const struct joule_journal_file *s);
 
 #endif

@@ -97,7 +97,7 @@ static bool look(struct keeper *w)
     else
         w->said[0] = '\0';
     return w->control.store.dir_fd >= 0 &&
-           joule_cpufreq_journal_file_exists(&w->control.store);
+           joule_journal_file_exists(&w->control.store);
 }
 
 void joule_keeper_run(int fd, int root_fd,

@@ -5,11 +5,78 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cpufreq/driver.h"
+/* What cpufreq drivers make of the same files. */
+struct driver {
+    const char *name; /* scaling_driver; NULL: all others */
+    const char *mode; /* that it must be in; NULL: any */
+    /*
+     * A frequency is held by governor userspace and scaling_setspeed, where
+     * there is that governor.  Else, and always if not set, by lower limit =
+     * upper limit, which holds under every governor.
+     */
+    bool has_setspeed;
+    /*
+     * The hardware chooses the frequency, told by a preference: the only
+     * governors are performance and powersave, and this powersave is a governor
+     * that follows the load.
+     */
+    bool is_autonomous;
+};
+
+/*
+ * Sources: Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst,
+ * Documentation/cpu-freq/pcc-cpufreq.txt, drivers/cpufreq/.  intel_pstate in
+ * passive mode calls itself intel_cpufreq.
+ */
+static const struct driver drivers[] = {
+    {.name = "intel_pstate", .is_autonomous = true},
+    {.name = "amd-pstate-epp", .is_autonomous = true},
+    /* Guided: the firmware chooses between the limits, setspeed or not. */
+    {.name = "amd-pstate", .mode = "guided"},
+    /* acpi-cpufreq, cppc_cpufreq, pcc-cpufreq, intel_cpufreq, amd-pstate ... */
+    {.name = NULL, .has_setspeed = true},
+};
+
+/* Between two frequencies, where the driver lists none. */
+#define STEP_KHZ 100000
+
+static const struct driver *find_driver(const struct joule_cpufreq_policy *p)
+{
+    const struct driver *d = drivers;
+
+    while (d->name && (strcmp(d->name, p->driver) != 0 ||
+                       (d->mode && strcmp(d->mode, p->mode) != 0)))
+        d++;
+    return d;
+}
+
+/* How an autonomous driver does what a governor of others would. */
+struct stand_in {
+    enum joule_governor asked;
+    const char *governor;
+    const char *epp; /* NULL: governor performance brings its own */
+};
+
+static const struct stand_in stand_ins[] = {
+    {JOULE_GOVERNOR_PERFORMANCE, "performance", NULL},
+    {JOULE_GOVERNOR_ONDEMAND, "powersave", "balance_performance"},
+    {JOULE_GOVERNOR_SCHEDUTIL, "powersave", "balance_performance"},
+    {JOULE_GOVERNOR_CONSERVATIVE, "powersave", "balance_power"},
+    {JOULE_GOVERNOR_POWERSAVE, "powersave", "power"},
+};
+
+/* NULL: it has nothing of that kind (userspace). */
+static const struct stand_in *find_stand_in(enum joule_governor asked)
+{
+    for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++)
+        if (stand_ins[i].asked == asked)
+            return &stand_ins[i];
+    return NULL;
+}
 
 struct planner {
     const struct joule_cpufreq_policy *policy;
-    const struct joule_cpufreq_driver *driver;
+    const struct driver *driver;
     const struct joule_cpufreq_state *original;
     const struct joule_cpufreq_rules *rules;
     struct joule_cpufreq_plan plan;
@@ -51,8 +118,7 @@ static uint32_t named_khz(const struct planner *k, enum joule_speed_kind kind)
 {
     const struct joule_cpufreq_policy *p = k->policy;
     unsigned count = p->step_count;
-    uint32_t step = k->driver->step_khz, low = p->hw_min_khz,
-             high = p->hw_max_khz;
+    uint32_t low = p->hw_min_khz, high = p->hw_max_khz;
 
     if (count > 0) {
         unsigned n = kind == JOULE_SPEED_LOW      ? 0
@@ -61,11 +127,11 @@ static uint32_t named_khz(const struct planner *k, enum joule_speed_kind kind)
                                                   : count - 1;
         return p->step_khz[n];
     }
-    if (kind == JOULE_SPEED_LOW || high - low <= step)
+    if (kind == JOULE_SPEED_LOW || high - low <= STEP_KHZ)
         return kind == JOULE_SPEED_HIGH ? high : low;
     if (kind == JOULE_SPEED_MEDIUM)
-        return low + (high - low) / 2 / step * step;
-    return kind == JOULE_SPEED_HIGHM1 ? high - step : high;
+        return low + (high - low) / 2 / STEP_KHZ * STEP_KHZ;
+    return kind == JOULE_SPEED_HIGHM1 ? high - STEP_KHZ : high;
 }
 
 static uint32_t adjusted(struct planner *k, uint32_t asked, uint32_t khz,
@@ -107,7 +173,7 @@ static uint32_t resolve(struct planner *k, struct joule_speed speed)
 
 static int plan_governor(struct planner *k, enum joule_governor governor)
 {
-    const struct joule_cpufreq_stand_in *own = NULL;
+    const struct stand_in *own = NULL;
     const char *name = joule_governor_name(governor);
 
     if (!(k->rules->governors & governor))
@@ -115,7 +181,7 @@ static int plan_governor(struct planner *k, enum joule_governor governor)
                                "governor %s is not one of CpuFreqGovernors",
                                name);
     if (k->driver->is_autonomous) {
-        own = joule_cpufreq_stand_in_find(governor);
+        own = find_stand_in(governor);
         name = own ? own->governor : name;
     }
     if (!joule_cpufreq_has_word(k->policy->governors, name))
@@ -183,7 +249,7 @@ int joule_cpufreq_plan(const struct joule_cpufreq_policy *p,
 {
     struct planner k = {
         .policy = p,
-        .driver = joule_cpufreq_driver_find(p),
+        .driver = find_driver(p),
         .original = original,
         .rules = rules,
         .plan = {.target = *original, .ceiling_khz = original->max_khz},
@@ -213,9 +279,9 @@ int joule_cpufreq_plan(const struct joule_cpufreq_policy *p,
     return k.is_adjusted;
 }
 
-unsigned joule_cpufreq_differences(const struct joule_cpufreq_state *now,
-                                   const struct joule_cpufreq_state *target,
-                                   unsigned touches)
+unsigned joule_state_differences(const struct joule_cpufreq_state *now,
+                                 const struct joule_cpufreq_state *target,
+                                 unsigned touches)
 {
     unsigned found = 0;
 
@@ -234,14 +300,14 @@ unsigned joule_cpufreq_differences(const struct joule_cpufreq_state *now,
 }
 
 struct ops {
-    struct joule_cpufreq_write_op *op;
+    struct joule_write_op *op;
     unsigned count;
 };
 
 static void add_text(struct ops *ops, enum joule_cpufreq_field field,
                      const char *text)
 {
-    struct joule_cpufreq_write_op *op = &ops->op[ops->count++];
+    struct joule_write_op *op = &ops->op[ops->count++];
 
     op->field = field;
     snprintf(op->text, sizeof(op->text), "%s", text);
@@ -273,12 +339,11 @@ static void add_limits(struct ops *ops, const struct joule_cpufreq_state *now,
 
 unsigned joule_cpufreq_ops(const struct joule_cpufreq_state *now,
                            const struct joule_cpufreq_state *target,
-                           unsigned touches,
-                           struct joule_cpufreq_write_op *ret_ops)
+                           unsigned touches, struct joule_write_op *ret_ops)
 {
     struct ops ops = {.op = ret_ops};
     unsigned which =
-        now ? joule_cpufreq_differences(now, target, touches) : touches;
+        now ? joule_state_differences(now, target, touches) : touches;
     bool new_governor = which & JOULE_CPUFREQ_GOVERNOR;
     bool is_userspace = strcmp(target->governor, "userspace") == 0;
     bool is_performance = strcmp(target->governor, "performance") == 0;

@@ -38,7 +38,7 @@ int joule_cpufreq_plan(const struct joule_cpufreq_policy *p,
                        const struct joule_cpufreq_rules *rules,
                        struct joule_cpufreq_plan *ret, struct joule_error *err);
 
-struct joule_cpufreq_write_op {
+struct joule_write_op {
     enum joule_cpufreq_field field;
     char text[JOULE_CPUFREQ_WORD];
 };
@@ -55,13 +55,12 @@ struct joule_cpufreq_write_op {
  */
 unsigned joule_cpufreq_ops(const struct joule_cpufreq_state *now,
                            const struct joule_cpufreq_state *target,
-                           unsigned touches,
-                           struct joule_cpufreq_write_op *ret_ops);
+                           unsigned touches, struct joule_write_op *ret_ops);
 
 /* The fields of [touches] in which the states differ.  Setspeed counts under
  * governor userspace only. */
-unsigned joule_cpufreq_differences(const struct joule_cpufreq_state *now,
-                                   const struct joule_cpufreq_state *target,
-                                   unsigned touches);
+unsigned joule_state_differences(const struct joule_cpufreq_state *now,
+                                 const struct joule_cpufreq_state *target,
+                                 unsigned touches);
 
 #endif

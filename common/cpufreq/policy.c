@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,21 +21,11 @@
 
 const char *joule_cpufreq_file(enum joule_cpufreq_field field)
 {
-    switch (field) {
-    case JOULE_CPUFREQ_GOVERNOR:
-        return "scaling_governor";
-    case JOULE_CPUFREQ_MIN:
-        return "scaling_min_freq";
-    case JOULE_CPUFREQ_MAX:
-        return "scaling_max_freq";
-    case JOULE_CPUFREQ_SETSPEED:
-        return "scaling_setspeed";
-    case JOULE_CPUFREQ_EPP:
-        return "energy_performance_preference";
-    case JOULE_CPUFREQ_FIELDS:
-        break;
-    }
-    return "";
+    static const char *const names[] = {"scaling_governor", "scaling_min_freq",
+                                        "scaling_max_freq", "scaling_setspeed",
+                                        "energy_performance_preference"};
+
+    return names[ffs((int)field) - 1];
 }
 
 /* The number behind "policy", the whole of the name. */
@@ -112,44 +103,18 @@ static int refuse(struct joule_error *err, unsigned id, const char *name,
         errnum == EBADMSG ? "it holds something else" : strerror(errnum));
 }
 
-/* One read: the kernel makes an attribute's text at once, and there are many
- * of them between a step and its launch.  A newline at the end is dropped. */
-static ssize_t read_attribute(int dir_fd, const char *name, char *buf,
-                              size_t size)
-{
-    int fd = joule_file_open(dir_fd, name, O_RDONLY), errnum;
-    ssize_t n;
-
-    if (fd < 0)
-        return -1;
-    do {
-        n = read(fd, buf, size);
-    } while (n < 0 && errno == EINTR);
-    errnum = errno;
-    close(fd);
-    errno = errnum;
-    if (n < 0)
-        return -1;
-    if ((size_t)n == size) {
-        errno = EFBIG;
-        return -1;
-    }
-    if (n > 0 && buf[n - 1] == '\n')
-        n--;
-    return n;
-}
-
 /* A line of the kernel, its trailing blank dropped; empty if the file is not
  * there and need not be. */
 static int read_text(int fd, unsigned id, const char *name, bool required,
                      char *buf, size_t size, struct joule_error *err)
 {
-    ssize_t length = read_attribute(fd, name, buf, size);
+    ssize_t length = joule_file_read(fd, name, buf, size);
 
     if (length < 0 && errno == ENOENT && !required)
         length = 0;
     if (length < 0)
-        return refuse(err, id, name, errno == EFBIG ? EBADMSG : errno);
+        return refuse(err, id, name,
+                      errno == EFBIG || errno == EINVAL ? EBADMSG : errno);
     while (length > 0 && buf[length - 1] == ' ')
         length--;
     buf[length] = '\0';

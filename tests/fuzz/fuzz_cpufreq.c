@@ -41,25 +41,25 @@ static uint32_t crc32_of(const char *text, size_t len)
 
 static void journal(const char *text, size_t len)
 {
-    struct joule_cpufreq_journal j, again;
+    struct joule_journal j, again;
     struct joule_error err = {""};
     char *out;
     size_t n;
 
-    if (joule_cpufreq_journal_parse(text, len, &j, &err) < 0) {
+    if (joule_journal_parse(text, len, &j, &err) < 0) {
         FUZZ_MUST(errno == EBADMSG || errno == ENOMEM);
         FUZZ_MUST(!j.entry && !j.holder);
         fuzz_check_sentence(&err);
         return;
     }
-    out = joule_cpufreq_journal_format(&j, &n);
+    out = joule_journal_format(&j, &n);
     FUZZ_MUST(out != NULL);
-    FUZZ_MUST(joule_cpufreq_journal_parse(out, n, &again, NULL) == 0);
+    FUZZ_MUST(joule_journal_parse(out, n, &again, NULL) == 0);
     FUZZ_MUST(again.entry_count == j.entry_count &&
               again.holder_count == j.holder_count);
     free(out);
-    joule_cpufreq_journal_clear(&j);
-    joule_cpufreq_journal_clear(&again);
+    joule_journal_clear(&j);
+    joule_journal_clear(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,37 +10,37 @@
 static const char boot[JOULE_BOOT_ID_MAX] =
     "11111111-2222-3333-4444-555555555555";
 
-static void fill(struct joule_cpufreq_journal *j)
+static void fill(struct joule_journal *j)
 {
-    struct joule_cpufreq_entry e = {.policy = 7,
-                                    .touched = 9,
-                                    .original = {.governor = "ondemand",
-                                                 .min_khz = 1200000,
-                                                 .max_khz = 2400000}};
-    struct joule_cpufreq_holder h = {
+    struct joule_entry e = {.policy = 7,
+                            .touched = 9,
+                            .original = {.governor = "ondemand",
+                                         .min_khz = 1200000,
+                                         .max_khz = 2400000}};
+    struct joule_holder h = {
         .job = 12, .step = "batch", .pid = 4711, .start = 99, .namespace = 5};
 
-    joule_cpufreq_journal_init(j, boot);
-    ck_assert_ptr_nonnull(joule_cpufreq_journal_add_entry(j, &e));
+    joule_journal_init(j, boot);
+    ck_assert_ptr_nonnull(joule_journal_add_entry(j, &e));
     e.policy = 0;
     e.touched = 31;
     e.tries = 3;
     strcpy(e.original.governor, "userspace");
     strcpy(e.original.epp, "balance_power");
     e.original.setspeed_khz = 1800000;
-    ck_assert_ptr_nonnull(joule_cpufreq_journal_add_entry(j, &e));
+    ck_assert_ptr_nonnull(joule_journal_add_entry(j, &e));
     joule_cpus_add(&h.policies, 0);
     joule_cpus_add(&h.policies, 7);
     joule_request_parse("1500000-2600000:performance", &h.request, NULL);
-    ck_assert_uint_eq(joule_cpufreq_journal_add_holder(j, &h)->number, 1);
+    ck_assert_uint_eq(joule_journal_add_holder(j, &h)->number, 1);
     h.is_watch = true;
     memset(&h.request, 0, sizeof(h.request));
-    ck_assert_uint_eq(joule_cpufreq_journal_add_holder(j, &h)->number, 2);
+    ck_assert_uint_eq(joule_journal_add_holder(j, &h)->number, 2);
 }
 
-static char *text_of(const struct joule_cpufreq_journal *j, size_t *len)
+static char *text_of(const struct joule_journal *j, size_t *len)
 {
-    char *text = joule_cpufreq_journal_format(j, len);
+    char *text = joule_journal_format(j, len);
 
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(strlen(text), *len);
@@ -49,13 +49,13 @@ static char *text_of(const struct joule_cpufreq_journal *j, size_t *len)
 
 START_TEST(there_and_back)
 {
-    struct joule_cpufreq_journal j, k;
+    struct joule_journal j, k;
     size_t len, again;
     char *text, *other;
 
     fill(&j);
     text = text_of(&j, &len);
-    ck_assert_int_eq(joule_cpufreq_journal_parse(text, len, &k, NULL), 0);
+    ck_assert_int_eq(joule_journal_parse(text, len, &k, NULL), 0);
     ck_assert_uint_eq(k.entry_count, 2);
     ck_assert_uint_eq(k.holder_count, 2);
     ck_assert_uint_eq(k.entry[0].policy, 0);
@@ -73,17 +73,17 @@ START_TEST(there_and_back)
     ck_assert_str_eq(text, other);
     free(text);
     free(other);
-    joule_cpufreq_journal_clear(&j);
-    joule_cpufreq_journal_clear(&k);
+    joule_journal_clear(&j);
+    joule_journal_clear(&k);
 }
 END_TEST
 
 static void must_refuse(const char *text, size_t len)
 {
-    struct joule_cpufreq_journal j;
+    struct joule_journal j;
     struct joule_error err = {""};
 
-    ck_assert_int_eq(joule_cpufreq_journal_parse(text, len, &j, &err), -1);
+    ck_assert_int_eq(joule_journal_parse(text, len, &j, &err), -1);
     ck_assert_int_eq(errno, EBADMSG);
     ck_assert_ptr_null(j.entry);
     ck_assert_ptr_null(j.holder);
@@ -92,7 +92,7 @@ static void must_refuse(const char *text, size_t len)
 
 START_TEST(every_truncation)
 {
-    struct joule_cpufreq_journal j;
+    struct joule_journal j;
     size_t len;
     char *text;
 
@@ -101,13 +101,13 @@ START_TEST(every_truncation)
     for (size_t n = 0; n < len; n++)
         must_refuse(text, n);
     free(text);
-    joule_cpufreq_journal_clear(&j);
+    joule_journal_clear(&j);
 }
 END_TEST
 
 START_TEST(every_bit)
 {
-    struct joule_cpufreq_journal j;
+    struct joule_journal j;
     size_t len;
     char *text;
 
@@ -119,7 +119,7 @@ START_TEST(every_bit)
         text[n / 8] ^= (char)(1 << n % 8);
     }
     free(text);
-    joule_cpufreq_journal_clear(&j);
+    joule_journal_clear(&j);
 }
 END_TEST
 
@@ -142,13 +142,13 @@ static unsigned crc_of(const char *text, size_t len)
 /* The text with a right checksum, [from] replaced by [to]. */
 static char *forge(const char *from, const char *to, size_t *len)
 {
-    struct joule_cpufreq_journal j;
+    struct joule_journal j;
     char *text, *at, *forged = malloc(8192);
     size_t n;
 
     fill(&j);
     text = text_of(&j, &n);
-    joule_cpufreq_journal_clear(&j);
+    joule_journal_clear(&j);
     *strstr(text, "crc32=") = '\0';
     at = strstr(text, from);
     ck_assert_ptr_nonnull(at);
@@ -206,10 +206,10 @@ START_TEST(forged)
     /* What is forged into the same is taken: it was not the checksum. */
     text = forge(pairs[_i][0], pairs[_i][0], &len);
     {
-        struct joule_cpufreq_journal j;
+        struct joule_journal j;
 
-        ck_assert_int_eq(joule_cpufreq_journal_parse(text, len, &j, NULL), 0);
-        joule_cpufreq_journal_clear(&j);
+        ck_assert_int_eq(joule_journal_parse(text, len, &j, NULL), 0);
+        joule_journal_clear(&j);
     }
     free(text);
 }
@@ -223,7 +223,7 @@ START_TEST(damage)
 
     srand(2);
     for (int n = 0; n < 20000; n++) {
-        struct joule_cpufreq_journal j;
+        struct joule_journal j;
         size_t len, body;
         char *text = forge("policy", "policy", &len);
 
@@ -232,13 +232,13 @@ START_TEST(damage)
             text[30 + (size_t)rand() % (body - 30)] =
                 "0123456789=- \nabz,"[rand() % 18];
         sprintf(text + body, "crc32=%08x\n", crc_of(text, body));
-        if (joule_cpufreq_journal_parse(text, strlen(text), &j, NULL) == 0) {
+        if (joule_journal_parse(text, strlen(text), &j, NULL) == 0) {
             size_t again;
             char *other = text_of(&j, &again);
 
             taken++;
             free(other);
-            joule_cpufreq_journal_clear(&j);
+            joule_journal_clear(&j);
         }
         free(text);
     }
@@ -248,35 +248,35 @@ END_TEST
 
 START_TEST(many)
 {
-    struct joule_cpufreq_entry e = {
+    struct joule_entry e = {
         .original = {.governor = "performance", .max_khz = 1}};
-    struct joule_cpufreq_holder h = {.step = "0", .pid = 1};
-    struct joule_cpufreq_journal j, k;
+    struct joule_holder h = {.step = "0", .pid = 1};
+    struct joule_journal j, k;
     size_t len;
     char *text;
 
-    joule_cpufreq_journal_init(&j, boot);
+    joule_journal_init(&j, boot);
     /* Backwards: they are kept in order. */
     for (unsigned i = 0; i < 2000; i++) {
         e.policy = JOULE_CPUS_MAX - 1 - 2 * i;
-        ck_assert_ptr_nonnull(joule_cpufreq_journal_add_entry(&j, &e));
+        ck_assert_ptr_nonnull(joule_journal_add_entry(&j, &e));
         joule_cpus_add(&h.policies, e.policy);
     }
     joule_request_parse("high", &h.request, NULL);
     for (unsigned i = 0; i < 50; i++)
-        ck_assert_ptr_nonnull(joule_cpufreq_journal_add_holder(&j, &h));
+        ck_assert_ptr_nonnull(joule_journal_add_holder(&j, &h));
     text = text_of(&j, &len);
-    ck_assert_int_eq(joule_cpufreq_journal_parse(text, len, &k, NULL), 0);
+    ck_assert_int_eq(joule_journal_parse(text, len, &k, NULL), 0);
     ck_assert_uint_eq(k.entry_count, 2000);
     ck_assert_uint_eq(joule_cpus_count(&k.holder[49].policies), 2000);
-    joule_cpufreq_journal_remove_entry(&k, 8191);
-    joule_cpufreq_journal_remove_entry(&k, 8190);
+    joule_journal_remove_entry(&k, 8191);
+    joule_journal_remove_entry(&k, 8190);
     ck_assert_uint_eq(k.entry_count, 1999);
-    joule_cpufreq_journal_remove_holder(&k, 0);
+    joule_journal_remove_holder(&k, 0);
     ck_assert_uint_eq(k.holder[0].number, 2);
     free(text);
-    joule_cpufreq_journal_clear(&j);
-    joule_cpufreq_journal_clear(&k);
+    joule_journal_clear(&j);
+    joule_journal_clear(&k);
 }
 END_TEST
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cpufreq/driver.h"
 #include "common/cpufreq/plan.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -96,7 +95,7 @@ static int plan_text(const struct joule_cpufreq_policy *p, const char *request,
                      const struct joule_cpufreq_rules *rules, char buf[512],
                      struct joule_error *err)
 {
-    struct joule_cpufreq_write_op ops[JOULE_CPUFREQ_OPS_MAX];
+    struct joule_write_op ops[JOULE_CPUFREQ_OPS_MAX];
     struct joule_cpufreq_plan plan;
     struct joule_request r;
     unsigned count;
@@ -236,7 +235,7 @@ END_TEST
 /* A kernel, with the refusals of old ones (limits that cross) and of drivers
  * with preferences. */
 static bool kernel_takes(struct joule_cpufreq_state *s,
-                         const struct joule_cpufreq_write_op *op)
+                         const struct joule_write_op *op)
 {
     uint32_t khz = (uint32_t)strtoul(op->text, NULL, 10);
 
@@ -286,14 +285,14 @@ static void check_way(struct joule_cpufreq_state *s,
                       const struct joule_cpufreq_state *target,
                       unsigned touches)
 {
-    struct joule_cpufreq_write_op ops[JOULE_CPUFREQ_OPS_MAX];
+    struct joule_write_op ops[JOULE_CPUFREQ_OPS_MAX];
     unsigned count = joule_cpufreq_ops(s, target, touches, ops);
 
     for (unsigned i = 0; i < count; i++)
         ck_assert_msg(kernel_takes(s, &ops[i]), "%s=%s under %s",
                       joule_cpufreq_file(ops[i].field), ops[i].text,
                       s->governor);
-    ck_assert_uint_eq(joule_cpufreq_differences(s, target, touches), 0);
+    ck_assert_uint_eq(joule_state_differences(s, target, touches), 0);
 }
 
 /* From every request to every other on every machine and back: the kernel
@@ -350,7 +349,7 @@ END_TEST
 
 START_TEST(unknown_state)
 {
-    struct joule_cpufreq_write_op ops[JOULE_CPUFREQ_OPS_MAX];
+    struct joule_write_op ops[JOULE_CPUFREQ_OPS_MAX];
     const struct joule_cpufreq_state *s = &machines[PSTATE].now;
 
     /* All that was touched, the upper limit first. */

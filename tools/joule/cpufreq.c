@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/cpufreq/apply.h"
 
 #define LOCK_WAIT_NS (10 * JOULE_NS_PER_S)
 
@@ -35,29 +34,16 @@ struct arguments {
 };
 
 /* Steps that have ended hold nothing: what they had is being put back. */
-static void drop_dead(struct joule_cpufreq_journal *j,
-                      struct joule_cpufreq_journal_file *store)
-{
-    size_t i = 0;
-
-    while (i < j->holder_count)
-        if (joule_control_is_dead(store, &j->holder[i]))
-            joule_cpufreq_journal_remove_holder(j, i);
-        else
-            i++;
-}
-
 static int load_journal(struct joule_freq_view *v, int root_fd)
 {
-    struct joule_cpufreq_journal_file store;
-    int rc = joule_cpufreq_journal_file_open(&store, root_fd, false,
-                                             &v->journal_error);
+    struct joule_journal_file store;
+    struct joule_cpus loose = {{0}};
+    int rc = joule_journal_file_open(&store, root_fd, false, &v->journal_error);
 
     if (rc == 0) {
-        rc = joule_cpufreq_journal_file_load(&store, &v->journal,
-                                             &v->journal_error);
-        drop_dead(&v->journal, &store);
-        joule_cpufreq_journal_file_close(&store);
+        rc = joule_journal_file_load(&store, &v->journal, &v->journal_error);
+        joule_control_drop_dead(&store, &v->journal, &loose);
+        joule_journal_file_close(&store);
     } else if (errno == ENOENT) {
         return 0;
     }
@@ -83,8 +69,7 @@ int joule_freq_view_collect(struct joule_freq_view *v, int root_fd,
     for (id = joule_cpus_next(&ids, 0); id < JOULE_CPUS_MAX;
          id = joule_cpus_next(&ids, id + 1)) {
         struct joule_freq_row *row = &v->row[v->row_count++];
-        const struct joule_cpufreq_entry *e =
-            joule_cpufreq_journal_entry(&v->journal, id);
+        const struct joule_entry *e = joule_journal_find(&v->journal, id);
 
         if (joule_cpufreq_read(root_fd, id, &row->policy, &row->error) < 0)
             memset(&row->policy, 0, sizeof(row->policy));
@@ -102,7 +87,7 @@ void joule_freq_view_clear(struct joule_freq_view *v)
 {
     free(v->row);
     v->row = NULL;
-    joule_cpufreq_journal_clear(&v->journal);
+    joule_journal_clear(&v->journal);
 }
 
 size_t joule_freq_view_loose(const struct joule_freq_view *v)
@@ -111,7 +96,7 @@ size_t joule_freq_view_loose(const struct joule_freq_view *v)
 
     for (size_t i = 0; i < v->row_count; i++)
         if (v->row[i].is_recorded &&
-            !joule_cpufreq_is_held(&v->journal, v->row[i].policy.id))
+            !joule_journal_is_held(&v->journal, v->row[i].policy.id))
             loose++;
     return loose;
 }

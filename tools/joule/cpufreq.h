@@ -15,13 +15,13 @@ struct joule_freq_row {
     struct joule_cpufreq_policy policy;
     struct joule_error error; /* why it could not be read; else empty */
     bool is_recorded;
-    struct joule_cpufreq_entry entry;
+    struct joule_entry entry;
 };
 
 struct joule_freq_view {
     struct joule_freq_row *row;
     size_t row_count;
-    struct joule_cpufreq_journal journal;
+    struct joule_journal journal;
     int journal_errnum; /* 0: it was read, or there is none */
     struct joule_error journal_error;
 };

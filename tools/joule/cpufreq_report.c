@@ -43,12 +43,12 @@ static void state_text(const struct joule_cpufreq_state *s, char *buf,
 static void holders_text(const struct joule_freq_view *v, unsigned id,
                          char *buf, size_t size)
 {
-    const struct joule_cpufreq_journal *j = &v->journal;
+    const struct joule_journal *j = &v->journal;
     size_t length = 0;
 
     *buf = '\0';
     for (size_t i = 0; i < j->holder_count; i++) {
-        const struct joule_cpufreq_holder *h = &j->holder[i];
+        const struct joule_holder *h = &j->holder[i];
         char request[JOULE_REQUEST_TEXT_MAX];
         int n;
 
@@ -131,8 +131,7 @@ static void put_state(struct joule_json *j, const char *key,
     joule_json_close_object(j);
 }
 
-static void put_holder(struct joule_json *j,
-                       const struct joule_cpufreq_holder *h)
+static void put_holder(struct joule_json *j, const struct joule_holder *h)
 {
     char request[JOULE_REQUEST_TEXT_MAX];
 
