@@ -110,6 +110,5 @@ endif
 if HAVE_SLURM
 joulelibexec_PROGRAMS += joule-cpufreq-keeper
 endif
-joule_cpufreq_keeper_SOURCES = tools/cpufreq-keeper/cpufreq_keeper.c \
-	tools/cpufreq-keeper/keeper_log.c tools/cpufreq-keeper/keeper_log.h
+joule_cpufreq_keeper_SOURCES = tools/cpufreq-keeper/cpufreq_keeper.c
 joule_cpufreq_keeper_LDADD = $(LIBJOULE)

@@ -76,7 +76,7 @@ joule_average_create(const struct joule_average_options *opt,
     }
     a->opt = *opt;
     joule_cpus_thin(&a->opt.policies, POLICIES_MAX);
-    a->cycles = joule_cycles_create(opt->root_fd, &opt->cpus, NULL);
+    a->cycles = joule_cycles_create(opt->root_fd, &opt->cpus);
     a->ticker = joule_ticker_create(FIRST_NS, PERIOD_NS, look, a, err);
     if (a->ticker)
         return a;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/cpufreq/cycles.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/cpufreq/request.h"
 
 #define CPUS_MAX  16
@@ -60,22 +59,14 @@ uint32_t joule_cycles_khz(const struct joule_cycles_sum *sum)
     return khz >= 1 && khz <= JOULE_KHZ_MAX ? (uint32_t)(khz + 0.5) : 0;
 }
 
-static int read_msr(int fd, off_t number, uint64_t *ret)
-{
-    ssize_t n = pread(fd, ret, sizeof(*ret), number);
-
-    if (n == (ssize_t)sizeof(*ret))
-        return 0;
-    errno = n < 0 ? errno : EIO;
-    return -1;
-}
-
 static int read_once(int fd, struct joule_cycles_reading *ret)
 {
+    const size_t size = sizeof(uint64_t);
+
     ret->ns = joule_clock_mono_ns(&joule_clock_system);
-    if (read_msr(fd, MSR_TSC, &ret->tsc) < 0 ||
-        read_msr(fd, MSR_MPERF, &ret->mperf) < 0 ||
-        read_msr(fd, MSR_APERF, &ret->aperf) < 0)
+    if (pread(fd, &ret->tsc, size, MSR_TSC) != (ssize_t)size ||
+        pread(fd, &ret->mperf, size, MSR_MPERF) != (ssize_t)size ||
+        pread(fd, &ret->aperf, size, MSR_APERF) != (ssize_t)size)
         return -1;
     ret->spread_ns = joule_clock_mono_ns(&joule_clock_system) - ret->ns;
     return 0;
@@ -97,45 +88,33 @@ static int read_cpu(int fd, struct joule_cycles_reading *ret)
     return 0;
 }
 
-static void add_cpu(struct joule_cycles *c, int root_fd, unsigned id,
-                    struct joule_error *err)
+static void add_cpu(struct joule_cycles *c, int root_fd, unsigned id)
 {
     struct cpu *cpu = &c->cpu[c->count];
     char path[32];
 
     snprintf(path, sizeof(path), "dev/cpu/%u/msr", id);
     cpu->fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (cpu->fd < 0) {
-        joule_error_set(err, errno, "cannot open /%s: %s", path,
-                        strerror(errno));
-    } else if (read_cpu(cpu->fd, &cpu->first) < 0) {
-        joule_error_set(err, errno, "cannot read APERF and MPERF from /%s: %s",
-                        path, strerror(errno));
-        close(cpu->fd);
-    } else {
+    if (cpu->fd >= 0 && read_cpu(cpu->fd, &cpu->first) == 0) {
         cpu->last = cpu->first;
         c->count++;
+    } else {
+        joule_close(cpu->fd);
     }
 }
 
 struct joule_cycles *joule_cycles_create(int root_fd,
-                                         const struct joule_cpus *cpus,
-                                         struct joule_error *err)
+                                         const struct joule_cpus *cpus)
 {
     struct joule_cycles *c = calloc(1, sizeof(*c));
     struct joule_cpus some = *cpus;
     unsigned id;
 
-    if (!c) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
-    }
-    joule_error_set(err, ENOENT, "no CPUs");
     joule_cpus_thin(&some, CPUS_MAX);
-    for (id = joule_cpus_next(&some, 0); id < JOULE_CPUS_MAX;
+    for (id = joule_cpus_next(&some, 0); c && id < JOULE_CPUS_MAX;
          id = joule_cpus_next(&some, id + 1))
-        add_cpu(c, root_fd, id, err);
-    if (c->count > 0)
+        add_cpu(c, root_fd, id);
+    if (c && c->count > 0)
         return c;
     free(c);
     return NULL;

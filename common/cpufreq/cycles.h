@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
 #include "common/base/cpus.h"
 
 /* One look at one CPU. */
@@ -49,12 +48,11 @@ struct joule_cycles;
 
 /*
  * Open the counters of CPUs below root_fd (dev/cpu/N/msr), which needs root's
- * rights; reading them then does not.  With many CPUs, some of them.  NULL with
- * errno and a sentence if there is no MSR device, or it has none of them.
+ * rights; reading them then does not.  With many CPUs, some of them.  NULL if
+ * no CPU has them.
  */
 struct joule_cycles *joule_cycles_create(int root_fd,
-                                         const struct joule_cpus *cpus,
-                                         struct joule_error *err);
+                                         const struct joule_cpus *cpus);
 void joule_cycles_destroy(struct joule_cycles *c);
 
 /* Add what all of them did since the last look, or since create; of a CPU that

@@ -2,15 +2,18 @@
 #include "common/cpufreq/keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/base/helper.h"
 
 #define DETACH_MS 200
@@ -119,4 +122,72 @@ void joule_keeper_run(int fd, int root_fd,
         say(arg, "slurmd has ended, and nobody can read what CPU frequencies "
                  "were before: they stay as they are");
     joule_control_destroy(&w.control);
+}
+
+/* ---- slurmd's log ---- */
+
+int joule_keeper_log_path(const char *pattern, const char *host,
+                          const char *node, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    while (*pattern) {
+        const char *piece = pattern;
+        size_t len = 1;
+
+        if (pattern[0] == '%' && (pattern[1] == 'h' || pattern[1] == 'n')) {
+            piece = pattern[1] == 'h' ? host : node;
+            len = strlen(piece);
+            pattern++;
+        }
+        pattern++;
+        if (len >= size - used) {
+            buf[0] = '\0';
+            return -1;
+        }
+        memcpy(buf + used, piece, len);
+        used += len;
+    }
+    buf[used] = '\0';
+    return 0;
+}
+
+/* slurmd's own form, LogTimeFormat=iso8601_ms. */
+static int format(char *line, size_t size, const char *text)
+{
+    int64_t ns = joule_clock_wall_ns(&joule_clock_system);
+    time_t now = (time_t)(ns / JOULE_NS_PER_S);
+    char when[32] = "";
+    struct tm tm;
+
+    if (localtime_r(&now, &tm))
+        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
+    return snprintf(line, size, "[%s.%03u] joule_cpufreq: %s\n", when,
+                    (unsigned)(ns % JOULE_NS_PER_S / JOULE_NS_PER_MS), text);
+}
+
+int joule_keeper_log(int root_fd, const char *path, const char *text,
+                     struct joule_error *err)
+{
+    char line[JOULE_ERROR_MAX + 64];
+    int length = format(line, sizeof(line), text);
+    int rc = 0;
+    int fd;
+
+    if (path[0] != '/')
+        return joule_error_set(err, EINVAL, "slurmd has no log file");
+    fd = joule_file_open(root_fd, path + strspn(path, "/"),
+                         O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
+                             O_NOCTTY);
+    if (fd < 0)
+        return joule_error_set(err, errno, "cannot open %s: %s", path,
+                               strerror(errno));
+    if (joule_file_check_owner(fd, S_IFREG, S_IWGRP | S_IWOTH, path, err) < 0)
+        rc = -1;
+    else if (length <= 0 || (size_t)length >= sizeof(line))
+        rc = joule_error_set(err, EINVAL, "the line is too long");
+    else if (write(fd, line, (size_t)length) != length)
+        rc = joule_error_set(err, EIO, "cannot write %s", path);
+    close(fd);
+    return rc;
 }

@@ -47,4 +47,18 @@ void joule_keeper_run(int fd, int root_fd,
                       const struct joule_keeper_config *config,
                       void (*say)(void *arg, const char *text), void *arg);
 
+/* SlurmdLogFile [pattern] with %h and %n replaced.  0, or -1 and "" if it does
+ * not fit. */
+int joule_keeper_log_path(const char *pattern, const char *host,
+                          const char *node, char *buf, size_t size);
+
+/*
+ * Append "[time] joule_cpufreq: TEXT" to slurmd's log at absolute [path] below
+ * root_fd, opened for each line, as logs may be rotated.  It must be there, a
+ * regular file of root's that others may not write, and no symbolic link: -1
+ * with EPERM, ENOENT ... and a sentence if it is not, or cannot be written.
+ */
+int joule_keeper_log(int root_fd, const char *path, const char *text,
+                     struct joule_error *err);
+
 #endif

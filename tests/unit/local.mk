@@ -221,15 +221,12 @@ tests_unit_test_cpufreq_trouble_LDFLAGS = $(FREQ_WRAP)
 tests_unit_test_cpufreq_faults_SOURCES = tests/unit/test_cpufreq_faults.c
 tests_unit_test_cpufreq_faults_LDFLAGS = $(FREQ_WRAP)
 
-tests_unit_test_cpufreq_keeper_SOURCES = tests/unit/test_cpufreq_keeper.c \
-	tools/cpufreq-keeper/keeper_log.c tools/cpufreq-keeper/keeper_log.h
+tests_unit_test_cpufreq_keeper_SOURCES = tests/unit/test_cpufreq_keeper.c
 tests_unit_test_cpufreq_keeper_LDFLAGS = $(FREQ_WRAP)
 
 tests_unit_test_cpufreq_cycles_SOURCES = tests/unit/test_cpufreq_cycles.c
 
 tests_unit_test_cpufreq_options_SOURCES = tests/unit/test_cpufreq_options.c \
-	plugins/spank/joule_cpufreq/logpath.c \
-	plugins/spank/joule_cpufreq/logpath.h \
 	plugins/spank/joule_cpufreq/cpufreq_options.c
 tests_unit_test_cpufreq_options_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <check.h>
-#include <errno.h>
 #include <string.h>
 
 #include "common/cpufreq/cycles.h"
@@ -103,17 +102,12 @@ START_TEST(no_device)
 {
     struct tree tree;
     struct joule_cpus cpus = {{0}};
-    struct joule_error err;
 
     tree_create(&tree);
     joule_cpus_add(&cpus, 0);
-    ck_assert_ptr_null(joule_cycles_create(tree.fd, &cpus, &err));
-    ck_assert_int_eq(errno, ENOENT);
-    ck_assert_str_eq(err.text, "cannot open /dev/cpu/0/msr: No such file or "
-                               "directory");
+    ck_assert_ptr_null(joule_cycles_create(tree.fd, &cpus));
     joule_cpus_remove(&cpus, 0);
-    ck_assert_ptr_null(joule_cycles_create(tree.fd, &cpus, &err));
-    ck_assert_str_eq(err.text, "no CPUs");
+    ck_assert_ptr_null(joule_cycles_create(tree.fd, &cpus));
     tree_destroy(&tree);
     joule_cycles_destroy(NULL);
 }

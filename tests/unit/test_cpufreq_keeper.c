@@ -19,7 +19,6 @@
 #include "common/cpufreq/average.h"
 #include "common/cpufreq/keeper.h"
 #include "tests/unit/freqtree.h"
-#include "tools/cpufreq-keeper/keeper_log.h"
 
 static const struct joule_keeper_config config = {
     .period_ns = 20 * JOULE_NS_PER_MS,

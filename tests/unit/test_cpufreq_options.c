@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
-#include "plugins/spank/joule_cpufreq/logpath.h"
+#include "common/cpufreq/keeper.h"
 #include "plugins/spank/joule_cpufreq/cpufreq_options.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -155,16 +155,16 @@ START_TEST(log_path)
     char buf[20];
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        ck_assert_int_eq(joule_logpath_expand(good[i].pattern, "host", "node7",
+        ck_assert_int_eq(joule_keeper_log_path(good[i].pattern, "host", "node7",
                                               buf, sizeof(buf)),
                          0);
         ck_assert_str_eq(buf, good[i].path);
     }
-    ck_assert_int_eq(joule_logpath_expand("12345678901234567890", "host",
+    ck_assert_int_eq(joule_keeper_log_path("12345678901234567890", "host",
                                           "node7", buf, sizeof(buf)),
                      -1);
     ck_assert_str_eq(buf, "");
-    ck_assert_int_eq(joule_logpath_expand("/log/1234567890%n", "host", "node7",
+    ck_assert_int_eq(joule_keeper_log_path("/log/1234567890%n", "host", "node7",
                                           buf, sizeof(buf)),
                      -1);
     ck_assert_str_eq(buf, "");

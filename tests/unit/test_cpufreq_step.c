@@ -101,20 +101,6 @@ int joule_core_off(struct joule_error *err)
     return 0;
 }
 
-void joule_spank_series_begin(struct joule_spank_series *s, uint32_t low_khz,
-                              uint32_t high_khz)
-{
-    (void)s;
-    (void)low_khz;
-    (void)high_khz;
-}
-
-void joule_spank_series_add(void *series, uint32_t khz)
-{
-    (void)series;
-    (void)khz;
-}
-
 int joule_cgroup_cpus_of(int root_fd, pid_t pid, struct joule_cpus *ret_cpus,
                          struct joule_error *err)
 {

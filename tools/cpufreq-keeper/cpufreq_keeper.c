@@ -15,7 +15,6 @@
 
 #include "common/base/clock.h"
 #include "common/cpufreq/keeper.h"
-#include "tools/cpufreq-keeper/keeper_log.h"
 
 #define CONFIG_WAIT_MS 5000
 

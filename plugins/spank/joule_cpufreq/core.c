@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cpufreq/keeper.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/slurm_abi.h"
-#include "plugins/spank/joule_cpufreq/logpath.h"
 
 extern slurm_conf_t slurm_conf __attribute__((weak));
 
@@ -125,5 +125,5 @@ void joule_core_slurmd_log(char *buf, size_t size)
         return;
     /* Slurm's %h is the short name. */
     host[strcspn(host, ".")] = '\0';
-    joule_logpath_expand(slurm_conf.slurmd_logfile, host, node, buf, size);
+    joule_keeper_log_path(slurm_conf.slurmd_logfile, host, node, buf, size);
 }

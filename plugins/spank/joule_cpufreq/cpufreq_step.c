@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cgroup/cpuset.h"
@@ -201,17 +203,59 @@ static void say_grant(const struct joule_spank_step *s)
         slurm_spank_log("joule_cpufreq: %s", text);
 }
 
+/*
+ * The frequency of a profiled step, over time: a table that the configured
+ * profile plugin, whichever it is, is given through Slurm.  KHz is the mean of
+ * the step's CPUs since the row before, while they ran; NaN: they did not, or
+ * nobody knows.
+ */
+static void begin_series(struct joule_spank_step *s)
+{
+    acct_gather_profile_dataset_t fields[] = {
+        {"MinKHz", JOULE_PROFILE_FIELD_UINT64},
+        {"MaxKHz", JOULE_PROFILE_FIELD_UINT64},
+        {"KHz", JOULE_PROFILE_FIELD_DOUBLE},
+        {NULL, JOULE_PROFILE_FIELD_END},
+    };
+
+    s->dataset = -1;
+    if (!acct_gather_profile_g_create_dataset ||
+        !acct_gather_profile_g_add_sample_data ||
+        !acct_gather_profile_g_is_active ||
+        !acct_gather_profile_g_is_active(ACCT_GATHER_PROFILE_ENERGY))
+        return;
+    s->dataset = acct_gather_profile_g_create_dataset(
+        "CPUFreq", JOULE_PROFILE_NO_PARENT, fields);
+    if (s->dataset < 0)
+        slurm_error("joule_cpufreq: the profile plugin refuses the series of "
+                    "the frequency; this step has none");
+}
+
+/* In the average's thread. */
+static void add_row(void *arg, uint32_t khz)
+{
+    const struct joule_spank_step *s = arg;
+    /* As Slurm takes it: 8 bytes a column. */
+    struct {
+        uint64_t min_khz, max_khz;
+        double khz;
+    } row = {s->grant.low_khz, s->grant.high_khz, khz ? khz : (double)NAN};
+
+    if (s->dataset >= 0)
+        acct_gather_profile_g_add_sample_data(s->dataset, &row, time(NULL));
+}
+
 static void watch_average(struct joule_spank_step *s)
 {
     const struct joule_average_options opt = {
         .root_fd = s->root_fd,
         .cpus = s->claim.cpus,
         .policies = s->grant.policies,
-        .tell = joule_spank_series_add,
-        .arg = &s->series,
+        .tell = add_row,
+        .arg = s,
     };
 
-    joule_spank_series_begin(&s->series, s->grant.low_khz, s->grant.high_khz);
+    begin_series(s);
     s->average = joule_average_create(&opt, NULL);
 }
 

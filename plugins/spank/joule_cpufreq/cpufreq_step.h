@@ -10,7 +10,6 @@
 #include "common/cpufreq/control.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/spank/joule_cpufreq/cpufreq_options.h"
-#include "plugins/spank/joule_cpufreq/cpufreq_series.h"
 
 struct joule_spank_step {
     bool is_active;  /* there is a request, and what follows is set up */
@@ -28,7 +27,7 @@ struct joule_spank_step {
                                  sentence if they must not run */
     struct joule_control_grant watch, grant;
     struct joule_average *average;
-    struct joule_spank_series series; /* the average's thread adds to it */
+    int dataset; /* the frequency's series in a profile; -1: there is none */
 };
 
 /* At slurmstepd's start: read the request, put Slurm's own code out of the way
