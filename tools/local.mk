@@ -9,8 +9,8 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/bmc.c tools/joule/bmc.h \
 	tools/joule/bmc_judge.c \
 	tools/joule/confcheck.h \
-	tools/joule/cpufreq.c tools/joule/cpufreq.h \
-	tools/joule/cpufreq_report.c \
+	tools/joule/command.c tools/joule/command.h \
+	tools/joule/cpufreq.c \
 	tools/joule/finding.c tools/joule/finding.h \
 	tools/joule/gathercheck.c tools/joule/gathercheck.h \
 	tools/joule/json.c tools/joule/json.h \
@@ -20,8 +20,6 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/ledger_view.c \
 	tools/joule/node.c tools/joule/node.h \
 	tools/joule/probe.c tools/joule/probe.h \
-	tools/joule/report.c tools/joule/report.h \
-	tools/joule/report_bmc.c \
 	tools/joule/report_json.c \
 	tools/joule/report_text.c \
 	tools/joule/probe_sensor.c tools/joule/probe_sensor.h \

@@ -17,6 +17,7 @@
 #include "common/node/ledger_file.h"
 #include "common/sensors/rapl.h"
 #include "tests/unit/tree.h"
+#include "tools/joule/command.h"
 #include "tools/joule/json.h"
 #include "tools/joule/probe.h"
 #include "tools/joule/slurmconf.h"

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/joule/cpufreq.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/cpufreq/control.h"
+#include "tools/joule/command.h"
+#include "tools/joule/json.h"
+#include "tools/joule/text.h"
 
 #define LOCK_WAIT_NS (10 * JOULE_NS_PER_S)
 
@@ -33,8 +35,24 @@ struct arguments {
     bool restore, discard, json;
 };
 
+/* A policy and what the journal says of it. */
+struct row {
+    struct joule_cpufreq_policy policy;
+    struct joule_error error; /* why it could not be read; else empty */
+    bool is_recorded;
+    struct joule_entry entry;
+};
+
+struct view {
+    struct row *row;
+    size_t row_count;
+    struct joule_journal journal;
+    int journal_errnum; /* 0: it was read, or there is none */
+    struct joule_error journal_error;
+};
+
 /* Steps that have ended hold nothing: what they had is being put back. */
-static int load_journal(struct joule_freq_view *v, int root_fd)
+static int load_journal(struct view *v, int root_fd)
 {
     struct joule_journal_file store;
     struct joule_cpus loose = {{0}};
@@ -50,8 +68,7 @@ static int load_journal(struct joule_freq_view *v, int root_fd)
     return rc < 0 ? errno : 0;
 }
 
-int joule_freq_view_collect(struct joule_freq_view *v, int root_fd,
-                            struct joule_error *err)
+static int collect(struct view *v, int root_fd, struct joule_error *err)
 {
     struct joule_cpus ids;
     unsigned id;
@@ -68,7 +85,7 @@ int joule_freq_view_collect(struct joule_freq_view *v, int root_fd,
         return joule_error_set(err, ENOMEM, "out of memory");
     for (id = joule_cpus_next(&ids, 0); id < JOULE_CPUS_MAX;
          id = joule_cpus_next(&ids, id + 1)) {
-        struct joule_freq_row *row = &v->row[v->row_count++];
+        struct row *row = &v->row[v->row_count++];
         const struct joule_entry *e = joule_journal_find(&v->journal, id);
 
         if (joule_cpufreq_read(root_fd, id, &row->policy, &row->error) < 0)
@@ -83,14 +100,14 @@ int joule_freq_view_collect(struct joule_freq_view *v, int root_fd,
     return 0;
 }
 
-void joule_freq_view_clear(struct joule_freq_view *v)
+static void clear(struct view *v)
 {
     free(v->row);
     v->row = NULL;
     joule_journal_clear(&v->journal);
 }
 
-size_t joule_freq_view_loose(const struct joule_freq_view *v)
+static size_t loose(const struct view *v)
 {
     size_t loose = 0;
 
@@ -101,22 +118,212 @@ size_t joule_freq_view_loose(const struct joule_freq_view *v)
     return loose;
 }
 
+/* ---- text ---- */
+
+#define CELL 64
+
+static void cpus_text(const struct joule_cpus *cpus, char *buf, size_t size)
+{
+    if (joule_cpus_format(cpus, buf, size) < 0)
+        snprintf(buf, size, "%u CPUs", joule_cpus_count(cpus));
+    else if (!*buf)
+        snprintf(buf, size, "-");
+}
+
+/* GHz, as exact as kHz are. */
+static void ghz_text(uint32_t khz, char buf[16])
+{
+    int n = snprintf(buf, 16, "%u.%06u", (unsigned)(khz / 1000000),
+                     (unsigned)(khz % 1000000));
+
+    while (n > 3 && buf[n - 1] == '0' && buf[n - 2] != '.')
+        buf[--n] = '\0';
+    if (khz == 0)
+        snprintf(buf, 16, "-");
+}
+
+static void state_text(const struct joule_cpufreq_state *s, char *buf,
+                       size_t size)
+{
+    char min[16], max[16], speed[16];
+
+    ghz_text(s->min_khz, min);
+    ghz_text(s->max_khz, max);
+    ghz_text(s->setspeed_khz, speed);
+    snprintf(buf, size, "%s%s%s %s-%s%s%s", s->governor,
+             s->setspeed_khz ? " " : "", s->setspeed_khz ? speed : "", min, max,
+             *s->epp ? " " : "", s->epp);
+}
+
+static void holders_text(const struct view *v, unsigned id, char *buf,
+                         size_t size)
+{
+    const struct joule_journal *j = &v->journal;
+    size_t length = 0;
+
+    *buf = '\0';
+    for (size_t i = 0; i < j->holder_count; i++) {
+        const struct joule_holder *h = &j->holder[i];
+        char request[JOULE_REQUEST_TEXT_MAX];
+        int n;
+
+        if (h->is_watch || !joule_cpus_has(&h->policies, id))
+            continue;
+        joule_request_format(&h->request, request);
+        n = snprintf(buf + length, size - length, "%s%u.%s (%s)",
+                     length ? ", " : "", (unsigned)h->job, h->step, request);
+        if (n < 0 || (size_t)n >= size - length)
+            return;
+        length += (size_t)n;
+    }
+}
+
+static void print_row(FILE *out, const struct view *v, const struct row *row)
+{
+    const struct joule_cpufreq_policy *p = &row->policy;
+    char cpus[CELL], low[16], high[16], cur[16], now[2 * CELL], held[1024];
+
+    if (*row->error.text) {
+        fprintf(out, "policy%u\n  not there: ", p->id);
+        joule_text_put(out, row->error.text);
+        fputc('\n', out);
+    } else {
+        cpus_text(&p->cpus, cpus, sizeof(cpus));
+        ghz_text(p->hw_min_khz, low);
+        ghz_text(p->hw_max_khz, high);
+        ghz_text(p->cur_khz, cur);
+        state_text(&p->now, now, sizeof(now));
+        fprintf(out, "policy%u: CPUs %s, %s, %s to %s GHz\n", p->id, cpus,
+                p->driver, low, high);
+        fprintf(out, "  governors  %s\n", p->governors);
+        fprintf(out, "  set        %s\n  runs at    %s GHz\n", now, cur);
+    }
+    holders_text(v, p->id, held, sizeof(held));
+    if (*held)
+        fprintf(out, "  held by    %s\n", held);
+    if (row->is_recorded) {
+        state_text(&row->entry.original, now, sizeof(now));
+        fprintf(out, "  original   %s\n", now);
+        if (!*held)
+            fputs("  nobody holds it: it is being put back\n", out);
+    }
+}
+
+static void print_text(FILE *out, const struct view *v)
+{
+    for (size_t i = 0; i < v->row_count; i++)
+        print_row(out, v, &v->row[i]);
+    if (v->row_count == 0)
+        fputs("This machine has no cpufreq policies: its frequencies cannot "
+              "be set.\n",
+              out);
+    if (v->journal_errnum) {
+        fputs("Journal: ", out);
+        joule_text_put(out, v->journal_error.text);
+        fputc('\n', out);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void put_khz(struct joule_json *j, const char *key, uint32_t khz)
+{
+    if (khz)
+        joule_json_u64(j, key, khz);
+    else
+        joule_json_null(j, key);
+}
+
+static void put_state(struct joule_json *j, const char *key,
+                      const struct joule_cpufreq_state *s)
+{
+    joule_json_object(j, key);
+    joule_json_string(j, "governor", s->governor);
+    joule_json_u64(j, "min_khz", s->min_khz);
+    joule_json_u64(j, "max_khz", s->max_khz);
+    put_khz(j, "setspeed_khz", s->setspeed_khz);
+    joule_json_string(j, "energy_performance_preference",
+                      *s->epp ? s->epp : NULL);
+    joule_json_close_object(j);
+}
+
+static void put_holder(struct joule_json *j, const struct joule_holder *h)
+{
+    char request[JOULE_REQUEST_TEXT_MAX];
+
+    joule_request_format(&h->request, request);
+    joule_json_object(j, NULL);
+    joule_json_u64(j, "job", h->job);
+    joule_json_string(j, "step", h->step);
+    joule_json_u64(j, "pid", (uint64_t)h->pid);
+    joule_json_string(j, "request", h->is_watch ? NULL : request);
+    joule_json_close_object(j);
+}
+
+static void put_row(struct joule_json *j, const struct view *v,
+                    const struct row *row)
+{
+    const struct joule_cpufreq_policy *p = &row->policy;
+    char cpus[CELL];
+
+    joule_json_object(j, NULL);
+    joule_json_u64(j, "policy", p->id);
+    joule_json_string(j, "error", *row->error.text ? row->error.text : NULL);
+    if (!*row->error.text) {
+        cpus_text(&p->cpus, cpus, sizeof(cpus));
+        joule_json_string(j, "cpus", cpus);
+        joule_json_string(j, "driver", p->driver);
+        joule_json_u64(j, "lowest_khz", p->hw_min_khz);
+        joule_json_u64(j, "highest_khz", p->hw_max_khz);
+        joule_json_string(j, "governors", p->governors);
+        put_khz(j, "current_khz", p->cur_khz);
+        put_state(j, "set", &p->now);
+    }
+    joule_json_array(j, "held_by");
+    for (size_t i = 0; i < v->journal.holder_count; i++)
+        if (joule_cpus_has(&v->journal.holder[i].policies, p->id))
+            put_holder(j, &v->journal.holder[i]);
+    joule_json_close_array(j);
+    if (row->is_recorded)
+        put_state(j, "original", &row->entry.original);
+    else
+        joule_json_null(j, "original");
+    joule_json_close_object(j);
+}
+
+static void print_json(FILE *out, const struct view *v)
+{
+    struct joule_json j;
+
+    joule_json_begin(&j, out);
+    joule_json_array(&j, "policies");
+    for (size_t i = 0; i < v->row_count; i++)
+        put_row(&j, v, &v->row[i]);
+    joule_json_close_array(&j);
+    joule_json_u64(&j, "not_put_back", loose(v));
+    joule_json_string(&j, "journal_error",
+                      v->journal_errnum ? v->journal_error.text : NULL);
+    joule_json_end(&j);
+}
+
+/* ---- the command ---- */
+
 static int show(int root_fd, bool json)
 {
-    struct joule_freq_view v;
+    struct view v;
     struct joule_error err;
     int status;
 
-    if (joule_freq_view_collect(&v, root_fd, &err) < 0) {
+    if (collect(&v, root_fd, &err) < 0) {
         fprintf(stderr, "joule cpufreq: %s\n", err.text);
-        joule_freq_view_clear(&v);
+        clear(&v);
         return 2;
     }
-    (json ? joule_freq_print_json : joule_freq_print_text)(stdout, &v);
+    (json ? print_json : print_text)(stdout, &v);
     /* Who may not look at the journal is told, but has nothing to mend. */
-    status = (v.journal_errnum != 0 && v.journal_errnum != EACCES) ||
-             joule_freq_view_loose(&v) > 0;
-    joule_freq_view_clear(&v);
+    status =
+        (v.journal_errnum != 0 && v.journal_errnum != EACCES) || loose(&v) > 0;
+    clear(&v);
     return status;
 }
 
@@ -147,66 +354,23 @@ static int act(int root_fd, const struct arguments *a)
     return rc != 0;
 }
 
-static int usage_error(const char *text)
-{
-    fprintf(stderr, "joule cpufreq: %s\nTry 'joule cpufreq --help'.\n", text);
-    return 2;
-}
-
-enum { OPT_RESTORE = 256, OPT_DISCARD, OPT_ROOT, OPT_JSON };
-
-static const struct option long_options[] = {
-    {"restore", no_argument, NULL, OPT_RESTORE},
-    {"discard", no_argument, NULL, OPT_DISCARD},
-    {"root", required_argument, NULL, OPT_ROOT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-/* -1: go on; otherwise the exit status. */
-static int parse_arguments(int argc, char **argv, struct arguments *a)
-{
-    int c;
-
-    optind = 1;
-    while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPT_RESTORE:
-            a->restore = true;
-            break;
-        case OPT_DISCARD:
-            a->discard = true;
-            break;
-        case OPT_ROOT:
-            a->root = optarg;
-            break;
-        case OPT_JSON:
-            a->json = true;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fputs("Try 'joule cpufreq --help'.\n", stderr);
-            return 2;
-        }
-    }
-    if (optind < argc)
-        return usage_error("there are no arguments beside the options");
-    if (a->restore + a->discard + a->json > 1)
-        return usage_error("--restore, --discard and --json exclude each "
-                           "other");
-    return -1;
-}
-
 int joule_cpufreq_main(int argc, char **argv)
 {
     struct arguments a = {.root = "/"};
-    int root_fd, status = parse_arguments(argc, argv, &a);
+    const struct joule_command_option options[] = {
+        {"restore", .flag = &a.restore},
+        {"discard", .flag = &a.discard},
+        {"root", .text = &a.root},
+        {"json", .flag = &a.json},
+        {NULL},
+    };
+    int root_fd, status = joule_command_parse(options, usage, argc, argv);
 
     if (status >= 0)
         return status;
+    if (a.restore + a.discard + a.json > 1)
+        return joule_command_error(argv[0], "--restore, --discard and --json "
+                                            "exclude each other");
     root_fd = open(a.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0) {
         fprintf(stderr, "joule cpufreq: cannot open %s: %s\n", a.root,

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "tools/joule/cpufreq.h"
-#include "tools/joule/ledger_command.h"
-#include "tools/joule/probe.h"
+#include "tools/joule/command.h"
 
 static const struct command {
     const char *name;

@@ -111,6 +111,11 @@ void joule_json_string(struct joule_json *j, const char *key, const char *value)
     put_string(j->out, value);
 }
 
+void joule_json_text(struct joule_json *j, const char *key, const char *value)
+{
+    joule_json_string(j, key, value && *value ? value : NULL);
+}
+
 void joule_json_null(struct joule_json *j, const char *key)
 {
     joule_json_number(j, key, "null");
@@ -125,6 +130,15 @@ void joule_json_u64(struct joule_json *j, const char *key, uint64_t value)
 {
     next(j, key);
     fprintf(j->out, "%" PRIu64, value);
+}
+
+void joule_json_u64_if(struct joule_json *j, const char *key, bool known,
+                       uint64_t value)
+{
+    if (known)
+        joule_json_u64(j, key, value);
+    else
+        joule_json_null(j, key);
 }
 
 void joule_json_i64(struct joule_json *j, const char *key, int64_t value)

@@ -29,12 +29,16 @@ void joule_json_array(struct joule_json *j, const char *key);
 void joule_json_close_object(struct joule_json *j);
 void joule_json_close_array(struct joule_json *j);
 
-/* NULL is written as null. */
+/* NULL is written as null; by joule_json_text "" as well. */
 void joule_json_string(struct joule_json *j, const char *key,
                        const char *value);
+void joule_json_text(struct joule_json *j, const char *key, const char *value);
 void joule_json_null(struct joule_json *j, const char *key);
 void joule_json_bool(struct joule_json *j, const char *key, bool value);
 void joule_json_u64(struct joule_json *j, const char *key, uint64_t value);
+/* null if it is not [known]. */
+void joule_json_u64_if(struct joule_json *j, const char *key, bool known,
+                       uint64_t value);
 void joule_json_i64(struct joule_json *j, const char *key, int64_t value);
 
 /* [thousandths] / 1000 with three decimals. */

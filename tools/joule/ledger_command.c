@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "common/base/deadline.h"
 #include "common/base/parse.h"
+#include "tools/joule/command.h"
 
 #define WATCH_MIN_NS (100 * JOULE_NS_PER_MS)
 #define WATCH_MAX_NS (3600 * JOULE_NS_PER_S)
@@ -42,12 +42,6 @@ struct arguments {
     bool has_job, json;
     int64_t watch_ns; /* 0: once */
 };
-
-static int usage_error(const char *text)
-{
-    fprintf(stderr, "joule ledger: %s\nTry 'joule ledger --help'.\n", text);
-    return 2;
-}
 
 /* ---- one look ---- */
 
@@ -169,78 +163,33 @@ static int watch(struct joule_ledger_view *v, int root_fd,
 
 /* ---- the command ---- */
 
-enum { OPT_WATCH = 256, OPT_NODE, OPT_ROOT, OPT_JSON };
-
-static const struct option long_options[] = {
-    {"watch", optional_argument, NULL, OPT_WATCH},
-    {"node", required_argument, NULL, OPT_NODE},
-    {"root", required_argument, NULL, OPT_ROOT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int parse_job(const char *text, struct arguments *a)
-{
-    uint64_t job;
-
-    if (joule_parse_u64(text, 1, UINT32_MAX, &job) < 0)
-        return usage_error("-j takes the number of a job (that of a task of "
-                           "an array: squeue -O JobID)");
-    a->job = (uint32_t)job;
-    a->has_job = true;
-    return -1;
-}
-
-/* -1: go on; otherwise the exit status. */
-static int parse_arguments(int argc, char **argv, struct arguments *a)
-{
-    int c, status = -1;
-
-    optind = 1;
-    while (status < 0 &&
-           (c = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'j':
-            status = parse_job(optarg, a);
-            break;
-        case OPT_WATCH:
-            a->watch_ns = JOULE_NS_PER_S;
-            if (optarg &&
-                joule_parse_duration_ns(optarg, WATCH_MIN_NS, WATCH_MAX_NS,
-                                        &a->watch_ns) < 0)
-                status = usage_error("--watch takes 0.1 to 3600");
-            break;
-        case OPT_NODE:
-            a->node = optarg;
-            break;
-        case OPT_ROOT:
-            a->root = optarg;
-            break;
-        case OPT_JSON:
-            a->json = true;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fputs("Try 'joule ledger --help'.\n", stderr);
-            return 2;
-        }
-    }
-    if (status < 0 && optind < argc)
-        return usage_error("there are no arguments beside the options");
-    return status;
-}
-
 int joule_ledger_main(int argc, char **argv)
 {
     struct arguments a = {.root = "/"};
-    int root_fd, status = parse_arguments(argc, argv, &a);
+    const char *job_text = NULL, *watch_text = NULL;
+    const struct joule_command_option options[] = {
+        {"j", .text = &job_text},
+        {"watch", .text = &watch_text, .unsaid = "1"},
+        {"node", .text = &a.node},
+        {"root", .text = &a.root},
+        {"json", .flag = &a.json},
+        {NULL},
+    };
+    int root_fd, status = joule_command_parse(options, usage, argc, argv);
     struct joule_ledger_view *v;
+    uint64_t job;
 
     if (status >= 0)
         return status;
+    if (watch_text && joule_parse_duration_ns(watch_text, WATCH_MIN_NS,
+                                              WATCH_MAX_NS, &a.watch_ns) < 0)
+        return joule_command_error(argv[0], "--watch takes 0.1 to 3600");
+    if (job_text && joule_parse_u64(job_text, 1, UINT32_MAX, &job) < 0)
+        return joule_command_error(
+            argv[0], "-j takes the number of a job (that of a task of an "
+                     "array: squeue -O JobID)");
+    a.has_job = job_text;
+    a.job = a.has_job ? (uint32_t)job : 0;
     root_fd = open(a.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0) {
         fprintf(stderr, "joule ledger: cannot open %s: %s\n", a.root,

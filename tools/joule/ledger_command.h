@@ -88,7 +88,4 @@ void joule_ledger_print_floor(FILE *out, const struct joule_ledger_totals *t);
 void joule_ledger_put_totals(struct joule_json *j,
                              const struct joule_ledger_totals *t);
 
-/* The subcommand; argv[0] is its name.  Returns the exit status. */
-int joule_ledger_main(int argc, char **argv);
-
 #endif

@@ -9,22 +9,6 @@ static const char *const kinds[] = {
     [JOULE_STEP_OTHER] = "other",
 };
 
-static void put_time(struct joule_json *j, const char *key, int64_t ns)
-{
-    if (ns > 0)
-        joule_json_i64(j, key, ns);
-    else
-        joule_json_null(j, key);
-}
-
-static void put_power(struct joule_json *j, bool runs, uint64_t mw)
-{
-    if (runs)
-        joule_json_u64(j, "power_mw", mw);
-    else
-        joule_json_null(j, "power_mw");
-}
-
 static void put_step(struct joule_json *j, const struct joule_ledger_view *v,
                      const struct joule_ledger_line *line)
 {
@@ -40,9 +24,10 @@ static void put_step(struct joule_json *j, const struct joule_ledger_view *v,
     joule_json_string(j, "state", runs ? "running" : "ended");
     joule_json_u64(j, "cpus", row->cpu_count);
     joule_json_i64(j, "began_ns", row->began_ns);
-    put_time(j, "ended_ns", row->ended_ns);
+    joule_json_u64_if(j, "ended_ns", row->ended_ns > 0,
+                      (uint64_t)row->ended_ns);
     joule_json_u64(j, "energy_uj", row->uj);
-    put_power(j, runs, row->mw);
+    joule_json_u64_if(j, "power_mw", runs, row->mw);
     if (!v->own) {
         joule_json_u64(j, "cpu_time_unknown", line->unknown);
         joule_json_u64(j, "cpu_time_backwards", line->backwards);
@@ -61,10 +46,11 @@ static void put_job(struct joule_json *j, const struct joule_ledger_view *v,
     joule_json_string(j, "state", job->runs ? "running" : "ended");
     joule_json_u64(j, "cpus", job->cpu_count);
     joule_json_i64(j, "began_ns", job->began_ns);
-    put_time(j, "ended_ns", job->runs ? 0 : job->ended_ns);
+    joule_json_u64_if(j, "ended_ns", !job->runs && job->ended_ns > 0,
+                      (uint64_t)job->ended_ns);
     joule_json_u64(j, "energy_uj", job->uj);
     joule_json_u64(j, "earlier_steps_uj", job->uj_gone);
-    put_power(j, job->runs, job->mw);
+    joule_json_u64_if(j, "power_mw", job->runs, job->mw);
     joule_json_array(j, "steps");
     for (size_t i = 0; i < job->count; i++)
         put_step(j, v, &line[i]);
@@ -80,10 +66,8 @@ static void put_parts(struct joule_json *j, const struct joule_ledger_totals *t)
 
         joule_json_object(j, NULL);
         joule_json_u64(j, "part", p);
-        if (f->idle_power_uw)
-            joule_json_u64(j, "learned_idle_mw", f->idle_power_uw / 1000);
-        else
-            joule_json_null(j, "learned_idle_mw");
+        joule_json_u64_if(j, "learned_idle_mw", f->idle_power_uw,
+                          f->idle_power_uw / 1000);
         joule_json_u64(j, "minutes", f->minutes);
         joule_json_close_object(j);
     }
@@ -121,10 +105,7 @@ void joule_ledger_print_json(FILE *out, const struct joule_ledger_view *v)
     joule_json_begin(&j, out);
     joule_json_string(&j, "node", v->node);
     joule_json_null(&j, "error");
-    if (v->own)
-        joule_json_u64(&j, "only_user_id", v->uid);
-    else
-        joule_json_null(&j, "only_user_id");
+    joule_json_u64_if(&j, "only_user_id", v->own, v->uid);
     joule_json_string(&j, "attribution",
                       v->how_known ? joule_ledger_how(v->how) : NULL);
     joule_json_i64(&j, "sample_ns", v->mono_ns);

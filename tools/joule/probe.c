@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "common/base/file.h"
 #include "common/base/parse.h"
 #include "common/daemon/sampler.h"
+#include "tools/joule/command.h"
 
 #define MEASURE_MIN_NS (100 * JOULE_NS_PER_MS)
 #define MEASURE_MAX_NS (3600 * JOULE_NS_PER_S)
@@ -251,110 +251,42 @@ bool joule_probe_good(const struct joule_probe *p)
 
 /* ---- the command ---- */
 
-enum {
-    OPT_CONF = 256,
-    OPT_NO_CONF,
-    OPT_NODE,
-    OPT_SECONDS,
-    OPT_ROOT,
-    OPT_JSON,
-    OPT_IPMI,
-    OPT_SET
-};
-
-static const struct option long_options[] = {
-    {"conf", required_argument, NULL, OPT_CONF},
-    {"no-conf", no_argument, NULL, OPT_NO_CONF},
-    {"node", required_argument, NULL, OPT_NODE},
-    {"seconds", required_argument, NULL, OPT_SECONDS},
-    {"root", required_argument, NULL, OPT_ROOT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"ipmi", no_argument, NULL, OPT_IPMI},
-    {"set", required_argument, NULL, OPT_SET},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 static int usage_error(const char *text)
 {
-    fprintf(stderr, "joule probe: %s\nTry 'joule probe --help'.\n", text);
-    return 2;
-}
-
-/* As parse_options. */
-static int check_options(int argc, const struct joule_probe_options *opt)
-{
-    if (optind < argc)
-        return usage_error("there are no arguments beside the options");
-    if (opt->no_conf && opt->conf)
-        return usage_error("--conf and --no-conf exclude each other");
-    if (opt->ipmi && opt->conf)
-        return usage_error("--conf and --ipmi exclude each other");
-    if (opt->conf && !*opt->conf)
-        return usage_error("--conf needs a name");
-    return -1;
-}
-
-/* -1: go on; otherwise the exit status. */
-static int parse_options(int argc, char **argv, struct joule_probe_options *opt,
-                         const char *settings[SETTINGS_MAX])
-{
-    int c;
-
-    opt->settings = settings;
-
-    optind = 1;
-    while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPT_CONF:
-            opt->conf = optarg;
-            break;
-        case OPT_NO_CONF:
-            opt->no_conf = true;
-            break;
-        case OPT_NODE:
-            opt->node = optarg;
-            break;
-        case OPT_SECONDS:
-            if (joule_parse_duration_ns(optarg, MEASURE_MIN_NS, MEASURE_MAX_NS,
-                                        &opt->measure_ns) < 0)
-                return usage_error("--seconds takes 0.1 to 3600");
-            break;
-        case OPT_ROOT:
-            opt->root = optarg;
-            break;
-        case OPT_JSON:
-            opt->json = true;
-            break;
-        case OPT_IPMI:
-            opt->ipmi = true;
-            break;
-        case OPT_SET:
-            if (opt->setting_count == SETTINGS_MAX)
-                return usage_error("--set is given too often");
-            settings[opt->setting_count++] = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fputs("Try 'joule probe --help'.\n", stderr);
-            return 2;
-        }
-    }
-    return check_options(argc, opt);
+    return joule_command_error("probe", text);
 }
 
 int joule_probe_main(int argc, char **argv)
 {
-    const char *settings[SETTINGS_MAX];
-    struct joule_probe_options opt = {0};
+    const char *settings[SETTINGS_MAX], *seconds = NULL;
+    struct joule_probe_options opt = {.settings = settings};
+    const struct joule_command_option options[] = {
+        {"conf", .text = &opt.conf},
+        {"no-conf", .flag = &opt.no_conf},
+        {"node", .text = &opt.node},
+        {"seconds", .text = &seconds},
+        {"root", .text = &opt.root},
+        {"json", .flag = &opt.json},
+        {"ipmi", .flag = &opt.ipmi},
+        {"set", .text = settings, .count = &opt.setting_count,
+         .max = SETTINGS_MAX},
+        {NULL},
+    };
     struct joule_probe *probe;
     struct joule_error err;
-    int status = parse_options(argc, argv, &opt, settings);
+    int status = joule_command_parse(options, usage, argc, argv);
 
     if (status >= 0)
         return status;
+    if (seconds && joule_parse_duration_ns(seconds, MEASURE_MIN_NS,
+                                           MEASURE_MAX_NS, &opt.measure_ns) < 0)
+        return usage_error("--seconds takes 0.1 to 3600");
+    if (opt.no_conf && opt.conf)
+        return usage_error("--conf and --no-conf exclude each other");
+    if (opt.ipmi && opt.conf)
+        return usage_error("--conf and --ipmi exclude each other");
+    if (opt.conf && !*opt.conf)
+        return usage_error("--conf needs a name");
     probe = malloc(sizeof(*probe));
     if (!probe)
         return usage_error("out of memory");

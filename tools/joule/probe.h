@@ -61,8 +61,4 @@ bool joule_probe_good(const struct joule_probe *p);
 void joule_probe_print_text(FILE *out, const struct joule_probe *p);
 void joule_probe_print_json(FILE *out, const struct joule_probe *p);
 
-/* The subcommand; argv[0] is its name.  Returns the exit status: 0 a job
- * would be measured, 1 it would not, 2 usage. */
-int joule_probe_main(int argc, char **argv);
-
 #endif

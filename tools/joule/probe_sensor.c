@@ -200,3 +200,15 @@ double joule_probe_sensor_wrap_s(const struct joule_domain *domain, uint64_t mw)
                  (int)domain->width_bits - (int)domain->unit.shift) /
            ((double)mw * 1000);
 }
+
+const char *joule_probe_state_name(enum joule_counter_state state)
+{
+    static const char *const names[] = {
+        [JOULE_COUNTER_NEW] = "unreadable",
+        [JOULE_COUNTER_STILL] = "still",
+        [JOULE_COUNTER_MOVING] = "moving",
+        [JOULE_COUNTER_FROZEN] = "stopped",
+    };
+
+    return names[state];
+}

@@ -58,4 +58,7 @@ void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
 double joule_probe_sensor_wrap_s(const struct joule_domain *domain,
                                  uint64_t mw);
 
+/* "moving", "still", "stopped", "unreadable". */
+const char *joule_probe_state_name(enum joule_counter_state state);
+
 #endif

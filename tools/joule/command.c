@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/joule/command.h"
+
+#include <getopt.h>
+#include <stdio.h>
+
+#define OPTIONS_MAX 16
+#define LONG        256 /* what getopt_long returns for the first row */
+
+int joule_command_error(const char *command, const char *text)
+{
+    fprintf(stderr, "joule %s: %s\nTry 'joule %s --help'.\n", command, text,
+            command);
+    return 2;
+}
+
+/* The row that getopt_long has found. */
+static const struct joule_command_option *
+row_of(const struct joule_command_option *table, int c)
+{
+    if (c >= LONG)
+        return &table[c - LONG];
+    while (table->name[1] || table->name[0] != c)
+        table++;
+    return table;
+}
+
+int joule_command_parse(const struct joule_command_option *table,
+                        const char *usage, int argc, char **argv)
+{
+    struct option words[OPTIONS_MAX] = {{"help", no_argument, NULL, 'h'}};
+    char letters[2 * OPTIONS_MAX] = "h", *letter = letters + 1, text[64];
+    const struct joule_command_option *row;
+    int c, count = 1;
+
+    for (row = table; row->name; row++) {
+        if (row->name[1])
+            words[count++] = (struct option){row->name,
+                                             row->flag     ? no_argument
+                                             : row->unsaid ? optional_argument
+                                                           : required_argument,
+                                             NULL, LONG + (int)(row - table)};
+        else
+            letter += sprintf(letter, "%s:", row->name);
+    }
+    optind = 1;
+    while ((c = getopt_long(argc, argv, letters, words, NULL)) != -1) {
+        if (c == 'h') {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (c == '?') {
+            fprintf(stderr, "Try 'joule %s --help'.\n", argv[0]);
+            return 2;
+        }
+        row = row_of(table, c);
+        if (row->flag) {
+            *row->flag = true;
+        } else if (!row->count) {
+            *row->text = optarg ? optarg : row->unsaid;
+        } else if (*row->count < row->max) {
+            row->text[(*row->count)++] = optarg;
+        } else {
+            snprintf(text, sizeof(text), "--%s is given too often", row->name);
+            return joule_command_error(argv[0], text);
+        }
+    }
+    if (optind == argc)
+        return -1;
+    return joule_command_error(argv[0],
+                               "there are no arguments beside the options");
+}
