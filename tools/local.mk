@@ -12,7 +12,6 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/command.c tools/joule/command.h \
 	tools/joule/cpufreq.c \
 	tools/joule/finding.c tools/joule/finding.h \
-	tools/joule/gathercheck.c tools/joule/gathercheck.h \
 	tools/joule/json.c tools/joule/json.h \
 	tools/joule/ledger_command.c tools/joule/ledger_command.h \
 	tools/joule/ledger_json.c \

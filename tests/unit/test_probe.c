@@ -285,7 +285,7 @@ static int load(struct joule_slurmconf *conf)
 {
     memset(&findings, 0, sizeof(findings));
     errno = 0;
-    return joule_slurmconf_load(tree.fd, "/etc/slurm/slurm.conf", NULL, conf,
+    return joule_slurmconf_load(tree.fd, "/etc/slurm/slurm.conf", conf,
                                 &findings, &err);
 }
 

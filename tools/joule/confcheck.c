@@ -5,13 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/parse.h"
-#include "tools/joule/gathercheck.h"
+#include "common/profile/config.h"
 #include "tools/joule/attribution_check.h"
 #include "tools/joule/slurmconf.h"
 
@@ -30,46 +32,44 @@ static const struct plugin {
 #define IPMI  (&plugins[1])
 #define FUSED (&plugins[2])
 
-/* What is looked at in slurm.conf. */
-static const char *const keys[] = {
-    "AccountingStorageType",
-    "AcctGatherEnergyType",
-    "AcctGatherInterconnectType",
-    "AcctGatherNodeFreq",
-    "AcctGatherProfileType",
-    "JobAcctGatherFrequency",
-    "JobAcctGatherType",
-    "PluginDir",
-    "ProctrackType",
-    "PrologFlags",
-    "SelectType",
-    NULL,
+/* Options of ours: a table for each type of plugin. */
+struct ours {
+    const struct joule_option *table;
+    void *config;     /* for the values */
+    const char *type; /* of slurm.conf */
+    bool is_loaded;   /* it names a plugin of ours */
 };
+
+enum { ENERGY, PROFILE, OURS };
 
 struct check {
     struct joule_confcheck *result;
     int root_fd;
-    struct joule_slurmconf conf;
+    struct joule_slurmconf conf;  /* slurm.conf */
+    struct joule_conf_place file; /* as a whole */
     struct joule_findings *findings;
     const struct plugin *plugin; /* that is configured, or would be */
+    struct joule_profile_config profile;
+    struct ours ours[OURS];
 };
 
-/* The value of [key], "" if it is not set, and where it stands: without a
- * setting the file as a whole. */
-static const char *value_of(const struct check *c, const char *key,
-                            struct joule_conf_place *ret_place)
+/* The value of [key] in slurm.conf, or "". */
+static const char *value_of(const struct check *c, const char *key)
 {
-    const struct joule_slurmconf_setting *setting =
+    const struct joule_slurmconf_setting *s =
         joule_slurmconf_find(&c->conf, key);
 
-    if (setting) {
-        *ret_place = setting->place;
-        return setting->value;
-    }
-    memset(ret_place, 0, sizeof(*ret_place));
-    snprintf(ret_place->file, sizeof(ret_place->file), "%s",
-             c->result->slurm_conf);
-    return "";
+    return s ? s->value : "";
+}
+
+/* Where it stands: without a setting the file as a whole. */
+static const struct joule_conf_place *place_of(const struct check *c,
+                                               const char *key)
+{
+    const struct joule_slurmconf_setting *s =
+        joule_slurmconf_find(&c->conf, key);
+
+    return s ? &s->place : &c->file;
 }
 
 /* The next item of a list, blanks around it removed; NULL at the end.  An
@@ -82,17 +82,14 @@ static const char *next_item(const char *list, char separator,
 
     if (!list || !*list)
         return NULL;
-    end = strchr(list, separator);
     while (isspace((unsigned char)*list))
         list++;
-    len = end ? (size_t)(end - list) : strlen(list);
+    end = strchrnul(list, separator);
+    len = (size_t)(end - list);
     while (len > 0 && isspace((unsigned char)list[len - 1]))
         len--;
-    if (len > ITEM_MAX - 1)
-        len = ITEM_MAX - 1;
-    memcpy(item, list, len);
-    item[len] = '\0';
-    return end ? end + 1 : list + strlen(list);
+    snprintf(item, ITEM_MAX, "%.*s", (int)len, list);
+    return *end ? end + 1 : end;
 }
 
 static bool contains(const char *text, const char *word)
@@ -142,8 +139,7 @@ static void stock_dir(int root_fd, char *buf, size_t size)
 
 static void check_plugin_dir(struct check *c)
 {
-    struct joule_conf_place place;
-    const char *dirs = value_of(c, "PluginDir", &place), *rest;
+    const char *dirs = value_of(c, "PluginDir"), *rest;
     const char *file = c->plugin->file;
     char dir[64], path[ITEM_MAX + 64];
     char item[ITEM_MAX], advice[PATH_MAX];
@@ -168,27 +164,27 @@ static void check_plugin_dir(struct check *c)
     snprintf(advice, sizeof(advice), "PluginDir=%s:%s", JOULE_PLUGIN_DIR,
              *dirs && others ? dirs : dir);
     if (c->result->plugin[0] && !others)
-        joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir-alone", &place,
-                          advice,
+        joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir-alone",
+                          place_of(c, "PluginDir"), advice,
                           "PluginDir names only the directory of slurm-joule: "
                           "Slurm would not find its own plugins");
     else if (c->result->plugin[0])
         return;
     else if (hidden)
-        joule_finding_add(c->findings, JOULE_WARNING, "plugin-hidden", &place,
-                          NULL,
+        joule_finding_add(c->findings, JOULE_WARNING, "plugin-hidden",
+                          place_of(c, "PluginDir"), NULL,
                           "this user may not see whether %s is in PluginDir: "
                           "run as root",
                           file);
     else if (ours)
-        joule_finding_add(c->findings, JOULE_FAULT, "plugin-missing", &place,
-                          NULL,
+        joule_finding_add(c->findings, JOULE_FAULT, "plugin-missing",
+                          place_of(c, "PluginDir"), NULL,
                           "%s is not in " JOULE_PLUGIN_DIR
                           ": install slurm-joule on this machine",
                           file);
     else
-        joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir", &place,
-                          advice,
+        joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir",
+                          place_of(c, "PluginDir"), advice,
                           "%s, so Slurm does not find %s (use the directory "
                           "of Slurm's own plugins as the last one)",
                           *dirs ? "PluginDir does not name " JOULE_PLUGIN_DIR
@@ -209,8 +205,7 @@ static const struct plugin *our_plugin(const char *item)
 /* Whoever has Slurm's plugins for a BMC wants ours for a BMC. */
 static void choose_plugin(struct check *c)
 {
-    struct joule_conf_place ignored;
-    const char *type = value_of(c, "AcctGatherEnergyType", &ignored);
+    const char *type = value_of(c, "AcctGatherEnergyType");
     const char *rest = type;
     char item[ITEM_MAX];
 
@@ -227,8 +222,7 @@ static void choose_plugin(struct check *c)
 
 static void check_energy_type(struct check *c)
 {
-    struct joule_conf_place place;
-    const char *type = value_of(c, "AcctGatherEnergyType", &place);
+    const char *type = value_of(c, "AcctGatherEnergyType");
     const char *rest = type;
     char item[ITEM_MAX], advice[64 + sizeof("AcctGatherEnergyType=")];
     bool ours = false;
@@ -238,25 +232,25 @@ static void check_energy_type(struct check *c)
     while ((rest = next_item(rest, ',', item)))
         ours = ours || our_plugin(item);
     if (!*type)
-        joule_finding_add(c->findings, JOULE_FAULT, "energy-type", &place,
-                          advice,
+        joule_finding_add(c->findings, JOULE_FAULT, "energy-type",
+                          place_of(c, "AcctGatherEnergyType"), advice,
                           "AcctGatherEnergyType is not set: Slurm loads no "
                           "energy plugin");
     else if (contains(type, "none"))
-        joule_finding_add(c->findings, JOULE_FAULT, "energy-type", &place,
-                          advice,
+        joule_finding_add(c->findings, JOULE_FAULT, "energy-type",
+                          place_of(c, "AcctGatherEnergyType"), advice,
                           "AcctGatherEnergyType=%s has \"none\" in it, which "
                           "switches energy accounting off",
                           type);
     else if (strchr(type, ','))
-        joule_finding_add(c->findings, JOULE_FAULT, "energy-type-list", &place,
-                          advice,
+        joule_finding_add(c->findings, JOULE_FAULT, "energy-type-list",
+                          place_of(c, "AcctGatherEnergyType"), advice,
                           "AcctGatherEnergyType=%s is a list: Slurm then adds "
                           "the energy of a step again at every poll",
                           type);
     else if (!ours)
-        joule_finding_add(c->findings, JOULE_FAULT, "energy-type", &place,
-                          advice,
+        joule_finding_add(c->findings, JOULE_FAULT, "energy-type",
+                          place_of(c, "AcctGatherEnergyType"), advice,
                           "AcctGatherEnergyType=%s is not a plugin of "
                           "slurm-joule",
                           type);
@@ -264,13 +258,13 @@ static void check_energy_type(struct check *c)
 
 static void check_job_gather(struct check *c)
 {
-    struct joule_conf_place place, ignored;
-    const char *type = value_of(c, "JobAcctGatherType", &place);
-    const char *track = value_of(c, "ProctrackType", &ignored);
+    const char *type = value_of(c, "JobAcctGatherType");
+    const char *track = value_of(c, "ProctrackType");
 
     if (is_on(type))
         return;
-    joule_finding_add(c->findings, JOULE_FAULT, "job-gather", &place,
+    joule_finding_add(c->findings, JOULE_FAULT, "job-gather",
+                      place_of(c, "JobAcctGatherType"),
                       contains(track, "linuxproc") || contains(track, "pgid")
                           ? "JobAcctGatherType=jobacct_gather/linux"
                           : "JobAcctGatherType=jobacct_gather/cgroup",
@@ -303,19 +297,19 @@ static int64_t frequency(const char *text, const char *what)
 
 static void check_frequency(struct check *c)
 {
-    struct joule_conf_place place, ignored;
-    const char *text = value_of(c, "JobAcctGatherFrequency", &place);
+    const char *text = value_of(c, "JobAcctGatherFrequency");
 
-    if (is_on(value_of(c, "AcctGatherProfileType", &ignored)) &&
+    if (is_on(value_of(c, "AcctGatherProfileType")) &&
         frequency(text, "energy") <= 0)
         joule_finding_add(c->findings, JOULE_WARNING, "energy-frequency",
-                          &place, "JobAcctGatherFrequency=task=30,energy=1",
+                          place_of(c, "JobAcctGatherFrequency"),
+                          "JobAcctGatherFrequency=task=30,energy=1",
                           "a profile plugin is configured but no energy "
                           "frequency: profiles have no energy series unless "
                           "the job asks for one with --acctg-freq");
     if (frequency(text, "task") == 0)
-        joule_finding_add(c->findings, JOULE_NOTE, "task-frequency", &place,
-                          NULL,
+        joule_finding_add(c->findings, JOULE_NOTE, "task-frequency",
+                          place_of(c, "JobAcctGatherFrequency"), NULL,
                           "with a task frequency of 0 the energy of a step is "
                           "read at its start and end only: totals are right, "
                           "but sstat shows nothing new in between");
@@ -323,13 +317,13 @@ static void check_frequency(struct check *c)
 
 static void check_node_freq(struct check *c)
 {
-    struct joule_conf_place place;
-    const char *text = value_of(c, "AcctGatherNodeFreq", &place);
+    const char *text = value_of(c, "AcctGatherNodeFreq");
     uint64_t value;
 
     if (*text && (joule_parse_u64(text, 0, UINT16_MAX, &value) < 0 || value))
         return;
-    joule_finding_add(c->findings, JOULE_WARNING, "node-frequency", &place,
+    joule_finding_add(c->findings, JOULE_WARNING, "node-frequency",
+                      place_of(c, "AcctGatherNodeFreq"),
                       "AcctGatherNodeFreq=30",
                       "AcctGatherNodeFreq is %s: \"scontrol show node\" shows "
                       "the node's power as it was when slurmd registered, or "
@@ -341,8 +335,7 @@ static void check_contain(struct check *c)
 {
     /* The last two imply it. */
     static const char *const flags[] = {"Contain", "X11", "RunInJob"};
-    struct joule_conf_place place;
-    const char *text = value_of(c, "PrologFlags", &place), *rest = text;
+    const char *text = value_of(c, "PrologFlags"), *rest = text;
     char item[ITEM_MAX], advice[JOULE_ERROR_MAX];
 
     while ((rest = next_item(rest, ',', item)))
@@ -351,7 +344,8 @@ static void check_contain(struct check *c)
                 return;
     snprintf(advice, sizeof(advice), "PrologFlags=%s%sContain", text,
              *text ? "," : "");
-    joule_finding_add(c->findings, JOULE_WARNING, "contain", &place, advice,
+    joule_finding_add(c->findings, JOULE_WARNING, "contain",
+                      place_of(c, "PrologFlags"), advice,
                       "PrologFlags lacks Contain: the energy of a job is then "
                       "the sum of its srun steps, without the batch script, "
                       "and blank for a job without such a step");
@@ -359,37 +353,229 @@ static void check_contain(struct check *c)
 
 static void check_storage(struct check *c)
 {
-    struct joule_conf_place place;
-    const char *type = value_of(c, "AccountingStorageType", &place);
+    const char *type = value_of(c, "AccountingStorageType");
 
     if (contains(type, "slurmdbd"))
         return;
-    joule_finding_add(c->findings, JOULE_WARNING, "storage", &place,
+    joule_finding_add(c->findings, JOULE_WARNING, "storage",
+                      place_of(c, "AccountingStorageType"),
                       "AccountingStorageType=accounting_storage/slurmdbd",
                       "AccountingStorageType is %s: sstat shows the energy of "
                       "running steps, but nothing is kept for sacct",
                       *type ? type : "not set");
 }
 
+/* ---- acct_gather.conf ----
+ *
+ * Slurm takes the keys that its loaded acct_gather plugins register and ends
+ * slurmctld and slurmd at any other.
+ */
+
+/* Keys of Slurm's own plugins, by their beginning.  acct_gather.conf(5). */
+static const struct {
+    const char *prefix;
+    const char *type;       /* of slurm.conf */
+    const char *plugins[3]; /* any of them takes the key */
+} owners[] = {
+    {"EnergyIPMI", "AcctGatherEnergyType", {"ipmi", "xcc", NULL}},
+    {"ProfileHDF5", "AcctGatherProfileType", {"hdf5", "joule_hdf5", NULL}},
+    {"ProfileInfluxDB", "AcctGatherProfileType", {"influxdb", NULL}},
+    {"InfinibandOFED", "AcctGatherInterconnectType", {"ofed", NULL}},
+    {"SysfsInterfaces", "AcctGatherInterconnectType", {"sysfs", NULL}},
+};
+
+#define OWNERS (sizeof(owners) / sizeof(owners[0]))
+
+/* Whether a comma separated list of types, with or without what stands before
+ * the '/', names the plugin. */
+static bool names_plugin(const char *types, const char *plugin)
+{
+    size_t len = strlen(plugin);
+
+    for (const char *p = types; (p = strcasestr(p, plugin)); p++) {
+        bool begins = p == types || p[-1] == '/' || p[-1] == ',';
+
+        if (begins && (p[len] == '\0' || p[len] == ','))
+            return true;
+    }
+    return false;
+}
+
+/* NULL: no table of ours has the key. */
+static const struct joule_option *
+find_option(const struct check *c, const char *key, const struct ours **ret)
+{
+    const struct joule_option *row = NULL;
+
+    for (*ret = c->ours; !row && *ret < c->ours + OURS; ++*ret)
+        row = joule_option_find((*ret)->table, key);
+    --*ret;
+    return row;
+}
+
+static void unknown_option(const struct check *c,
+                           const struct joule_slurmconf_setting *s)
+{
+    char known[512] = "";
+
+    for (size_t i = 0; i < OURS; i++) {
+        for (const struct joule_option *row = c->ours[i].table; row->key;
+             row++) {
+            if (strncmp(row->key, "Joule", 5) != 0 ||
+                row->type == JOULE_OPTION_IGNORED)
+                continue;
+            if (known[0])
+                strncat(known, ", ", sizeof(known) - strlen(known) - 1);
+            strncat(known, row->key, sizeof(known) - strlen(known) - 1);
+        }
+    }
+    joule_finding_add(c->findings, JOULE_FAULT, "unknown-option", &s->place,
+                      NULL,
+                      "%s is no option of slurm-joule (there are %s): "
+                      "slurmctld and slurmd do not start with it",
+                      s->key, known);
+}
+
+static void check_joule(const struct check *c,
+                        const struct joule_slurmconf_setting *s)
+{
+    const struct ours *ours;
+    const struct joule_option *row = find_option(c, s->key, &ours);
+    struct joule_error err;
+    char value[JOULE_OPTION_TEXT_MAX + 1];
+    char advice[sizeof(value) + 64];
+
+    if (!row) {
+        unknown_option(c, s);
+        return;
+    }
+    if (!ours->is_loaded)
+        joule_finding_add(c->findings, JOULE_FAULT, "option-without-plugin",
+                          &s->place, NULL,
+                          "%s is set, but %s is no plugin of slurm-joule: "
+                          "slurmctld and slurmd do not start with it",
+                          s->key, ours->type);
+    if (row->notice)
+        joule_finding_add(c->findings, row->secret ? JOULE_WARNING : JOULE_NOTE,
+                          "notice", &s->place, NULL, "%s %s", row->key,
+                          row->notice);
+    if (joule_option_set(row, ours->config, s->value, &err) < 0) {
+        joule_option_format(row, ours->config, value, sizeof(value));
+        snprintf(advice, sizeof(advice), "%s=%s", row->key, value);
+        joule_finding_add(c->findings, JOULE_WARNING, "bad-value", &s->place,
+                          advice, "%s; the plugin uses %s", err.text, value);
+        return;
+    }
+    if (joule_confcheck_is_period(row) && ours == &c->ours[ENERGY] &&
+        !(row->yields && c->result->config.sample_period_given))
+        c->result->period_place = s->place;
+}
+
+static void check_other(const struct check *c,
+                        const struct joule_slurmconf_setting *s)
+{
+    for (size_t i = 0; i < OWNERS; i++) {
+        const char *types = value_of(c, owners[i].type);
+
+        if (strncasecmp(s->key, owners[i].prefix, strlen(owners[i].prefix)))
+            continue;
+        for (const char *const *p = owners[i].plugins; *p; p++)
+            if (names_plugin(types, *p))
+                return;
+        joule_finding_add(c->findings, JOULE_FAULT, "option-without-plugin",
+                          &s->place, NULL,
+                          "%s belongs to Slurm's plugin \"%s\", which is not "
+                          "configured: slurmctld and slurmd do not start with "
+                          "it (\"Parsing error at unrecognized key\"); remove "
+                          "the line",
+                          s->key, owners[i].plugins[0]);
+        return;
+    }
+    joule_finding_add(c->findings, JOULE_WARNING, "unknown-option", &s->place,
+                      NULL,
+                      "%s is not known to this program: unless another plugin "
+                      "takes it, slurmctld and slurmd do not start with it",
+                      s->key);
+}
+
+/* Slurm starts without the directory, and profiles nothing. */
+static void check_profile_dir(const struct check *c,
+                              const struct joule_slurmconf *gather,
+                              const struct joule_conf_place *file)
+{
+    const struct joule_slurmconf_setting *dir =
+        joule_slurmconf_find(gather, "ProfileHDF5Dir");
+    struct stat st;
+
+    if (!c->ours[PROFILE].is_loaded &&
+        !names_plugin(value_of(c, "AcctGatherProfileType"), "hdf5"))
+        return;
+    if (!dir || !dir->value[0])
+        joule_finding_add(c->findings, JOULE_WARNING, "profile-dir",
+                          dir ? &dir->place : file,
+                          "ProfileHDF5Dir=/shared/profiles",
+                          "ProfileHDF5Dir is not set: nothing is profiled "
+                          "(name a directory that all nodes share)");
+    else if (dir->value[0] != '/')
+        joule_finding_add(c->findings, JOULE_WARNING, "profile-dir",
+                          &dir->place, NULL,
+                          "ProfileHDF5Dir=%s is not an absolute path: nothing "
+                          "is profiled",
+                          dir->value);
+    else if (fstatat(c->root_fd, dir->value + strspn(dir->value, "/"), &st, 0) <
+                 0 &&
+             (errno == ENOENT || errno == ENOTDIR))
+        joule_finding_add(c->findings, JOULE_WARNING, "profile-dir",
+                          &dir->place, NULL,
+                          "ProfileHDF5Dir=%s is not there on this machine: "
+                          "nothing is profiled on it",
+                          dir->value);
+}
+
 static void check_gather(struct check *c)
 {
-    struct joule_gathercheck gather = {.root_fd = c->root_fd};
-    struct joule_conf_place ignored;
-    char *slash;
+    struct joule_confcheck *r = c->result;
+    const char *energy = value_of(c, "AcctGatherEnergyType");
+    const char *profile = value_of(c, "AcctGatherProfileType");
+    struct joule_slurmconf gather;
+    struct joule_conf_place file = {.line = 0};
+    struct joule_error err;
 
-    gather.energy_type = value_of(c, "AcctGatherEnergyType", &ignored);
-    gather.profile_type = value_of(c, "AcctGatherProfileType", &ignored);
-    gather.interconnect_type =
-        value_of(c, "AcctGatherInterconnectType", &ignored);
-    snprintf(gather.path, sizeof(gather.path), "%s", c->result->slurm_conf);
-    slash = strrchr(gather.path, '/');
-    snprintf(slash + 1, sizeof(gather.path) - (size_t)(slash + 1 - gather.path),
-             "acct_gather.conf");
-    joule_gathercheck_run(&gather, &c->result->config, &c->result->period_place,
-                          c->findings);
-    c->result->config_known = !gather.unreadable;
-    if (gather.found)
-        memcpy(c->result->acct_gather_conf, gather.path, sizeof(gather.path));
+    c->ours[ENERGY] = (struct ours){joule_energy_config_options, &r->config,
+                                    "AcctGatherEnergyType",
+                                    names_plugin(energy, "joule_rapl") ||
+                                        names_plugin(energy, "joule_ipmi") ||
+                                        names_plugin(energy, "joule_fused")};
+    c->ours[PROFILE] = (struct ours){joule_profile_options, &c->profile,
+                                     "AcctGatherProfileType",
+                                     names_plugin(profile, "joule_hdf5")};
+    joule_option_defaults(joule_profile_options, &c->profile);
+    snprintf(file.file, sizeof(file.file), "%.*s/acct_gather.conf",
+             (int)(strrchr(r->slurm_conf, '/') - r->slurm_conf), r->slurm_conf);
+    r->config_known = true;
+    if (joule_slurmconf_load(c->root_fd, file.file, &gather, c->findings,
+                             &err) == 0) {
+        memcpy(r->acct_gather_conf, file.file, sizeof(file.file));
+    } else if (errno != ENOENT) {
+        /* The BMC's password may be in it: often only root may read it. */
+        r->config_known = false;
+        joule_finding_add(c->findings,
+                          errno == EACCES ? JOULE_WARNING : JOULE_FAULT,
+                          "acct-gather-conf", NULL, NULL, "%s", err.text);
+        return;
+    }
+    for (size_t i = 0; i < gather.count; i++) {
+        const struct joule_slurmconf_setting *s = &gather.settings[i];
+        const struct ours *ours;
+
+        if (strncasecmp(s->key, "Joule", 5) == 0 ||
+            (find_option(c, s->key, &ours) && ours->is_loaded))
+            check_joule(c, s);
+        else
+            check_other(c, s);
+    }
+    check_profile_dir(c, &gather, &file);
+    joule_slurmconf_free(&gather);
 }
 
 /* The first file that is there, read or not; -1 if none could be read. */
@@ -400,10 +586,10 @@ static int load(struct check *c, const char *const *paths)
     size_t len = 0;
 
     for (; *paths; paths++) {
-        if (joule_slurmconf_load(c->root_fd, *paths, keys, &c->conf,
-                                 c->findings, &err) == 0) {
-            snprintf(c->result->slurm_conf, sizeof(c->result->slurm_conf), "%s",
-                     *paths);
+        if (joule_slurmconf_load(c->root_fd, *paths, &c->conf, c->findings,
+                                 &err) == 0) {
+            snprintf(c->file.file, sizeof(c->file.file), "%s", *paths);
+            memcpy(c->result->slurm_conf, c->file.file, sizeof(c->file.file));
             return 0;
         }
         if (errno != ENOENT && errno != ENOTDIR) {
@@ -420,6 +606,13 @@ static int load(struct check *c, const char *const *paths)
                       "or --no-conf to check the sensors alone",
                       looked);
     return -1;
+}
+
+bool joule_confcheck_is_period(const struct joule_option *option)
+{
+    return option->type == JOULE_OPTION_DURATION &&
+           option->offset ==
+               offsetof(struct joule_energy_config, sample_period_ns);
 }
 
 void joule_confcheck_init(struct joule_confcheck *c)

@@ -21,8 +21,12 @@ struct joule_confcheck {
     bool fused;                        /* it is joule_fused */
     struct joule_energy_config config; /* what the plugin will use */
     bool config_known; /* it is; otherwise these are the defaults */
-    struct joule_conf_place period_place; /* of JouleSamplePeriod, if it is set */
+    struct joule_conf_place
+        period_place; /* of JouleSamplePeriod, if it is set */
 };
+
+/* Whether it is an option that sets the sample period. */
+bool joule_confcheck_is_period(const struct joule_option *option);
 
 /* Defaults, nothing read. */
 void joule_confcheck_init(struct joule_confcheck *c);

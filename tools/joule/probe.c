@@ -102,8 +102,7 @@ static int set_one(struct joule_probe *p, const char *setting,
                                "for --set JouleIPMICredentialsFile=FILE",
                                row->key);
     /* The place in the file is no longer that of the value. */
-    if (row->offset == offsetof(struct joule_energy_config, sample_period_ns) &&
-        row->type == JOULE_OPTION_DURATION)
+    if (joule_confcheck_is_period(row))
         p->conf.period_place.file[0] = '\0';
     return joule_option_set(row, &p->conf.config, value + 1, err);
 }

@@ -36,7 +36,6 @@ struct partition {
 struct loader {
     int root_fd;
     const char *main_path;
-    const char *const *keys;
     struct joule_slurmconf *conf;
     struct joule_findings *findings;
     char cluster[256];
@@ -87,16 +86,6 @@ joule_slurmconf_find(const struct joule_slurmconf *conf, const char *key)
         if (strcasecmp(conf->settings[i].key, key) == 0)
             return &conf->settings[i];
     return NULL;
-}
-
-static bool is_wanted(const char *const *keys, const char *key)
-{
-    if (!keys)
-        return true;
-    for (; *keys; keys++)
-        if (strcasecmp(*keys, key) == 0)
-            return true;
-    return false;
 }
 
 static struct joule_conf_place place_of(const struct reading *r, unsigned line)
@@ -280,8 +269,6 @@ static int take_pair(const char *key, const char *value, unsigned line,
     if (strcasecmp(key, "ClusterName") == 0)
         snprintf(l->cluster, sizeof(l->cluster), "%s", value);
     follow_partition(r, key, value, line);
-    if (!is_wanted(l->keys, key))
-        return 0;
     if (l->conf->count < SETTINGS_MAX || joule_slurmconf_find(l->conf, key))
         return keep(r, key, value, line);
     if (!l->full) {
@@ -337,7 +324,7 @@ static int load_file(struct loader *l, const char *path, unsigned depth,
     return 0;
 }
 
-int joule_slurmconf_load(int root_fd, const char *path, const char *const *keys,
+int joule_slurmconf_load(int root_fd, const char *path,
                          struct joule_slurmconf *ret,
                          struct joule_findings *findings,
                          struct joule_error *err)
@@ -346,7 +333,6 @@ int joule_slurmconf_load(int root_fd, const char *path, const char *const *keys,
     struct loader l = {
         .root_fd = root_fd,
         .main_path = path,
-        .keys = keys,
         .conf = &conf,
         .findings = findings,
         .bytes_left = BYTES_MAX,

@@ -42,15 +42,14 @@ int joule_slurmconf_look(const char *conf, struct joule_slurmconf_places *ret,
                          struct joule_error *err);
 
 /*
- * Read [path] (absolute as seen from root_fd) and what it includes.  [keys]
- * ends with NULL and names the settings that are kept; NULL keeps all.
+ * Read [path] (absolute as seen from root_fd) and what it includes.
  *
  * Returns 0, or -1 with errno and a sentence if the file itself cannot be
  * read (ENOENT, EACCES, EFBIG, EINVAL: it is no text file, ENOMEM) and *ret
  * empty.  Trouble with an included file becomes a finding, and so does text that
  * is no setting, with which Slurm does not start.  Files are bounded in size, number and depth: hostile ones end in a finding.
  */
-int joule_slurmconf_load(int root_fd, const char *path, const char *const *keys,
+int joule_slurmconf_load(int root_fd, const char *path,
                          struct joule_slurmconf *ret,
                          struct joule_findings *findings,
                          struct joule_error *err);

@@ -53,7 +53,6 @@ bool joule_profiledir_has_slurm(int root_fd, const char *conf)
 char *joule_profiledir(int root_fd, const char *conf_name,
                        struct joule_error *err)
 {
-    static const char *const keys[] = {"ProfileHDF5Dir", NULL};
     const struct joule_slurmconf_setting *setting;
     struct joule_slurmconf conf;
     struct joule_findings *ignored;
@@ -67,14 +66,14 @@ char *joule_profiledir(int root_fd, const char *conf_name,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    rc = joule_slurmconf_load(root_fd, path, keys, &conf, ignored, err);
+    rc = joule_slurmconf_load(root_fd, path, &conf, ignored, err);
     free(ignored);
     if (rc < 0) {
         joule_error_set(err, errno, "%s; name the directory with -p",
                         err ? err->text : "");
         return NULL;
     }
-    setting = joule_slurmconf_find(&conf, keys[0]);
+    setting = joule_slurmconf_find(&conf, "ProfileHDF5Dir");
     if (!setting || !*setting->value)
         joule_error_set(err, ENOENT,
                         "%s does not set ProfileHDF5Dir: name the directory "
