@@ -69,9 +69,8 @@ libjoule_a_SOURCES = \
 	common/step/step_energy.c common/step/step_energy.h \
 	common/cpufreq/average.c common/cpufreq/average.h \
 	common/cpufreq/control.c common/cpufreq/control.h \
-	common/cpufreq/cycles.c common/cpufreq/cycles.h \
 	common/cpufreq/journal.c common/cpufreq/journal.h \
-	common/cpufreq/journal_file.c common/cpufreq/journal_file.h \
+	common/cpufreq/journal_file.c \
 	common/cpufreq/keeper.c common/cpufreq/keeper.h \
 	common/cpufreq/plan.c common/cpufreq/plan.h \
 	common/cpufreq/policy.c common/cpufreq/policy.h \

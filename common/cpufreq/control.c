@@ -81,7 +81,7 @@ static bool is_dead(struct joule_journal_file *store,
     uint64_t start;
 
     if (h->namespace != joule_process_namespace(store->root_fd))
-        return joule_journal_file_lives(store, joule_holder_byte(h)) == 0;
+        return joule_journal_file_lives(store, h) == 0;
     if (joule_process_start(store->root_fd, h->pid, &start) < 0)
         return errno == ESRCH;
     return start != h->start;
@@ -547,7 +547,7 @@ static int enter_holder(struct taking *t)
         return joule_error_set(t->err, errno,
                                "process %lld cannot hold frequencies: %s",
                                (long long)claim->pid, strerror(errno));
-    if (joule_journal_file_live(&c->store, joule_holder_byte(&h), t->err) < 0)
+    if (joule_journal_file_live(&c->store, &h, t->err) < 0)
         return -1;
     added = joule_journal_add_holder(&c->journal, &h);
     if (!added)

@@ -3,9 +3,8 @@
  * control.h - steps hold policies: take, give back, recover.
  *
  * Each call is a transaction under the journal's lock: what the policies were
- * is on disk before the first write, and leaves the disk when it is so again.
- * A process that is killed at any instruction leaves a journal from which
- * joule_control_recover, of whichever process, puts everything back.
+ * is on disk before the first write.  What a process leaves behind that was
+ * killed, joule_control_recover of any process puts back.
  *
  * A policy that several steps hold is set for one of them:
  *   - of the steps of one job for the one that began last;
@@ -16,7 +15,7 @@
  *
  * A holder is dead when its process has ended: of this pid namespace if no
  * process has its number and start time, of another one if nobody holds its
- * byte of the lock file (journal_file.h).  Where neither can be known it lives.
+ * byte of the lock file (journal.h).  Where neither can be known it lives.
  *
  * What cannot be put back (CPU offline, EBUSY, read-only sysfs) stays in the
  * journal, held by nobody, and is tried again with every call.  A value that
@@ -28,8 +27,8 @@
 #ifndef JOULE_CPUFREQ_CONTROL_H
 #define JOULE_CPUFREQ_CONTROL_H
 
+#include "common/cpufreq/journal.h"
 #include "common/cpufreq/plan.h"
-#include "common/cpufreq/journal_file.h"
 
 #define JOULE_CONTROL_TRIES 10
 
@@ -84,9 +83,9 @@ void joule_control_init(struct joule_control *c, int root_fd,
 void joule_control_destroy(struct joule_control *c);
 
 /*
- * Take the policies of the claim's CPUs and set them.  A policy where the
- * request cannot be fulfilled is left alone and counted as unmet.  Returns 0
- * if any policy is held or there is nothing to hold, else -1 with a sentence:
+ * Take the policies of the claim's CPUs and set them.  One on which the request
+ * cannot be fulfilled is left alone and counted as unmet.  Returns 0 if any is
+ * held or there is nothing to hold, else -1 with a sentence:
  *   ENOTSUP  the machine has no policies for these CPUs, or none can do it
  *   EBUSY    the lock
  *   EBADMSG, EPERM  the journal
@@ -98,8 +97,7 @@ int joule_control_hold(struct joule_control *c,
                        struct joule_control_grant *ret,
                        struct joule_error *err);
 
-/* Hold on to those policies alone that are in [keep] too, and give the others
- * back. */
+/* Give back what is not in [keep]. */
 int joule_control_narrow(struct joule_control *c,
                          struct joule_control_grant *grant,
                          const struct joule_cpus *keep,
@@ -112,7 +110,6 @@ int joule_control_release(struct joule_control *c,
                           const struct joule_control_grant *grant,
                           struct joule_error *err);
 
-/* What a recovery has come to. */
 struct joule_control_recovery {
     unsigned ended;    /* holders whose process is no more: dropped */
     unsigned restored; /* policies put back, or set for the holders left */
@@ -120,9 +117,9 @@ struct joule_control_recovery {
     struct joule_control_notes notes;
 };
 
-/* Drop holders whose process has ended, and set the policies that they, or
- * nobody, held for the holders that are left.  Costs one system call if nothing
- * is held.  0 with *ret (may be NULL), or -1 with a sentence. */
+/* Drop holders whose process has ended, and set what they, or nobody, held for
+ * those that are left.  Costs one system call if nothing is held.  0 with *ret
+ * (may be NULL), or -1 with a sentence. */
 int joule_control_recover(struct joule_control *c,
                           struct joule_control_recovery *ret,
                           struct joule_error *err);

@@ -25,11 +25,6 @@ void joule_journal_clear(struct joule_journal *j)
     j->entry_count = j->holder_count = 0;
 }
 
-uint64_t joule_holder_byte(const struct joule_holder *h)
-{
-    return (h->namespace & UINT32_MAX) << 23 | ((uint64_t)h->pid & 0x7fffff);
-}
-
 static int compare_policy(const void *key, const void *entry)
 {
     unsigned x = *(const unsigned *)key;

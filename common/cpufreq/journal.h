@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * journal.h - what the policies were before the first write, and which steps
- * hold them: as data, and as text.
+ * hold them: as data, as text, and in /run/slurm-joule/cpufreq.
  *
- * The text has one line for each policy and each holder, says of which version
- * and boot it is, and ends in a checksum.  A text that is not whole, in any
- * way, is refused as a whole.
+ * All slurmd and slurmstepd of a host share one journal, whatever their
+ * NodeName.  A new journal replaces the old one in one step; there is no file
+ * when nothing is held.
  */
 #ifndef JOULE_CPUFREQ_JOURNAL_H
 #define JOULE_CPUFREQ_JOURNAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "common/base/error.h"
 #include "common/base/rundir.h"
-#include "common/base/cpus.h"
 #include "common/cpufreq/policy.h"
 #include "common/cpufreq/request.h"
 
+#define JOULE_CPUFREQ_JOURNAL     "/run/slurm-joule/cpufreq/journal"
 #define JOULE_CPUFREQ_STEP_MAX    32
 #define JOULE_CPUFREQ_HOLDERS_MAX 4096
 #define JOULE_CPUFREQ_TEXT_MAX    (4 * 1024 * 1024)
@@ -47,11 +43,6 @@ struct joule_holder {
     struct joule_cpus policies;
 };
 
-/* The byte of the lock file that the holder's process keeps locked
- * (joule_journal_file_live): no two living processes of a machine share
- * it. Linux: 32 bits of namespace numbers, 22 of process numbers. */
-uint64_t joule_holder_byte(const struct joule_holder *h);
-
 struct joule_journal {
     char boot_id[JOULE_BOOT_ID_MAX];
     struct joule_entry *entry; /* by policy number */
@@ -60,8 +51,7 @@ struct joule_journal {
     size_t holder_count;
 };
 
-/* An empty one of [boot_id]; joule_journal_clear frees what is in it.
- */
+/* An empty one of [boot_id]; joule_journal_clear frees what is in it. */
 void joule_journal_init(struct joule_journal *j,
                         const char boot_id[JOULE_BOOT_ID_MAX]);
 void joule_journal_clear(struct joule_journal *j);
@@ -70,17 +60,16 @@ void joule_journal_clear(struct joule_journal *j);
 struct joule_entry *joule_journal_find(struct joule_journal *j,
                                        unsigned policy);
 
-/* The new element is where the return value says, until the next call.  NULL
- * with ENOMEM or (holders) ENOSPC. */
+/* Whether anybody holds the policy. */
+bool joule_journal_is_held(const struct joule_journal *j, unsigned policy);
+
+/* What is added is valid until the next call; a holder gets the next number.
+ * NULL with ENOMEM or (holders) ENOSPC. */
 struct joule_entry *joule_journal_add_entry(struct joule_journal *j,
                                             const struct joule_entry *entry);
-/* It gets the next number. */
 struct joule_holder *
 joule_journal_add_holder(struct joule_journal *j,
                          const struct joule_holder *holder);
-
-/* Whether anybody holds the policy. */
-bool joule_journal_is_held(const struct joule_journal *j, unsigned policy);
 
 void joule_journal_remove_entry(struct joule_journal *j, unsigned policy);
 void joule_journal_remove_holder(struct joule_journal *j, size_t index);
@@ -94,5 +83,63 @@ char *joule_journal_format(const struct joule_journal *j, size_t *ret_len);
  */
 int joule_journal_parse(const char *text, size_t len, struct joule_journal *ret,
                         struct joule_error *err);
+
+/* ---- the file ---- */
+
+struct joule_journal_file {
+    int root_fd; /* the caller's */
+    int dir_fd, lock_fd;
+    bool is_locked;
+};
+
+/* Open the directory, made where missing if [create].  -1 with a sentence:
+ * ENOENT if nothing has been held in this boot, else as joule_rundir_open. */
+int joule_journal_file_open(struct joule_journal_file *s, int root_fd,
+                            bool create, struct joule_error *err);
+
+/* Unlocks.  errno is kept. */
+void joule_journal_file_close(struct joule_journal_file *s);
+
+/* Keep other writers out.  -1 with EBUSY and a sentence if one of them has not
+ * ended within [wait_ns]. */
+int joule_journal_file_lock(struct joule_journal_file *s, int64_t wait_ns,
+                            struct joule_error *err);
+void joule_journal_file_unlock(struct joule_journal_file *s);
+
+/*
+ * Show that this process, [h]'s, lives, to processes of every pid namespace: it
+ * holds a byte of the lock file of its own (fcntl(2), F_SETLK) until it ends,
+ * or closes the file.  A process opens one at a time: closing another one would
+ * let go.  -1 with a sentence.
+ */
+int joule_journal_file_live(struct joule_journal_file *s,
+                            const struct joule_holder *h,
+                            struct joule_error *err);
+
+/* Whether another process holds that byte: 1 or 0; -1: it cannot be known. */
+int joule_journal_file_lives(struct joule_journal_file *s,
+                             const struct joule_holder *h);
+
+/*
+ * Read the journal, with or without the lock; the caller clears it.  It is
+ * empty if there is none, or one of another boot.  -1 with a sentence and
+ *   EPERM    it is no plain file of root's alone
+ *   EBADMSG  it is damaged, or of another version
+ */
+int joule_journal_file_load(struct joule_journal_file *s,
+                            struct joule_journal *ret, struct joule_error *err);
+
+/* Replace the journal on disk (with the lock); an empty one removes the file.
+ * -1 with a sentence, and the old one stays. */
+int joule_journal_file_save(struct joule_journal_file *s,
+                            const struct joule_journal *j,
+                            struct joule_error *err);
+
+/* Put a journal that nobody can read aside as "journal.bad" (with the lock). */
+int joule_journal_file_set_aside(struct joule_journal_file *s,
+                                 struct joule_error *err);
+
+/* Whether there is a journal file: one system call. */
+bool joule_journal_file_exists(const struct joule_journal_file *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "common/cpufreq/journal_file.h"
+#include "common/cpufreq/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,31 +98,36 @@ void joule_journal_file_unlock(struct joule_journal_file *s)
     errno = saved;
 }
 
-/* One byte of the lock file; record locks know nothing of flock's. */
-static struct flock byte_of(uint64_t process)
+/* One byte of the lock file, that no two living processes of a machine share:
+ * namespace numbers have 32 bits, process numbers 22.  Record locks know nothing
+ * of flock's. */
+static struct flock byte_of(const struct joule_holder *h)
 {
     return (struct flock){.l_type = F_WRLCK,
                           .l_whence = SEEK_SET,
-                          .l_start = (off_t)(process & INT64_MAX),
+                          .l_start = (off_t)((h->namespace & UINT32_MAX) << 23 |
+                                             ((uint64_t)h->pid & 0x7fffff)),
                           .l_len = 1};
 }
 
-int joule_journal_file_live(struct joule_journal_file *s, uint64_t process,
+int joule_journal_file_live(struct joule_journal_file *s,
+                            const struct joule_holder *h,
                             struct joule_error *err)
 {
-    struct flock byte = byte_of(process);
+    struct flock byte = byte_of(h);
 
     if (s->lock_fd < 0 && open_lock(s, err) < 0)
         return -1;
     if (fcntl(s->lock_fd, F_SETLK, &byte) == 0)
         return 0;
-    return joule_error_set(err, errno, "cannot lock process %llu's byte: %s",
-                           (unsigned long long)process, strerror(errno));
+    return joule_error_set(err, errno, "cannot lock process %lld's byte: %s",
+                           (long long)h->pid, strerror(errno));
 }
 
-int joule_journal_file_lives(struct joule_journal_file *s, uint64_t process)
+int joule_journal_file_lives(struct joule_journal_file *s,
+                             const struct joule_holder *h)
 {
-    struct flock byte = byte_of(process);
+    struct flock byte = byte_of(h);
 
     if ((s->lock_fd < 0 && open_lock(s, NULL) < 0) ||
         fcntl(s->lock_fd, F_GETLK, &byte) < 0)

@@ -7,9 +7,8 @@
  * it becomes a daemon, which no thread survives; and if slurmd itself is
  * killed, the process stays until everything is back.
  *
- * joule-cpufreq-keeper reads one struct joule_keeper_config from its descriptor
- * 0, a SOCK_SEQPACKET socket, and detaches itself.  The end of the socket is
- * the end of slurmd.
+ * joule-cpufreq-keeper has a SOCK_SEQPACKET socket as its descriptor 0, whose
+ * end is the end of slurmd, and detaches itself.
  */
 #ifndef JOULE_CPUFREQ_KEEPER_H
 #define JOULE_CPUFREQ_KEEPER_H
@@ -19,6 +18,7 @@
 #define JOULE_KEEPER_VERSION 2
 #define JOULE_KEEPER_LOG_MAX 1023
 
+/* What it reads first. */
 struct joule_keeper_config {
     uint32_t version;
     uint32_t size;

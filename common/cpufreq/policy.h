@@ -56,11 +56,8 @@ struct joule_cpufreq_policy {
     uint32_t cur_khz; /* scaling_cur_freq; 0: the kernel does not tell */
 };
 
-/*
- * The policies that exist, by number.  An empty set, and 0, where there are
- * none: the machine cannot set its frequencies.  -1 with a sentence if the
- * directory cannot be read.
- */
+/* The policies that exist; there may be none.  -1 with a sentence if the
+ * directory cannot be read. */
 int joule_cpufreq_list(int root_fd, struct joule_cpus *ret_ids,
                        struct joule_error *err);
 
@@ -87,16 +84,14 @@ int joule_cpufreq_read_state(int root_fd, unsigned id, unsigned fields,
 /* scaling_cur_freq of a policy in kHz; 0: it does not tell. */
 uint32_t joule_cpufreq_current_khz(int root_fd, unsigned id);
 
-/*
- * Write one value.  EBUSY is tried again for a few ms: a CPU may be on its way
- * in or out, another writer at work.  -1 with errno and a sentence.
- */
+/* Write one value.  EBUSY is tried again for a few ms: a CPU may be on its way
+ * in or out.  -1 with errno and a sentence. */
 int joule_cpufreq_write(int root_fd, unsigned id,
                         enum joule_cpufreq_field field, const char *text,
                         struct joule_error *err);
 
-/* Letters, digits, '_', '-', '.' and '+', at least one: what governors,
- * drivers and preferences are called.  Nothing else is written to sysfs. */
+/* Letters, digits, '_', '-', '.' and '+', at least one: names of governors,
+ * drivers and preferences. */
 bool joule_cpufreq_is_word(const char *text);
 
 /* Whether [word] is one of the blank-separated words of [list]. */

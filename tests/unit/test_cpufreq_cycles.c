@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "common/cpufreq/cycles.h"
+#include "common/cpufreq/average.h"
 #include "tests/unit/tree.h"
 
 #define S INT64_C(1000000000)
@@ -101,15 +101,20 @@ END_TEST
 START_TEST(no_device)
 {
     struct tree tree;
-    struct joule_cpus cpus = {{0}};
+    struct joule_average_options opt = {.tell = NULL};
+    struct joule_average_result result;
+    struct joule_average *average;
 
     tree_create(&tree);
-    joule_cpus_add(&cpus, 0);
-    ck_assert_ptr_null(joule_cycles_create(tree.fd, &cpus));
-    joule_cpus_remove(&cpus, 0);
-    ck_assert_ptr_null(joule_cycles_create(tree.fd, &cpus));
+    opt.root_fd = tree.fd;
+    joule_cpus_add(&opt.cpus, 0);
+    average = joule_average_create(&opt, NULL);
+    ck_assert_ptr_nonnull(average);
+    joule_average_destroy(average, &result);
+    ck_assert(!result.is_counted);
+    ck_assert_uint_eq(result.khz, 0);
     tree_destroy(&tree);
-    joule_cycles_destroy(NULL);
+    joule_average_destroy(NULL, &result);
 }
 END_TEST
 

@@ -13,7 +13,7 @@
 
 #include "common/base/file.h"
 #include "common/cpufreq/keeper.h"
-#include "plugins/spank/joule_cpufreq/cpufreq_options.h"
+#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 

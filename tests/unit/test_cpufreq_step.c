@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "common/cgroup/cpuset.h"
-#include "plugins/spank/joule_cpufreq/core.h"
-#include "plugins/spank/joule_cpufreq/cpufreq_step.h"
+#include "plugins/slurm_abi/slurm_abi.h"
+#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
 #include "tests/unit/freqtree.h"
 
 static struct tree tree;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plugins/spank/joule_cpufreq/core.h"
+#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
 
 #include <dlfcn.h>
 #include <errno.h>

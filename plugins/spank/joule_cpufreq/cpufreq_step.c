@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plugins/spank/joule_cpufreq/cpufreq_step.h"
+#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/cgroup/cpuset.h"
-#include "plugins/spank/joule_cpufreq/core.h"
+#include "plugins/slurm_abi/slurm_abi.h"
 
 /* The longest request that is looked at. */
 #define REQUEST_MAX 256
@@ -38,6 +38,14 @@ static void complain(struct joule_spank_step *s, const char *text)
     slurm_info("joule_cpufreq: step %u.%s fails: %s", s->claim.job, s->name,
                text);
     snprintf(s->failure->text, sizeof(s->failure->text), "%s", text);
+}
+
+/* What became of it: to the log, and to the user who wants to know. */
+static void report(const struct joule_spank_step *s, const char *text)
+{
+    slurm_info("joule_cpufreq: step %u.%s: %s", s->claim.job, s->name, text);
+    if (s->is_verbose)
+        slurm_spank_log("joule_cpufreq: %s", text);
 }
 
 static bool is_doomed(const struct joule_spank_step *s)
@@ -198,9 +206,7 @@ static void say_grant(const struct joule_spank_step *s)
              "polic%s, %u not as asked)",
              s->asked, g->governor, g->low_khz, g->high_khz, cpus, g->met,
              g->met == 1 ? "y" : "ies", g->unmet);
-    slurm_info("joule_cpufreq: step %u.%s: %s", s->claim.job, s->name, text);
-    if (s->is_verbose)
-        slurm_spank_log("joule_cpufreq: %s", text);
+    report(s, text);
 }
 
 /*
@@ -323,25 +329,18 @@ void joule_spank_step_gate(const struct joule_spank_step *s, spank_t spank)
 static void say_average(struct joule_spank_step *s)
 {
     struct joule_average_result result;
-    char text[256];
+    char text[256], how[64] = "counted by the CPUs";
 
     joule_average_destroy(s->average, &result);
     s->average = NULL;
     if (result.khz == 0)
         return;
-    if (result.is_counted)
-        snprintf(
-            text, sizeof(text),
-            "--cpu-freq=%s: ran at %u kHz on average (counted by the CPUs)",
-            s->asked, result.khz);
-    else
-        snprintf(text, sizeof(text),
-                 "--cpu-freq=%s: ran at %u kHz on average (%u reading%s)",
-                 s->asked, result.khz, result.readings,
+    if (!result.is_counted)
+        snprintf(how, sizeof(how), "%u reading%s", result.readings,
                  result.readings == 1 ? "" : "s");
-    slurm_info("joule_cpufreq: step %u.%s: %s", s->claim.job, s->name, text);
-    if (s->is_verbose)
-        slurm_spank_log("joule_cpufreq: %s", text);
+    snprintf(text, sizeof(text), "--cpu-freq=%s: ran at %u kHz on average (%s)",
+             s->asked, result.khz, how);
+    report(s, text);
 }
 
 static void give_back(struct joule_spank_step *s,

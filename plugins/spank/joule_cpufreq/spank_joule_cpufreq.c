@@ -11,8 +11,7 @@
 
 #include "common/cpufreq/keeper.h"
 #include "plugins/slurm_abi/slurm_abi.h"
-#include "plugins/spank/joule_cpufreq/core.h"
-#include "plugins/spank/joule_cpufreq/cpufreq_step.h"
+#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
 
 JOULE_SLURM_EXPORT extern const char plugin_name[];
 JOULE_SLURM_EXPORT extern const char plugin_type[];

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * joule_cpufreq.h - the parts of spank_joule_cpufreq: its options, what it
+ * knows of Slurm, and one step in slurmstepd.
+ */
+#ifndef JOULE_SPANK_JOULE_CPUFREQ_H
+#define JOULE_SPANK_JOULE_CPUFREQ_H
+
+#include "common/base/option.h"
+#include "common/cpufreq/average.h"
+#include "common/cpufreq/control.h"
+
+/* ---- cpufreq_options.c: what stands behind the plugin in plugstack.conf ---- */
+
+#define JOULE_SPANK_PATH_MAX 1023
+
+enum joule_spank_limits { JOULE_LIMITS_HARDWARE = 1, JOULE_LIMITS_SITE = 2 };
+
+struct joule_spank_options {
+    bool core;       /* Slurm's own code sets frequencies, too */
+    bool batch;      /* batch scripts and interactive steps as well */
+    bool strict;     /* what cannot be fulfilled fails the step */
+    unsigned limits; /* enum joule_spank_limits */
+    int64_t lock_wait_ns;
+    int64_t keeper_period_ns;
+    char keeper[JOULE_SPANK_PATH_MAX + 1]; /* the program that slurmd starts */
+};
+
+extern const struct joule_option joule_spank_option_table[];
+
+/*
+ * The defaults, then KEY=VALUE of argv.  A bad one leaves its default in
+ * force; the first is told: -1 with errno EINVAL or ERANGE and a sentence.
+ */
+int joule_spank_options_parse(struct joule_spank_options *ret, int argc,
+                              char *const *argv, struct joule_error *err);
+
+/* ---- core.c: slurm.conf, and Slurm's own code for frequencies ---- */
+
+/* CpuFreqGovernors and CpuFreqDef.  *ret_default is the request of steps that
+ * make none; false: there is none. */
+bool joule_core_conf(struct joule_cpufreq_rules *rules,
+                     struct joule_request *ret_default);
+
+/*
+ * Make slurmstepd's code believe that there is no CPU it could set, for this
+ * process (doc/slurm-abi.md).  -1 with a sentence if this Slurm does not offer
+ * the way.
+ */
+int joule_core_off(struct joule_error *err);
+
+/* The log of this slurmd (SlurmdLogFile), of at most size - 1 bytes; "" if it
+ * has none, or if nobody knows. */
+void joule_core_slurmd_log(char *buf, size_t size);
+
+/* ---- cpufreq_step.c: from a step's request to what it gives back ---- */
+
+struct spank_handle; /* what a spank_t points to */
+
+struct joule_spank_step {
+    bool is_active;  /* there is a request, and what follows is set up */
+    bool is_default; /* it is CpuFreqDef's: the user has not asked, is told
+                        nothing, and strict is not about it */
+    bool is_verbose; /* the user wants to know (srun -v) */
+    struct joule_spank_options options;
+    int root_fd;
+    struct joule_control control;
+    struct joule_control_claim claim;
+    char name[JOULE_CPUFREQ_STEP_MAX]; /* of claim.step */
+    char asked[JOULE_REQUEST_TEXT_MAX];
+    unsigned tasks, forked, ended;
+    struct joule_error *failure; /* strict alone: shared with the tasks; a
+                                 sentence if they must not run */
+    struct joule_control_grant watch, grant;
+    struct joule_average *average;
+    int dataset; /* the frequency's series in a profile; -1: there is none */
+};
+
+/* At slurmstepd's start: read the request, put Slurm's own code out of the way
+ * or on record. */
+void joule_spank_step_begin(struct joule_spank_step *s,
+                            struct spank_handle *spank,
+                            const struct joule_spank_options *options);
+
+/* A task is there, bound to its CPUs, and waits; with the last one the
+ * frequencies are set. */
+void joule_spank_step_task(struct joule_spank_step *s,
+                           struct spank_handle *spank);
+
+/* In the task itself, as its user: does not return if the request must be
+ * fulfilled and cannot be (strict).  srun takes a step that SPANK refuses for
+ * a success, and drops the last words of one that is killed. */
+void joule_spank_step_gate(const struct joule_spank_step *s,
+                           struct spank_handle *spank);
+
+/* A task has ended; with the last one the frequencies are given back. */
+void joule_spank_step_task_end(struct joule_spank_step *s);
+
+/* The step is over, however it ended; again is no harm. */
+void joule_spank_step_end(struct joule_spank_step *s);
+
+#endif
