@@ -6,9 +6,8 @@ bin_PROGRAMS += tools/joule/joule
 noinst_LIBRARIES += tools/joule/libcommand.a
 LIBCOMMAND = tools/joule/libcommand.a $(LIBJOULE_PROFILE)
 tools_joule_libcommand_a_SOURCES = \
-	tools/joule/bmc.c tools/joule/bmc.h \
+	tools/joule/bmc.c \
 	tools/joule/bmc_judge.c \
-	tools/joule/confcheck.h \
 	tools/joule/command.c tools/joule/command.h \
 	tools/joule/cpufreq.c \
 	tools/joule/finding.c tools/joule/finding.h \
@@ -21,8 +20,8 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/probe.c tools/joule/probe.h \
 	tools/joule/report_json.c \
 	tools/joule/report_text.c \
-	tools/joule/probe_sensor.c tools/joule/probe_sensor.h \
-	tools/joule/attribution_check.c tools/joule/attribution_check.h \
+	tools/joule/probe_sensor.c \
+	tools/joule/attribution_check.c \
 	tools/joule/slurmconf.c tools/joule/slurmconf.h \
 	tools/joule/text.c tools/joule/text.h
 

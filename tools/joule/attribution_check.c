@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/joule/attribution_check.h"
+#include "tools/joule/probe.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/joule/bmc.h"
+#include "tools/joule/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "common/sensors/ipmi_choice.h"
-#include "tools/joule/bmc.h"
+#include "tools/joule/probe.h"
 
 #define KEY "EnergyIPMIPowerSensors"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/joule/confcheck.h"
+#include "tools/joule/probe.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 
 #include "common/base/parse.h"
 #include "common/profile/config.h"
-#include "tools/joule/attribution_check.h"
 #include "tools/joule/slurmconf.h"
 
 #define ITEM_MAX 256
