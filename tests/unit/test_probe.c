@@ -1213,7 +1213,7 @@ static void fake_bmc(void)
 static const struct joule_finding *judge_bmc(const char *id)
 {
     memset(&probe->findings, 0, sizeof(probe->findings));
-    joule_bmc_judge(&probe->bmc, &probe->conf.config, &probe->findings);
+    joule_bmc_judge(probe);
     return finding(&probe->findings, id);
 }
 

@@ -115,10 +115,11 @@ static void count_rows(struct joule_attribution_check *s,
         s->jobs += i == 0 || rows[i].job != rows[i - 1].job;
 }
 
-static int read_ledger(struct joule_attribution_check *s, int root_fd,
-                       const char *node)
+static int read_ledger(struct joule_probe *p)
 {
-    struct joule_ledger *ledger = joule_ledger_open(root_fd, node, &s->error);
+    struct joule_attribution_check *s = &p->share;
+    struct joule_ledger *ledger =
+        joule_ledger_open(p->root_fd, p->node.name, &s->error);
     struct joule_row *rows;
     size_t slots = JOULE_LEDGER_SLOTS_MAX;
     int rc = -1, errnum;
@@ -141,10 +142,11 @@ static int read_ledger(struct joule_attribution_check *s, int root_fd,
                                               : "it makes no sense");
 }
 
-static void judge_config(const struct joule_attribution_check *s,
-                         const struct joule_energy_config *config,
-                         struct joule_findings *findings)
+static void judge_config(struct joule_probe *p)
 {
+    const struct joule_attribution_check *s = &p->share;
+    const struct joule_energy_config *config = &p->conf.config;
+    struct joule_findings *findings = &p->findings;
     const struct joule_ledger_totals *t = &s->totals;
     uint64_t idle_power_uw = 0;
 
@@ -156,10 +158,10 @@ static void judge_config(const struct joule_attribution_check *s,
             "'scontrol reconfigure'",
             joule_ledger_how(s->how),
             joule_ledger_how((enum joule_attribution)config->attribution));
-    for (size_t p = 0; p < t->part_count; p++) {
-        if (t->part[p].idle_power.idle_power_uw == 0)
+    for (size_t i = 0; i < t->part_count; i++) {
+        if (t->part[i].idle_power.idle_power_uw == 0)
             return;
-        idle_power_uw += t->part[p].idle_power.idle_power_uw;
+        idle_power_uw += t->part[i].idle_power.idle_power_uw;
     }
     if (config->idle_w * 1000000 > idle_power_uw + idle_power_uw / 10)
         joule_finding_add(findings, JOULE_WARNING, "idle-watts", NULL, NULL,
@@ -169,10 +171,9 @@ static void judge_config(const struct joule_attribution_check *s,
                           config->idle_w, (double)idle_power_uw / 1e6);
 }
 
-static void judge(const struct joule_attribution_check *s,
+static void judge(const struct joule_ledger_totals *t,
                   struct joule_findings *findings)
 {
-    const struct joule_ledger_totals *t = &s->totals;
 
     if (t->faults)
         joule_finding_add(findings, JOULE_WARNING, "ledger-faults", NULL, NULL,
@@ -215,19 +216,18 @@ static void judge(const struct joule_attribution_check *s,
                           t->refused);
 }
 
-void joule_attribution_check_ledger(struct joule_attribution_check *s,
-                                    int root_fd, const char *node,
-                                    const struct joule_energy_config *config,
-                                    struct joule_findings *findings)
+void joule_attribution_check_ledger(struct joule_probe *p)
 {
-    memset(s, 0, sizeof(*s));
-    if (config && config->attribution == JOULE_ATTRIBUTION_CPUTIME)
-        check_hierarchies(root_fd, findings);
-    if (read_ledger(s, root_fd, node) < 0)
+    struct joule_attribution_check *s = &p->share;
+
+    if (p->conf.config_known &&
+        p->conf.config.attribution == JOULE_ATTRIBUTION_CPUTIME)
+        check_hierarchies(p->root_fd, &p->findings);
+    if (read_ledger(p) < 0)
         return;
     s->present = true;
     s->how_known = joule_ledger_get_how(&s->totals, &s->how);
-    judge(s, findings);
-    if (config)
-        judge_config(s, config, findings);
+    judge(&s->totals, &p->findings);
+    if (p->conf.config_known)
+        judge_config(p);
 }

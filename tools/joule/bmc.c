@@ -131,8 +131,7 @@ static int find_reader(struct joule_bmc *bmc,
 static void take_found(struct probing *p, const struct joule_ipmi_config *ipmi)
 {
     uint32_t count;
-    const struct joule_wire_found *found =
-        joule_reader_found(p->meter, &count);
+    const struct joule_wire_found *found = joule_reader_found(p->meter, &count);
     struct joule_error remark;
     bool first = true;
 
@@ -268,18 +267,18 @@ static bool answers(const struct probing *p)
            p->errnum == EINVAL || p->errnum == ENOTSUP;
 }
 
-static void measure(struct joule_bmc *bmc, int root_fd,
-                    const struct joule_clock *clock,
-                    const struct joule_energy_config *config,
+static void measure(struct joule_probe *probe,
                     const struct joule_ipmi_config *ipmi, int64_t measure_ns)
 {
+    struct joule_bmc *bmc = &probe->bmc;
     const struct joule_ipmi_helper_options opt = {
-        .clock = clock,
+        .clock = probe->clock,
         .program = bmc->program,
         .config = ipmi,
-        .credentials_file =
-            config->ipmi_host[0] ? config->ipmi_credentials_file : NULL,
-        .root_fd = root_fd,
+        .credentials_file = probe->conf.config.ipmi_host[0]
+                                ? probe->conf.config.ipmi_credentials_file
+                                : NULL,
+        .root_fd = probe->conf_fd,
     };
     struct probing *p = calloc(1, sizeof(*p));
 
@@ -288,7 +287,7 @@ static void measure(struct joule_bmc *bmc, int root_fd,
         return;
     }
     p->bmc = bmc;
-    p->clock = clock;
+    p->clock = probe->clock;
     p->period_ns = ipmi->period_ns;
     p->meter = joule_ipmi_helper_create(&opt, &bmc->error);
     if (p->meter) {
@@ -301,16 +300,16 @@ static void measure(struct joule_bmc *bmc, int root_fd,
     free(p);
 }
 
-static int make_config(struct joule_bmc *bmc, int root_fd,
-                       const struct joule_energy_config *config,
-                       const char *node, struct joule_ipmi_config *ipmi)
+static int make_config(struct joule_probe *p, struct joule_ipmi_config *ipmi)
 {
+    const struct joule_energy_config *config = &p->conf.config;
+    struct joule_bmc *bmc = &p->bmc;
     char hostname[256];
 
     if (gethostname(hostname, sizeof(hostname)) < 0)
         hostname[0] = '\0';
     hostname[sizeof(hostname) - 1] = '\0';
-    if (joule_ipmi_config_make(config, root_fd, hostname, node, ipmi,
+    if (joule_ipmi_config_make(config, p->conf_fd, hostname, p->node.name, ipmi,
                                &bmc->error) < 0)
         return -1;
     bmc->driver = ipmi->driver;
@@ -325,17 +324,15 @@ static int make_config(struct joule_bmc *bmc, int root_fd,
     return 0;
 }
 
-void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
-                       const struct joule_clock *clock,
-                       const struct joule_energy_config *config,
-                       const char *node, bool trust, int64_t measure_ns)
+void joule_bmc_collect(struct joule_probe *p, bool trust, int64_t measure_ns)
 {
+    const struct joule_energy_config *config = &p->conf.config;
+    struct joule_bmc *bmc = &p->bmc;
     struct joule_ipmi_config ipmi;
 
-    memset(bmc, 0, sizeof(*bmc));
     bmc->euid = geteuid();
-    bmc->in_order = find_reader(bmc, config, trust) == 0 &&
-                    make_config(bmc, root_fd, config, node, &ipmi) == 0;
+    bmc->in_order =
+        find_reader(bmc, config, trust) == 0 && make_config(p, &ipmi) == 0;
     if (!bmc->in_order)
         return;
     /* KCS and SSIF need no driver of the kernel's. */
@@ -343,7 +340,7 @@ void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
         bmc->driver == JOULE_IPMI_DRIVER_OPENIPMI ||
         (!bmc->lan && config->ipmi.device[0]))
         find_device(bmc, config);
-    measure(bmc, root_fd, clock, config, &ipmi, measure_ns);
+    measure(p, &ipmi, measure_ns);
     explicit_bzero(&ipmi, sizeof(ipmi));
 }
 

@@ -111,77 +111,76 @@ static void node_line(const struct joule_bmc *bmc, char line[LINE_MAX_SIZE])
 /* ---- findings ---- */
 
 /* Whether it is the file that keeps the BMC from being asked. */
-static bool judge_credentials_file(const struct joule_bmc *bmc,
-                                   struct joule_findings *findings)
+static bool judge_credentials_file(struct joule_probe *p)
 {
+    const struct joule_bmc *bmc = &p->bmc;
     static const char key[] = "JouleIPMICredentialsFile";
 
     if (strncmp(bmc->error.text, key, sizeof(key) - 1) != 0)
         return false;
-    joule_finding_add(findings, JOULE_FAULT, "bmc-credentials", NULL, NULL,
+    joule_finding_add(&p->findings, JOULE_FAULT, "bmc-credentials", NULL, NULL,
                       "%s (the file has two lines, \"username NAME\" and "
                       "\"password WORDS\", and mode 0600)",
                       bmc->error.text);
     return true;
 }
 
-static void judge_configuration(const struct joule_bmc *bmc,
-                                const struct joule_energy_config *config,
-                                struct joule_findings *findings)
+static void judge_configuration(struct joule_probe *p)
 {
-    bool lan = joule_ipmi_is_lan(&config->ipmi);
+    const struct joule_bmc *bmc = &p->bmc;
+    bool lan = joule_ipmi_is_lan(&p->conf.config.ipmi);
     const char *text = bmc->error.text;
 
-    if (lan && !config->ipmi_host[0])
-        joule_finding_add(findings, JOULE_FAULT, "bmc-host", NULL,
+    if (lan && !p->conf.config.ipmi_host[0])
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-host", NULL,
                           "JouleIPMIHost=%n-bmc", "%s", text);
-    else if (!judge_credentials_file(bmc, findings))
-        joule_finding_add(findings, JOULE_FAULT, "bmc-configuration", NULL,
+    else if (!judge_credentials_file(p))
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-configuration", NULL,
                           NULL, "%s", text);
 }
 
-static void judge_credentials(const struct joule_bmc *bmc,
-                              struct joule_findings *findings)
+static void judge_credentials(struct joule_probe *p)
 {
+    const struct joule_bmc *bmc = &p->bmc;
     static const char advice[] =
         "JouleIPMICredentialsFile=/etc/slurm/bmc.credentials";
 
     if (!bmc->lan || bmc->has_credentials)
         return;
     if (bmc->connected)
-        joule_finding_add(findings, JOULE_WARNING, "bmc-credentials", NULL,
+        joule_finding_add(&p->findings, JOULE_WARNING, "bmc-credentials", NULL,
                           advice,
                           "the BMC answers without a user name and a "
                           "password: anybody on its network can ask it");
     else
-        joule_finding_add(findings, JOULE_FAULT, "bmc-credentials", NULL,
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-credentials", NULL,
                           advice,
                           "no user name and password are set for the BMC at "
                           "%s",
                           bmc->host);
 }
 
-static void judge_connection(const struct joule_bmc *bmc,
-                             struct joule_findings *findings)
+static void judge_connection(struct joule_probe *p)
 {
+    const struct joule_bmc *bmc = &p->bmc;
     bool no_device = !bmc->lan && bmc->device_error == ENOENT;
     char line[LINE_MAX_SIZE];
 
     node_line(bmc, line);
     if (bmc->listed && bmc->list.count > 0)
-        joule_finding_add(findings, JOULE_FAULT, "bmc-sensors", NULL,
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-sensors", NULL,
                           line[0] ? line : NULL, "%s", bmc->error.text);
     else if (bmc->listed)
-        joule_finding_add(findings, JOULE_FAULT, "bmc-no-power", NULL, NULL,
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-no-power", NULL, NULL,
                           "the BMC has no sensor in watts, and no DCMI power: "
                           "it cannot measure this node");
     else if (no_device)
-        joule_finding_add(findings, JOULE_FAULT, "bmc-device", NULL,
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-device", NULL,
                           "modprobe ipmi_si && modprobe ipmi_devintf",
                           "%s: there is no device %s", bmc->error.text,
                           bmc->device);
-    else if (!judge_credentials_file(bmc, findings))
-        joule_finding_add(findings, JOULE_FAULT, "bmc", NULL, NULL, "%s",
+    else if (!judge_credentials_file(p))
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc", NULL, NULL, "%s",
                           bmc->error.text);
 }
 
@@ -206,9 +205,9 @@ static uint64_t count_others(const struct joule_bmc_label *label, char *buf,
     return total;
 }
 
-static void judge_labels(const struct joule_bmc *bmc,
-                         struct joule_findings *findings)
+static void judge_labels(struct joule_probe *p)
 {
+    const struct joule_bmc *bmc = &p->bmc;
     char line[LINE_MAX_SIZE], others[256];
 
     for (uint32_t i = 0; i < bmc->label_count; i++) {
@@ -219,27 +218,27 @@ static void judge_labels(const struct joule_bmc *bmc,
             continue;
         node_line(bmc, line);
         if (label->readings[JOULE_POWER_OK] == 0)
-            joule_finding_add(findings, i == 0 ? JOULE_FAULT : JOULE_WARNING,
-                              "bmc-no-measurement", NULL,
-                              i == 0 && line[0] ? line : NULL,
-                              "no reading of the label %s is a measurement: %s",
-                              label->name, others);
+            joule_finding_add(
+                &p->findings, i == 0 ? JOULE_FAULT : JOULE_WARNING,
+                "bmc-no-measurement", NULL, i == 0 && line[0] ? line : NULL,
+                "no reading of the label %s is a measurement: %s", label->name,
+                others);
         else
             joule_finding_add(
-                findings, JOULE_WARNING, "bmc-no-measurement", NULL, NULL,
+                &p->findings, JOULE_WARNING, "bmc-no-measurement", NULL, NULL,
                 "of %" PRIu64 " readings of the label %s some "
                 "are no measurement: %s",
                 n + label->readings[JOULE_POWER_OK], label->name, others);
     }
     if (bmc->readings == 0)
-        joule_finding_add(findings, JOULE_FAULT, "bmc-readings", NULL, NULL,
+        joule_finding_add(&p->findings, JOULE_FAULT, "bmc-readings", NULL, NULL,
                           "the BMC could be connected to, but not read: %s",
                           bmc->error.text);
     else if (bmc->failures > 0)
-        joule_finding_add(findings, JOULE_WARNING, "bmc-readings", NULL, NULL,
-                          "%" PRIu64 " of %" PRIu64 " readings failed: %s",
-                          bmc->failures, bmc->failures + bmc->readings,
-                          bmc->error.text);
+        joule_finding_add(
+            &p->findings, JOULE_WARNING, "bmc-readings", NULL, NULL,
+            "%" PRIu64 " of %" PRIu64 " readings failed: %s", bmc->failures,
+            bmc->failures + bmc->readings, bmc->error.text);
 }
 
 /* Whole seconds, rounded up from 5 % more. */
@@ -249,17 +248,16 @@ static unsigned long long whole_s(int64_t ns)
                                 JOULE_NS_PER_S);
 }
 
-static void judge_period(const struct joule_bmc *bmc,
-                         const struct joule_energy_config *config,
-                         struct joule_findings *findings)
+static void judge_period(struct joule_probe *p)
 {
-    int64_t period_ns = config->sample_period_ns;
+    const struct joule_bmc *bmc = &p->bmc;
+    int64_t period_ns = p->conf.config.sample_period_ns;
     char line[64];
 
     if (bmc->latency_ns > period_ns) {
         snprintf(line, sizeof(line), "JouleSamplePeriod=%llus",
                  whole_s(2 * bmc->latency_ns));
-        joule_finding_add(findings, JOULE_WARNING, "bmc-slow", NULL, line,
+        joule_finding_add(&p->findings, JOULE_WARNING, "bmc-slow", NULL, line,
                           "a reading of the BMC takes %.3g s, longer than the "
                           "sample period of %.3g s",
                           (double)bmc->latency_ns / 1e9,
@@ -273,7 +271,7 @@ static void judge_period(const struct joule_bmc *bmc,
         else
             snprintf(line, sizeof(line), "JouleSamplePeriod=%llus",
                      whole_s(bmc->refresh_ns));
-        joule_finding_add(findings, JOULE_NOTE, "bmc-refresh", NULL, line,
+        joule_finding_add(&p->findings, JOULE_NOTE, "bmc-refresh", NULL, line,
                           "the BMC's value changed every %.3g s at the most "
                           "often, but is to be read every %.3g s: a shorter "
                           "period than the BMC's own tells nothing more",
@@ -282,16 +280,16 @@ static void judge_period(const struct joule_bmc *bmc,
     }
 }
 
-static void judge_candidates(const struct joule_bmc *bmc,
-                             struct joule_findings *findings)
+static void judge_candidates(struct joule_probe *p)
 {
+    const struct joule_bmc *bmc = &p->bmc;
     const struct joule_wire_reply *list = &bmc->list;
     char line[LINE_MAX_SIZE] = KEY "=", names[JOULE_ERROR_MAX] = "";
     char word[JOULE_IPMI_WORD_SIZE], label[JOULE_IPMI_LABEL_SIZE], more[128];
     size_t len = 0, labels = bmc->label_count;
 
     if (!bmc->listed) {
-        joule_finding_add(findings, JOULE_NOTE, "bmc-list", NULL, NULL,
+        joule_finding_add(&p->findings, JOULE_NOTE, "bmc-list", NULL, NULL,
                           "the BMC's other sensors cannot be listed: %s",
                           bmc->list_error.text);
         return;
@@ -314,28 +312,27 @@ static void judge_candidates(const struct joule_bmc *bmc,
     if (!names[0])
         return;
     joule_ipmi_line_quote(line, sizeof(line));
-    joule_finding_add(findings, JOULE_NOTE, "bmc-candidates", NULL, line,
+    joule_finding_add(&p->findings, JOULE_NOTE, "bmc-candidates", NULL, line,
                       "the BMC has sensors in watts that are not used: %s",
                       names);
 }
 
-void joule_bmc_judge(const struct joule_bmc *bmc,
-                     const struct joule_energy_config *config,
-                     struct joule_findings *findings)
+void joule_bmc_judge(struct joule_probe *p)
 {
+    const struct joule_bmc *bmc = &p->bmc;
     if (!bmc->in_order) {
-        judge_configuration(bmc, config, findings);
+        judge_configuration(p);
         return;
     }
-    judge_credentials(bmc, findings);
+    judge_credentials(p);
     if (!bmc->connected) {
-        judge_connection(bmc, findings);
+        judge_connection(p);
         return;
     }
-    judge_labels(bmc, findings);
-    judge_period(bmc, config, findings);
-    judge_candidates(bmc, findings);
+    judge_labels(p);
+    judge_period(p);
+    judge_candidates(p);
     if (bmc->remark.text[0])
-        joule_finding_add(findings, JOULE_NOTE, "bmc-remark", NULL, NULL, "%s",
-                          bmc->remark.text);
+        joule_finding_add(&p->findings, JOULE_NOTE, "bmc-remark", NULL, NULL,
+                          "%s", bmc->remark.text);
 }

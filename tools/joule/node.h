@@ -22,7 +22,7 @@ struct joule_node {
     uint64_t wraps, errors; /* of all domains together */
     struct joule_snapshot snapshot;
     struct joule_sensor_state state; /* of the sensor */
-    bool is_power; /* it has a meter */
+    bool is_power;                   /* it has a meter */
     bool is_fused; /* and counters, and what it has learned makes sense */
 };
 

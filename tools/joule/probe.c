@@ -49,15 +49,12 @@ static const char usage[] =
     "\n"
     "Exit status: 0 a job would be measured, 1 it would not, 2 usage error.\n";
 
-/* A file that somebody names is looked up as the shell would, and so are the
- * paths in it; the standard one below the root. */
 static int check_conf(struct joule_probe *p,
-                      const struct joule_probe_options *opt, int root_fd,
-                      bool *ret_named, struct joule_error *err)
+                      const struct joule_probe_options *opt,
+                      struct joule_error *err)
 {
     const char *conf = opt->conf;
     struct joule_slurmconf_places places;
-    int fd;
 
     p->conf_checked = true;
     if (!conf && !opt->root)
@@ -66,16 +63,13 @@ static int check_conf(struct joule_probe *p,
         conf = NULL;
     if (joule_slurmconf_look(conf, &places, err) < 0)
         return -1;
-    if (!conf) {
-        joule_confcheck_run(&p->conf, root_fd, places.path, &p->findings);
-        return 0;
-    }
-    fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    /* A file that somebody names is looked up as the shell would, and so are
+     * the paths in it; the standard one below the root. */
+    if (conf)
+        p->conf_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p->conf_fd < 0)
         return joule_error_set(err, errno, "cannot open /: %m");
-    joule_confcheck_run(&p->conf, fd, places.path, &p->findings);
-    close(fd);
-    *ret_named = true;
+    joule_confcheck_run(&p->conf, p->conf_fd, places.path, &p->findings);
     return 0;
 }
 
@@ -152,14 +146,13 @@ static void check_period(struct joule_probe *p)
 
 /* Where a BMC measures the node, the counters are worth a remark; or a warning,
  * if both do. */
-static void glance_at_counters(struct joule_probe *p, int root_fd,
-                               const struct joule_clock *clock)
+static void glance_at_counters(struct joule_probe *p)
 {
     struct joule_findings *scratch = calloc(1, sizeof(*scratch));
 
     if (!scratch)
         return;
-    joule_probe_sensor_collect(&p->sensor, root_fd, clock,
+    joule_probe_sensor_collect(&p->sensor, p->root_fd, p->clock,
                                p->conf.config.rapl_total_kinds,
                                p->fused ? MEASURE_NS : GLANCE_NS, scratch);
     for (size_t i = 0; i < scratch->count; i++) {
@@ -173,53 +166,33 @@ static void glance_at_counters(struct joule_probe *p, int root_fd,
     free(scratch);
 }
 
-/* The paths in a file that was named are those of this machine. */
-static int probe_bmc(struct joule_probe *p,
-                     const struct joule_probe_options *opt, int root_fd,
-                     bool named, bool trust_reader,
-                     const struct joule_clock *clock, struct joule_error *err)
-{
-    int fd = named ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-
-    if (named && fd < 0)
-        return joule_error_set(err, errno, "cannot open /: %m");
-    joule_bmc_collect(&p->bmc, named ? fd : root_fd, clock, &p->conf.config,
-                      p->node.name, trust_reader,
-                      opt->measure_ns ? opt->measure_ns : MEASURE_BMC_NS);
-    if (fd >= 0)
-        close(fd);
-    joule_bmc_judge(&p->bmc, &p->conf.config, &p->findings);
-    return 0;
-}
-
 static int probe_sensors(struct joule_probe *p,
-                         const struct joule_probe_options *opt, int root_fd,
-                         const struct joule_clock *clock,
+                         const struct joule_probe_options *opt,
                          struct joule_error *err)
 {
-    bool named = false, trust_reader = false;
+    bool trust_reader = false;
 
-    if (!opt->no_conf && !opt->ipmi &&
-        check_conf(p, opt, root_fd, &named, err) < 0)
+    if (!opt->no_conf && !opt->ipmi && check_conf(p, opt, err) < 0)
         return -1;
     if (apply_settings(p, opt, &trust_reader, err) < 0)
         return -1;
     p->ipmi = opt->ipmi || p->conf.ipmi;
     p->fused = !opt->ipmi && p->conf.fused;
-    joule_node_collect(&p->node, root_fd, clock, opt->node, &p->findings);
-    joule_attribution_check_ledger(
-        &p->share, root_fd, p->node.name,
-        p->conf.config_known ? &p->conf.config : NULL, &p->findings);
-    if (p->ipmi) {
-        glance_at_counters(p, root_fd, clock);
-        if (p->fused && p->sensor.opened)
-            check_period(p);
-        return probe_bmc(p, opt, root_fd, named, trust_reader, clock, err);
+    joule_node_collect(&p->node, p->root_fd, p->clock, opt->node, &p->findings);
+    joule_attribution_check_ledger(p);
+    if (!p->ipmi) {
+        joule_probe_sensor_collect(
+            &p->sensor, p->root_fd, p->clock, p->conf.config.rapl_total_kinds,
+            opt->measure_ns ? opt->measure_ns : MEASURE_NS, &p->findings);
+        check_period(p);
+        return 0;
     }
-    joule_probe_sensor_collect(
-        &p->sensor, root_fd, clock, p->conf.config.rapl_total_kinds,
-        opt->measure_ns ? opt->measure_ns : MEASURE_NS, &p->findings);
-    check_period(p);
+    glance_at_counters(p);
+    if (p->fused && p->sensor.opened)
+        check_period(p);
+    joule_bmc_collect(p, trust_reader,
+                      opt->measure_ns ? opt->measure_ns : MEASURE_BMC_NS);
+    joule_bmc_judge(p);
     return 0;
 }
 
@@ -229,16 +202,19 @@ int joule_probe_collect(struct joule_probe *p,
                         struct joule_error *err)
 {
     const char *root = opt->root ? opt->root : "/";
-    int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int rc;
 
     memset(p, 0, sizeof(*p));
-    if (root_fd < 0)
+    p->clock = clock;
+    p->root_fd = p->conf_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p->root_fd < 0)
         return joule_error_set(err, errno, "cannot open %s: %m", root);
     joule_confcheck_init(&p->conf);
-    joule_access_collect(&p->access, root_fd);
-    rc = probe_sensors(p, opt, root_fd, clock, err);
-    close(root_fd);
+    joule_access_collect(&p->access, p->root_fd);
+    rc = probe_sensors(p, opt, err);
+    if (p->conf_fd != p->root_fd)
+        joule_close(p->conf_fd);
+    joule_close(p->root_fd);
     return rc;
 }
 

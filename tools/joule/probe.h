@@ -25,6 +25,8 @@
 #include "tools/joule/node.h"
 #include "tools/joule/slurmconf.h"
 
+struct joule_probe;
+
 /* ---- probe_sensor.c: the energy counters ---- */
 
 /* Who asks, and may they? */
@@ -128,24 +130,15 @@ struct joule_bmc {
 /* How long there is between readings while the BMC is asked quickly. */
 #define JOULE_BMC_PAUSE_NS (20 * JOULE_NS_PER_MS)
 
-/*
- * Ask for [measure_ns].  [node] is the NodeName, root_fd is where the
- * credentials file is looked up.  [trust]: a reader that the options name is
- * the user's own choice, not the configuration's.  The whole struct is
- * written; trouble is in the facts.
- */
-void joule_bmc_collect(struct joule_bmc *bmc, int root_fd,
-                       const struct joule_clock *clock,
-                       const struct joule_energy_config *config,
-                       const char *node, bool trust, int64_t measure_ns);
+/* Ask for [measure_ns].  [trust]: a reader that the options name is the user's
+ * own choice, not the configuration's.  Trouble is in the facts. */
+void joule_bmc_collect(struct joule_probe *p, bool trust, int64_t measure_ns);
 
 /* Whether the sensor list->found[i] is one of those that are read. */
 bool joule_bmc_is_used(const struct joule_bmc *bmc, uint32_t i);
 
 /* bmc_judge.c: what is to be said about it. */
-void joule_bmc_judge(const struct joule_bmc *bmc,
-                     const struct joule_energy_config *config,
-                     struct joule_findings *findings);
+void joule_bmc_judge(struct joule_probe *p);
 
 /* "LAN_2_0", "in-band", ... */
 const char *joule_bmc_driver_name(enum joule_ipmi_driver driver);
@@ -198,12 +191,8 @@ void joule_attribution_check_conf(const struct joule_slurmconf *conf,
                                   const struct joule_energy_config *config,
                                   struct joule_findings *findings);
 
-/* The whole struct is written.  [config] NULL: it was not looked at.  That
- * there is no ledger is no finding: there is one of the node total then. */
-void joule_attribution_check_ledger(struct joule_attribution_check *s,
-                                    int root_fd, const char *node,
-                                    const struct joule_energy_config *config,
-                                    struct joule_findings *findings);
+/* That there is no ledger is no finding: there is one of the node total. */
+void joule_attribution_check_ledger(struct joule_probe *p);
 
 /* ---- all of it ---- */
 
@@ -221,6 +210,8 @@ struct joule_probe_options {
 };
 
 struct joule_probe {
+    int root_fd, conf_fd; /* of sensors and /run; of paths in configurations */
+    const struct joule_clock *clock;
     struct joule_access access;
     struct joule_probe_sensor sensor;
     bool ipmi;  /* the node is, or would be, measured by its BMC */
