@@ -299,67 +299,51 @@ unsigned joule_state_differences(const struct joule_cpufreq_state *now,
     return found & touches;
 }
 
-struct ops {
-    struct joule_write_op *op;
-    unsigned count;
-};
-
-static void add_text(struct ops *ops, enum joule_cpufreq_field field,
-                     const char *text)
+static void value_of(const struct joule_cpufreq_state *s,
+                     enum joule_cpufreq_field field,
+                     char buf[JOULE_CPUFREQ_WORD])
 {
-    struct joule_write_op *op = &ops->op[ops->count++];
+    uint32_t khz = field == JOULE_CPUFREQ_MIN   ? s->min_khz
+                   : field == JOULE_CPUFREQ_MAX ? s->max_khz
+                                                : s->setspeed_khz;
 
-    op->field = field;
-    snprintf(op->text, sizeof(op->text), "%s", text);
-}
-
-static void add_khz(struct ops *ops, enum joule_cpufreq_field field,
-                    uint32_t khz)
-{
-    char text[16];
-
-    snprintf(text, sizeof(text), "%u", (unsigned)khz);
-    add_text(ops, field, text);
-}
-
-/* The upper limit first, unless it would come below the present lower one. */
-static void add_limits(struct ops *ops, const struct joule_cpufreq_state *now,
-                       const struct joule_cpufreq_state *target, unsigned which)
-{
-    bool min_first =
-        now && (which & JOULE_CPUFREQ_MAX) && target->max_khz < now->min_khz;
-
-    if (min_first && (which & JOULE_CPUFREQ_MIN))
-        add_khz(ops, JOULE_CPUFREQ_MIN, target->min_khz);
-    if (which & JOULE_CPUFREQ_MAX)
-        add_khz(ops, JOULE_CPUFREQ_MAX, target->max_khz);
-    if (!min_first && (which & JOULE_CPUFREQ_MIN))
-        add_khz(ops, JOULE_CPUFREQ_MIN, target->min_khz);
+    if (field == JOULE_CPUFREQ_GOVERNOR || field == JOULE_CPUFREQ_EPP)
+        snprintf(buf, JOULE_CPUFREQ_WORD, "%s",
+                 field == JOULE_CPUFREQ_EPP ? s->epp : s->governor);
+    else
+        snprintf(buf, JOULE_CPUFREQ_WORD, "%u", (unsigned)khz);
 }
 
 unsigned joule_cpufreq_ops(const struct joule_cpufreq_state *now,
                            const struct joule_cpufreq_state *target,
                            unsigned touches, struct joule_write_op *ret_ops)
 {
-    struct ops ops = {.op = ret_ops};
-    unsigned which =
-        now ? joule_state_differences(now, target, touches) : touches;
-    bool new_governor = which & JOULE_CPUFREQ_GOVERNOR;
-    bool is_userspace = strcmp(target->governor, "userspace") == 0;
-    bool is_performance = strcmp(target->governor, "performance") == 0;
+    enum joule_cpufreq_field order[JOULE_CPUFREQ_OPS_MAX] = {
+        JOULE_CPUFREQ_MAX, JOULE_CPUFREQ_MIN, JOULE_CPUFREQ_GOVERNOR,
+        JOULE_CPUFREQ_SETSPEED, JOULE_CPUFREQ_EPP};
+    unsigned count = 0,
+             which =
+                 now ? joule_state_differences(now, target, touches) : touches;
 
-    add_limits(&ops, now, target, which);
-    if (new_governor)
-        add_text(&ops, JOULE_CPUFREQ_GOVERNOR, target->governor);
+    /* The upper limit first, unless it would come below the present lower
+     * one. */
+    if (now && (which & JOULE_CPUFREQ_MAX) && target->max_khz < now->min_khz) {
+        order[0] = JOULE_CPUFREQ_MIN;
+        order[1] = JOULE_CPUFREQ_MAX;
+    }
     /* A new governor userspace holds the frequency of that moment. */
-    if ((which & JOULE_CPUFREQ_SETSPEED ||
-         (new_governor && touches & JOULE_CPUFREQ_SETSPEED)) &&
-        is_userspace && target->setspeed_khz)
-        add_khz(&ops, JOULE_CPUFREQ_SETSPEED, target->setspeed_khz);
-    if ((which & JOULE_CPUFREQ_EPP ||
-         (new_governor && touches & JOULE_CPUFREQ_EPP)) &&
-        *target->epp &&
-        !(is_performance && strcmp(target->epp, "performance") == 0))
-        add_text(&ops, JOULE_CPUFREQ_EPP, target->epp);
-    return ops.count;
+    if (which & JOULE_CPUFREQ_GOVERNOR)
+        which |= touches & (JOULE_CPUFREQ_SETSPEED | JOULE_CPUFREQ_EPP);
+    if (strcmp(target->governor, "userspace") != 0 || !target->setspeed_khz)
+        which &= ~(unsigned)JOULE_CPUFREQ_SETSPEED;
+    if (!*target->epp || (strcmp(target->governor, "performance") == 0 &&
+                          strcmp(target->epp, "performance") == 0))
+        which &= ~(unsigned)JOULE_CPUFREQ_EPP;
+    for (unsigned i = 0; i < JOULE_CPUFREQ_OPS_MAX; i++) {
+        if (!(which & order[i]))
+            continue;
+        ret_ops[count].field = order[i];
+        value_of(target, order[i], ret_ops[count++].text);
+    }
+    return count;
 }

@@ -247,14 +247,14 @@ START_TEST(json_document)
     joule_json_string(&j, "quo\"te", "back\\slash \x1b[0m \xff \xc3\xa9\n");
     joule_json_string(&j, "nothing", NULL);
     joule_json_array(&j, "empty");
-    joule_json_close_array(&j);
+    joule_json_close(&j);
     joule_json_array(&j, "list");
     joule_json_u64(&j, NULL, UINT64_MAX);
     joule_json_i64(&j, NULL, INT64_MIN);
     joule_json_milli(&j, NULL, 65536);
     joule_json_object(&j, NULL);
-    joule_json_close_object(&j);
-    joule_json_close_array(&j);
+    joule_json_close(&j);
+    joule_json_close(&j);
     joule_json_bool(&j, "yes", true);
     joule_json_end(&j);
     fclose(out);

@@ -244,7 +244,7 @@ static void put_state(struct joule_json *j, const char *key,
     put_khz(j, "setspeed_khz", s->setspeed_khz);
     joule_json_string(j, "energy_performance_preference",
                       *s->epp ? s->epp : NULL);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_holder(struct joule_json *j, const struct joule_holder *h)
@@ -257,7 +257,7 @@ static void put_holder(struct joule_json *j, const struct joule_holder *h)
     joule_json_string(j, "step", h->step);
     joule_json_u64(j, "pid", (uint64_t)h->pid);
     joule_json_string(j, "request", h->is_watch ? NULL : request);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_row(struct joule_json *j, const struct view *v,
@@ -283,12 +283,12 @@ static void put_row(struct joule_json *j, const struct view *v,
     for (size_t i = 0; i < v->journal.holder_count; i++)
         if (joule_cpus_has(&v->journal.holder[i].policies, p->id))
             put_holder(j, &v->journal.holder[i]);
-    joule_json_close_array(j);
+    joule_json_close(j);
     if (row->is_recorded)
         put_state(j, "original", &row->entry.original);
     else
         joule_json_null(j, "original");
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void print_json(FILE *out, const struct view *v)
@@ -299,7 +299,7 @@ static void print_json(FILE *out, const struct view *v)
     joule_json_array(&j, "policies");
     for (size_t i = 0; i < v->row_count; i++)
         put_row(&j, v, &v->row[i]);
-    joule_json_close_array(&j);
+    joule_json_close(&j);
     joule_json_u64(&j, "not_put_back", loose(v));
     joule_json_string(&j, "journal_error",
                       v->journal_errnum ? v->journal_error.text : NULL);

@@ -44,19 +44,19 @@ static void next(struct joule_json *j, const char *key)
     }
 }
 
-static void open_level(struct joule_json *j, char bracket)
+static void open_level(struct joule_json *j, char open, char close)
 {
-    putc(bracket, j->out);
-    j->depth++;
+    putc(open, j->out);
+    j->close[j->depth++] = close;
     j->empty = true;
 }
 
-static void close_level(struct joule_json *j, char bracket)
+void joule_json_close(struct joule_json *j)
 {
     j->depth--;
     if (!j->empty)
         new_line(j);
-    putc(bracket, j->out);
+    putc(j->close[j->depth], j->out);
     j->empty = false;
 }
 
@@ -64,35 +64,25 @@ void joule_json_begin(struct joule_json *j, FILE *out)
 {
     j->out = out;
     j->depth = 0;
-    open_level(j, '{');
+    open_level(j, '{', '}');
 }
 
 void joule_json_end(struct joule_json *j)
 {
-    close_level(j, '}');
+    joule_json_close(j);
     putc('\n', j->out);
 }
 
 void joule_json_object(struct joule_json *j, const char *key)
 {
     next(j, key);
-    open_level(j, '{');
+    open_level(j, '{', '}');
 }
 
 void joule_json_array(struct joule_json *j, const char *key)
 {
     next(j, key);
-    open_level(j, '[');
-}
-
-void joule_json_close_object(struct joule_json *j)
-{
-    close_level(j, '}');
-}
-
-void joule_json_close_array(struct joule_json *j)
-{
-    close_level(j, ']');
+    open_level(j, '[', ']');
 }
 
 void joule_json_number(struct joule_json *j, const char *key, const char *text)

@@ -14,9 +14,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define JOULE_JSON_DEPTH 16
+
 struct joule_json {
     FILE *out;
     unsigned depth;
+    char close[JOULE_JSON_DEPTH]; /* brackets of what is open */
     bool empty; /* nothing yet in the innermost object or array */
 };
 
@@ -26,8 +29,7 @@ void joule_json_end(struct joule_json *j);
 
 void joule_json_object(struct joule_json *j, const char *key);
 void joule_json_array(struct joule_json *j, const char *key);
-void joule_json_close_object(struct joule_json *j);
-void joule_json_close_array(struct joule_json *j);
+void joule_json_close(struct joule_json *j); /* the innermost */
 
 /* NULL is written as null; by joule_json_text "" as well. */
 void joule_json_string(struct joule_json *j, const char *key,

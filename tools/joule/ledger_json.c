@@ -32,7 +32,7 @@ static void put_step(struct joule_json *j, const struct joule_ledger_view *v,
         joule_json_u64(j, "cpu_time_unknown", line->unknown);
         joule_json_u64(j, "cpu_time_backwards", line->backwards);
     }
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_job(struct joule_json *j, const struct joule_ledger_view *v,
@@ -54,8 +54,8 @@ static void put_job(struct joule_json *j, const struct joule_ledger_view *v,
     joule_json_array(j, "steps");
     for (size_t i = 0; i < job->count; i++)
         put_step(j, v, &line[i]);
-    joule_json_close_array(j);
-    joule_json_close_object(j);
+    joule_json_close(j);
+    joule_json_close(j);
 }
 
 static void put_parts(struct joule_json *j, const struct joule_ledger_totals *t)
@@ -69,9 +69,9 @@ static void put_parts(struct joule_json *j, const struct joule_ledger_totals *t)
         joule_json_u64_if(j, "learned_idle_mw", f->idle_power_uw,
                           f->idle_power_uw / 1000);
         joule_json_u64(j, "minutes", f->minutes);
-        joule_json_close_object(j);
+        joule_json_close(j);
     }
-    joule_json_close_array(j);
+    joule_json_close(j);
 }
 
 void joule_ledger_put_totals(struct joule_json *j,
@@ -95,7 +95,7 @@ void joule_ledger_put_totals(struct joule_json *j,
     joule_json_u64(j, "jobs_with_foreign_cgroups", t->foreign);
     joule_json_u64(j, "cpu_time_without_step_ns", t->stray_ns);
     put_parts(j, t);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 void joule_ledger_print_json(FILE *out, const struct joule_ledger_view *v)
@@ -115,7 +115,7 @@ void joule_ledger_print_json(FILE *out, const struct joule_ledger_view *v)
     joule_json_array(&j, "jobs");
     for (size_t i = 0; i < v->job_count; i++)
         put_job(&j, v, &v->job[i]);
-    joule_json_close_array(&j);
+    joule_json_close(&j);
     if (v->own)
         joule_json_null(&j, "totals");
     else

@@ -50,7 +50,7 @@ static void put_cpu(struct joule_json *j, const struct joule_rapl_info *info)
     joule_json_u64(j, "packages", info->packages);
     joule_json_u64(j, "dies", info->dies);
     joule_json_bool(j, "hypervisor", info->cpu.hypervisor);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_access(struct joule_json *j, const struct joule_access *a)
@@ -62,7 +62,7 @@ static void put_access(struct joule_json *j, const struct joule_access *a)
     joule_json_string(j, "msr_error",
                       a->msr_error ? strerror(a->msr_error) : NULL);
     joule_json_text(j, "kernel_lockdown", a->lockdown);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_domain(struct joule_json *j,
@@ -89,7 +89,7 @@ static void put_domain(struct joule_json *j,
     joule_json_string(j, "state", joule_probe_state_name(d->state));
     joule_json_u64_if(j, "power_mw", moves, d->power_mw);
     joule_json_u64(j, "read_errors", d->errors);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_sensor(struct joule_json *j, const struct joule_probe_sensor *s)
@@ -112,8 +112,8 @@ static void put_sensor(struct joule_json *j, const struct joule_probe_sensor *s)
     joule_json_array(j, "domains");
     for (size_t i = 0; i < s->count; i++)
         put_domain(j, &s->domains[i]);
-    joule_json_close_array(j);
-    joule_json_close_object(j);
+    joule_json_close(j);
+    joule_json_close(j);
 }
 
 /* Milliwatts, as all power in this document. */
@@ -155,17 +155,17 @@ static void put_label(struct joule_json *j, const struct joule_bmc *bmc,
     for (int s = 0; s < JOULE_POWER_STATUS_COUNT; s++)
         joule_json_u64(j, joule_bmc_status_name((enum joule_power_status)s),
                        label->readings[s]);
-    joule_json_close_object(j);
+    joule_json_close(j);
     joule_json_array(j, "sensors");
     for (uint32_t n = 0; bmc->connected && n < bmc->sensor_count; n++) {
         if (bmc->sensors[n].label != i)
             continue;
         joule_json_object(j, NULL);
         put_found(j, &bmc->sensors[n].found);
-        joule_json_close_object(j);
+        joule_json_close(j);
     }
-    joule_json_close_array(j);
-    joule_json_close_object(j);
+    joule_json_close(j);
+    joule_json_close(j);
 }
 
 static void put_list(struct joule_json *j, const struct joule_bmc *bmc)
@@ -181,9 +181,9 @@ static void put_list(struct joule_json *j, const struct joule_bmc *bmc)
         joule_json_bool(j, "used", joule_bmc_is_used(bmc, i));
         joule_json_string(j, "reading", joule_bmc_status_name(v->status));
         put_w(j, "power_mw", v->status == JOULE_POWER_OK ? v->watts : NAN);
-        joule_json_close_object(j);
+        joule_json_close(j);
     }
-    joule_json_close_array(j);
+    joule_json_close(j);
 }
 
 static void put_bmc(struct joule_json *j, const struct joule_bmc *bmc,
@@ -218,9 +218,9 @@ static void put_bmc(struct joule_json *j, const struct joule_bmc *bmc,
     joule_json_array(j, "labels");
     for (uint32_t i = 0; i < bmc->label_count; i++)
         put_label(j, bmc, i);
-    joule_json_close_array(j);
+    joule_json_close(j);
     put_list(j, bmc);
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_node_total(struct joule_json *j, const struct joule_node *n)
@@ -253,7 +253,7 @@ static void put_node_total(struct joule_json *j, const struct joule_node *n)
             joule_json_u64(j, "not_refreshed", n->state.integrator[0].held);
         }
     }
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_decimal(struct joule_json *j, const char *key, double value)
@@ -290,7 +290,7 @@ static void put_fused(struct joule_json *j, const struct joule_node *n)
     put_decimal(j, "gain", f->gain);
     put_decimal(j, "rest_w", f->rest_w);
     put_decimal(j, "deviation_w", joule_lag_model_deviation(f));
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_ledger(struct joule_json *j,
@@ -306,7 +306,7 @@ static void put_ledger(struct joule_json *j,
         joule_json_u64(j, "jobs", s->jobs);
         joule_ledger_put_totals(j, &s->totals);
     }
-    joule_json_close_object(j);
+    joule_json_close(j);
 }
 
 static void put_conf(struct joule_json *j, const struct joule_probe *p)
@@ -326,8 +326,8 @@ static void put_conf(struct joule_json *j, const struct joule_probe *p)
         joule_option_format(row, &p->conf.config, value, sizeof(value));
         joule_json_string(j, row->key, value);
     }
-    joule_json_close_object(j);
-    joule_json_close_object(j);
+    joule_json_close(j);
+    joule_json_close(j);
 }
 
 static void put_findings(struct joule_json *j,
@@ -344,9 +344,9 @@ static void put_findings(struct joule_json *j,
         joule_json_text(j, "file", f->place.file);
         joule_json_u64_if(j, "line", f->place.line, f->place.line);
         joule_json_text(j, "write", f->advice.text);
-        joule_json_close_object(j);
+        joule_json_close(j);
     }
-    joule_json_close_array(j);
+    joule_json_close(j);
     joule_json_u64(j, "errors", findings->total[JOULE_FAULT]);
     joule_json_u64(j, "warnings", findings->total[JOULE_WARNING]);
     joule_json_u64(j, "notes", findings->total[JOULE_NOTE]);

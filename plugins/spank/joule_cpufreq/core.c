@@ -13,54 +13,39 @@
 
 extern slurm_conf_t slurm_conf __attribute__((weak));
 
+/* Words of CpuFreqDef and CpuFreqGovernors. */
 static const struct {
     uint32_t slurm;
-    enum joule_governor governor;
-} governors[] = {
-    {CPU_FREQ_CONSERVATIVE, JOULE_GOVERNOR_CONSERVATIVE},
-    {CPU_FREQ_ONDEMAND, JOULE_GOVERNOR_ONDEMAND},
-    {CPU_FREQ_PERFORMANCE, JOULE_GOVERNOR_PERFORMANCE},
-    {CPU_FREQ_POWERSAVE, JOULE_GOVERNOR_POWERSAVE},
-    {CPU_FREQ_SCHEDUTIL, JOULE_GOVERNOR_SCHEDUTIL},
-    {CPU_FREQ_USERSPACE, JOULE_GOVERNOR_USERSPACE},
+    struct joule_request request;
+} words[] = {
+    {CPU_FREQ_CONSERVATIVE, {.governor = JOULE_GOVERNOR_CONSERVATIVE}},
+    {CPU_FREQ_ONDEMAND, {.governor = JOULE_GOVERNOR_ONDEMAND}},
+    {CPU_FREQ_PERFORMANCE, {.governor = JOULE_GOVERNOR_PERFORMANCE}},
+    {CPU_FREQ_POWERSAVE, {.governor = JOULE_GOVERNOR_POWERSAVE}},
+    {CPU_FREQ_SCHEDUTIL, {.governor = JOULE_GOVERNOR_SCHEDUTIL}},
+    {CPU_FREQ_USERSPACE, {.governor = JOULE_GOVERNOR_USERSPACE}},
+    {CPU_FREQ_LOW, {.pin = true, .max.kind = JOULE_SPEED_LOW}},
+    {CPU_FREQ_MEDIUM, {.pin = true, .max.kind = JOULE_SPEED_MEDIUM}},
+    {CPU_FREQ_HIGH, {.pin = true, .max.kind = JOULE_SPEED_HIGH}},
+    {CPU_FREQ_HIGHM1, {.pin = true, .max.kind = JOULE_SPEED_HIGHM1}},
 };
 
-static const struct {
-    uint32_t slurm;
-    enum joule_speed_kind kind;
-} speeds[] = {
-    {CPU_FREQ_LOW, JOULE_SPEED_LOW},
-    {CPU_FREQ_MEDIUM, JOULE_SPEED_MEDIUM},
-    {CPU_FREQ_HIGH, JOULE_SPEED_HIGH},
-    {CPU_FREQ_HIGHM1, JOULE_SPEED_HIGHM1},
-};
+#define WORDS (sizeof(words) / sizeof(words[0]))
 
 /* A value of CpuFreqDef. */
 static bool parse_default(uint32_t value, struct joule_request *r)
 {
-    memset(r, 0, sizeof(*r));
     if (value == 0 || value == NO_VAL)
         return false;
-    if (!(value & CPU_FREQ_RANGE_FLAG)) {
-        if (value > JOULE_KHZ_MAX)
-            return false;
-        r->max.kind = JOULE_SPEED_KHZ;
-        r->max.khz = value;
-        r->pin = true;
-        return true;
-    }
-    for (size_t i = 0; i < sizeof(governors) / sizeof(governors[0]); i++)
-        if (governors[i].slurm == value) {
-            r->governor = governors[i].governor;
+    for (size_t i = 0; i < WORDS; i++)
+        if (words[i].slurm == value) {
+            *r = words[i].request;
             return true;
         }
-    for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
-        if (speeds[i].slurm == value) {
-            r->max.kind = speeds[i].kind;
-            r->pin = true;
-            return true;
-        }
-    return false;
+    if (value & CPU_FREQ_RANGE_FLAG || value > JOULE_KHZ_MAX)
+        return false;
+    *r = (struct joule_request){.pin = true, .max = {JOULE_SPEED_KHZ, value}};
+    return true;
 }
 
 bool joule_core_conf(struct joule_cpufreq_rules *rules,
@@ -74,10 +59,11 @@ bool joule_core_conf(struct joule_cpufreq_rules *rules,
     if (!&slurm_conf)
         return false;
     rules->governors = 0;
-    for (size_t i = 0; i < sizeof(governors) / sizeof(governors[0]); i++)
-        if (slurm_conf.cpu_freq_govs &
-            (governors[i].slurm & ~(uint32_t)CPU_FREQ_RANGE_FLAG))
-            rules->governors |= governors[i].governor;
+    for (size_t i = 0; i < WORDS; i++)
+        if (words[i].request.governor &&
+            slurm_conf.cpu_freq_govs &
+                (words[i].slurm & ~(uint32_t)CPU_FREQ_RANGE_FLAG))
+            rules->governors |= words[i].request.governor;
     has_default = parse_default(slurm_conf.cpu_freq_def, ret_default);
     rules->range_governor = ret_default->governor;
     if (rules->range_governor == JOULE_GOVERNOR_USERSPACE)
