@@ -18,7 +18,7 @@
 /* Above what sites have: thousands of node lines come to about a MB. */
 #define BYTES_MAX    (16u << 20) /* of all files together */
 #define FILES_MAX    256
-#define DEPTH_MAX    8
+#define DEPTH_MAX    9
 #define SETTINGS_MAX 1024
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
@@ -32,13 +32,14 @@ struct partition {
     struct joule_conf_place place;
 };
 
-/* One load: what all its files share. */
 struct loader {
     int root_fd;
     const char *main_path;
     struct joule_slurmconf *conf;
     struct joule_findings *findings;
     char cluster[256];
+    struct joule_conf_place place; /* of what is read now */
+    unsigned depth;                /* of its file */
     size_t bytes_left;
     unsigned files_left;
     bool full; /* said that there are too many settings */
@@ -46,14 +47,7 @@ struct loader {
     bool exclusive_default; /* as PartitionName=DEFAULT says */
 };
 
-/* One file of it. */
-struct reading {
-    struct loader *loader;
-    const char *path;
-    unsigned depth;
-};
-
-static int load_file(struct loader *l, const char *path, unsigned depth,
+static int load_file(struct loader *l, const char *path,
                      struct joule_error *err);
 
 int joule_slurmconf_look(const char *conf, struct joule_slurmconf_places *ret,
@@ -88,19 +82,10 @@ joule_slurmconf_find(const struct joule_slurmconf *conf, const char *key)
     return NULL;
 }
 
-static struct joule_conf_place place_of(const struct reading *r, unsigned line)
-{
-    struct joule_conf_place place = {.line = line};
-
-    snprintf(place.file, sizeof(place.file), "%s", r->path);
-    return place;
-}
-
 /* 0, or an errno value. */
-static int keep(const struct reading *r, const char *key, const char *value,
-                unsigned line)
+static int keep(struct loader *l, const char *key, const char *value)
 {
-    struct joule_slurmconf *conf = r->loader->conf;
+    struct joule_slurmconf *conf = l->conf;
     struct joule_slurmconf_setting *setting =
         (struct joule_slurmconf_setting *)joule_slurmconf_find(conf, key);
     char *copy = strdup(value);
@@ -124,7 +109,7 @@ static int keep(const struct reading *r, const char *key, const char *value,
     }
     free(setting->value);
     setting->value = copy;
-    setting->place = place_of(r, line);
+    setting->place = l->place;
     return 0;
 }
 
@@ -144,26 +129,24 @@ static void include_path(const struct loader *l, const char *value,
         snprintf(path, PATH_MAX, "%.*s%s", dir, l->main_path, value);
 }
 
-static int include(const struct reading *r, const char *value, unsigned line)
+static int include(struct loader *l, const char *value)
 {
-    struct loader *l = r->loader;
-    struct joule_conf_place place = place_of(r, line);
     struct joule_error err;
     char path[PATH_MAX];
 
     if (strlen(value) >= PATH_MAX / 2 || strlen(l->main_path) >= PATH_MAX / 4) {
-        joule_finding_add(l->findings, JOULE_FAULT, "include", &place, NULL,
+        joule_finding_add(l->findings, JOULE_FAULT, "include", &l->place, NULL,
                           "the name of the included file is too long");
         return 0;
     }
     include_path(l, value, path);
-    if (r->depth == DEPTH_MAX || l->files_left == 0) {
-        joule_finding_add(l->findings, JOULE_FAULT, "include", &place, NULL,
+    if (l->depth == DEPTH_MAX || l->files_left == 0) {
+        joule_finding_add(l->findings, JOULE_FAULT, "include", &l->place, NULL,
                           "%s is not read: too many files include each other",
                           path);
         return 0;
     }
-    if (load_file(l, path, r->depth + 1, &err) == 0)
+    if (load_file(l, path, &err) == 0)
         return 0;
     if (errno == ENOMEM)
         return ENOMEM;
@@ -171,7 +154,7 @@ static int include(const struct reading *r, const char *value, unsigned line)
      * that only this user may not read says nothing. */
     joule_finding_add(l->findings,
                       errno == EACCES ? JOULE_WARNING : JOULE_FAULT, "include",
-                      &place, NULL, "the included file: %s", err.text);
+                      &l->place, NULL, "the included file: %s", err.text);
     return 0;
 }
 
@@ -190,16 +173,14 @@ static void end_partition(struct loader *l)
 }
 
 /* slurm.conf(5): Shared is the older name of OverSubscribe. */
-static void follow_partition(const struct reading *r, const char *key,
-                             const char *value, unsigned line)
+static void follow_partition(struct loader *l, const char *key,
+                             const char *value)
 {
-    struct loader *l = r->loader;
-
     if (strcasecmp(key, "PartitionName") == 0) {
         end_partition(l);
         snprintf(l->partition.name, sizeof(l->partition.name), "%s", value);
         l->partition.is_exclusive = l->exclusive_default;
-        l->partition.place = place_of(r, line);
+        l->partition.place = l->place;
     } else if (strcasecmp(key, "OverSubscribe") == 0 ||
                strcasecmp(key, "Shared") == 0) {
         l->partition.is_exclusive = strncasecmp(value, "EXCLUSIVE", 9) == 0;
@@ -228,56 +209,53 @@ static bool mended_pair(const char *text, char *buf, size_t size)
                             text + key + gap) < size;
 }
 
-static void stray_text(const struct reading *r, const char *text, unsigned line)
+static void stray_text(struct loader *l, const char *text)
 {
-    struct joule_conf_place place = place_of(r, line);
     char mended[JOULE_ERROR_MAX];
 
-    if (line == 1 && strncmp(text, BYTE_ORDER_MARK, 3) == 0)
-        joule_finding_add(r->loader->findings, JOULE_FAULT, "stray-text",
-                          &place, NULL,
+    if (l->place.line == 1 && strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+        joule_finding_add(l->findings, JOULE_FAULT, "stray-text", &l->place,
+                          NULL,
                           "the file begins with a byte-order mark: slurmctld "
                           "and slurmd do not start with it (save the file as "
                           "UTF-8 without that mark)");
     else if (is_pair(text))
-        joule_finding_add(r->loader->findings, JOULE_FAULT, "stray-text",
-                          &place, text,
+        joule_finding_add(l->findings, JOULE_FAULT, "stray-text", &l->place,
+                          text,
                           "\"%.100s\" follows another setting: slurmctld and "
                           "slurmd do not start unless it has a line of its own",
                           text);
     else
-        joule_finding_add(
-            r->loader->findings, JOULE_FAULT, "stray-text", &place,
-            mended_pair(text, mended, sizeof(mended)) ? mended : NULL,
-            "\"%.100s\" is no setting (Key=Value): slurmctld and "
-            "slurmd do not start with it",
-            text);
+        joule_finding_add(l->findings, JOULE_FAULT, "stray-text", &l->place,
+                          mended_pair(text, mended, sizeof(mended)) ? mended
+                                                                    : NULL,
+                          "\"%.100s\" is no setting (Key=Value): slurmctld and "
+                          "slurmd do not start with it",
+                          text);
 }
 
 static int take_pair(const char *key, const char *value, unsigned line,
                      void *arg)
 {
-    const struct reading *r = arg;
-    struct loader *l = r->loader;
+    struct loader *l = arg;
 
+    l->place.line = line;
     if (!key) {
-        stray_text(r, value, line);
+        stray_text(l, value);
         return 0;
     }
     if (strcasecmp(key, "Include") == 0)
-        return include(r, value, line);
+        return include(l, value);
     if (strcasecmp(key, "ClusterName") == 0)
         snprintf(l->cluster, sizeof(l->cluster), "%s", value);
-    follow_partition(r, key, value, line);
+    follow_partition(l, key, value);
     if (l->conf->count < SETTINGS_MAX || joule_slurmconf_find(l->conf, key))
-        return keep(r, key, value, line);
+        return keep(l, key, value);
     if (!l->full) {
-        struct joule_conf_place place = place_of(r, line);
-
         l->full = true;
-        joule_finding_add(l->findings, JOULE_FAULT, "too-many-settings", &place,
-                          NULL, "more than %d settings: the rest is not read",
-                          SETTINGS_MAX);
+        joule_finding_add(
+            l->findings, JOULE_FAULT, "too-many-settings", &l->place, NULL,
+            "more than %d settings: the rest is not read", SETTINGS_MAX);
     }
     return 0;
 }
@@ -295,10 +273,10 @@ static int check_regular(int root_fd, const char *path)
     return -1;
 }
 
-static int load_file(struct loader *l, const char *path, unsigned depth,
+static int load_file(struct loader *l, const char *path,
                      struct joule_error *err)
 {
-    struct reading r = {.loader = l, .path = path, .depth = depth};
+    const struct joule_conf_place from = l->place;
     const char *below = path + strspn(path, "/");
     char *text = NULL;
     size_t len;
@@ -316,7 +294,11 @@ static int load_file(struct loader *l, const char *path, unsigned depth,
     if (!text)
         return joule_error_set(err, errno, "cannot read %s: %m", path);
     l->bytes_left -= len;
-    rc = joule_conffile_walk(text, len, take_pair, &r);
+    snprintf(l->place.file, sizeof(l->place.file), "%s", path);
+    l->depth++;
+    rc = joule_conffile_walk(text, len, take_pair, l);
+    l->depth--;
+    l->place = from;
     free(text);
     if (rc != 0)
         return joule_error_set(err, ENOMEM, "cannot read %s: out of memory",
@@ -342,7 +324,7 @@ int joule_slurmconf_load(int root_fd, const char *path,
     memset(ret, 0, sizeof(*ret));
     if (path[0] != '/')
         return joule_error_set(err, EINVAL, "%s is no absolute path", path);
-    if (load_file(&l, path, 0, err) < 0) {
+    if (load_file(&l, path, err) < 0) {
         int saved = errno;
 
         joule_slurmconf_free(&conf);
