@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 #include "common/base/process.h"
 
 /* For values that do not show at once, in one transaction. */
@@ -187,7 +186,7 @@ static int read_back(struct joule_control *c, const struct joule_entry *entry,
                      struct joule_cpufreq_state *now, unsigned *ret_differences,
                      struct joule_error *err)
 {
-    struct timespec pause = {.tv_nsec = SHOWN_FIRST_NS};
+    int64_t pause_ns = SHOWN_FIRST_NS;
 
     for (;;) {
         if (joule_cpufreq_read_state(c->root_fd, entry->policy, entry->touched,
@@ -195,11 +194,11 @@ static int read_back(struct joule_control *c, const struct joule_entry *entry,
             return -1;
         *ret_differences =
             joule_state_differences(now, target, entry->touched & SHOWN);
-        if (*ret_differences == 0 || c->patience_ns < pause.tv_nsec)
+        if (*ret_differences == 0 || c->patience_ns < pause_ns)
             return 0;
-        nanosleep(&pause, NULL);
-        c->patience_ns -= pause.tv_nsec;
-        pause.tv_nsec *= 2;
+        joule_sleep_ns(pause_ns);
+        c->patience_ns -= pause_ns;
+        pause_ns *= 2;
     }
 }
 
@@ -545,8 +544,8 @@ static int enter_holder(struct taking *t)
     h.namespace = joule_process_namespace(c->root_fd);
     if (joule_process_start(c->root_fd, claim->pid, &h.start) < 0)
         return joule_error_set(t->err, errno,
-                               "process %lld cannot hold frequencies: %s",
-                               (long long)claim->pid, strerror(errno));
+                               "process %lld cannot hold frequencies: %m",
+                               (long long)claim->pid);
     if (joule_journal_file_live(&c->store, &h, t->err) < 0)
         return -1;
     added = joule_journal_add_holder(&c->journal, &h);

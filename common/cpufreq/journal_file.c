@@ -8,10 +8,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/base/rundir.h"
 
@@ -65,22 +64,20 @@ static int open_lock(struct joule_journal_file *s, struct joule_error *err)
 int joule_journal_file_lock(struct joule_journal_file *s, int64_t wait_ns,
                             struct joule_error *err)
 {
-    int64_t end_ns = joule_clock_mono_ns(&joule_clock_system) + wait_ns;
-    struct timespec pause = {.tv_nsec = PAUSE_MIN_NS};
+    int64_t end_ns = joule_deadline_in(wait_ns), pause_ns = PAUSE_MIN_NS;
 
     if (s->lock_fd < 0 && open_lock(s, err) < 0)
         return -1;
     while (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return joule_error_set(err, errno, "cannot lock the journal: %s",
-                                   strerror(errno));
-        if (joule_clock_mono_ns(&joule_clock_system) >= end_ns)
+            return joule_error_set(err, errno, "cannot lock the journal: %m");
+        if (joule_deadline_left(end_ns) == 0)
             return joule_error_set(err, EBUSY,
                                    "another process has been writing CPU "
                                    "frequencies for too long");
-        nanosleep(&pause, NULL);
-        if (pause.tv_nsec < PAUSE_MAX_NS)
-            pause.tv_nsec *= 2;
+        joule_sleep_ns(pause_ns);
+        if (pause_ns < PAUSE_MAX_NS)
+            pause_ns *= 2;
     }
     s->is_locked = true;
     return 0;
@@ -120,8 +117,8 @@ int joule_journal_file_live(struct joule_journal_file *s,
         return -1;
     if (fcntl(s->lock_fd, F_SETLK, &byte) == 0)
         return 0;
-    return joule_error_set(err, errno, "cannot lock process %lld's byte: %s",
-                           (long long)h->pid, strerror(errno));
+    return joule_error_set(err, errno, "cannot lock process %lld's byte: %m",
+                           (long long)h->pid);
 }
 
 int joule_journal_file_lives(struct joule_journal_file *s,
@@ -168,8 +165,8 @@ static char *load_text(struct joule_journal_file *s, size_t *ret_len,
     if (!text) {
         if (errno == EFBIG || errno == EINVAL)
             errno = EBADMSG;
-        joule_error_set(err, errno, "cannot read " JOULE_CPUFREQ_JOURNAL ": %s",
-                        strerror(errno));
+        joule_error_set(err, errno,
+                        "cannot read " JOULE_CPUFREQ_JOURNAL ": %m");
         return NULL;
     }
     /* The newline that joule_file_load takes off is part of the text. */
@@ -243,8 +240,8 @@ int joule_journal_file_save(struct joule_journal_file *s,
     if (j->entry_count == 0 && j->holder_count == 0) {
         if (unlinkat(s->dir_fd, FILE_NAME, 0) == 0 || errno == ENOENT)
             return 0;
-        return joule_error_set(err, errno, "cannot remove %s: %s",
-                               JOULE_CPUFREQ_JOURNAL, strerror(errno));
+        return joule_error_set(err, errno,
+                               "cannot remove " JOULE_CPUFREQ_JOURNAL ": %m");
     }
     text = joule_journal_format(j, &len);
     if (!text)
@@ -257,8 +254,8 @@ int joule_journal_file_save(struct joule_journal_file *s,
     free(text);
     if (rc == 0)
         return 0;
-    return joule_error_set(err, errno, "cannot write %s: %s",
-                           JOULE_CPUFREQ_JOURNAL, strerror(errno));
+    return joule_error_set(err, errno,
+                           "cannot write " JOULE_CPUFREQ_JOURNAL ": %m");
 }
 
 int joule_journal_file_set_aside(struct joule_journal_file *s,
@@ -267,6 +264,6 @@ int joule_journal_file_set_aside(struct joule_journal_file *s,
     if (renameat(s->dir_fd, FILE_NAME, s->dir_fd, BAD_NAME) == 0 ||
         errno == ENOENT)
         return 0;
-    return joule_error_set(err, errno, "cannot put %s aside: %s",
-                           JOULE_CPUFREQ_JOURNAL, strerror(errno));
+    return joule_error_set(err, errno,
+                           "cannot put " JOULE_CPUFREQ_JOURNAL " aside: %m");
 }

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/base/helper.h"
 
@@ -21,10 +21,8 @@
 /* The process that was started goes at once; its child stays. */
 static void reap(pid_t pid)
 {
-    const struct timespec pause = {.tv_nsec = JOULE_NS_PER_MS};
-
     for (int i = 0; i < DETACH_MS && waitpid(pid, NULL, WNOHANG) == 0; i++)
-        nanosleep(&pause, NULL);
+        joule_sleep_ns(JOULE_NS_PER_MS);
 }
 
 int joule_keeper_start(const char *program,
@@ -180,8 +178,7 @@ int joule_keeper_log(int root_fd, const char *path, const char *text,
                          O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
                              O_NOCTTY);
     if (fd < 0)
-        return joule_error_set(err, errno, "cannot open %s: %s", path,
-                               strerror(errno));
+        return joule_error_set(err, errno, "cannot open %s: %m", path);
     if (joule_file_check_owner(fd, S_IFREG, S_IWGRP | S_IWOTH, path, err) < 0)
         rc = -1;
     else if (length <= 0 || (size_t)length >= sizeof(line))

@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/base/parse.h"
 #include "common/cpufreq/request.h"
 
 #define BUSY_TRIES 4
-#define BUSY_NS    1000000L
+#define BUSY_NS    JOULE_NS_PER_MS
 
 const char *joule_cpufreq_file(enum joule_cpufreq_field field)
 {
@@ -54,12 +54,11 @@ int joule_cpufreq_list(int root_fd, struct joule_cpus *ret_ids,
 
     memset(ret_ids, 0, sizeof(*ret_ids));
     if (!dir) {
-        if (fd >= 0)
-            close(fd);
+        joule_close(fd);
         if (errnum == ENOENT)
             return 0;
-        return joule_error_set(err, errnum, "cannot read /%s: %s",
-                               JOULE_CPUFREQ_DIR, strerror(errnum));
+        return joule_error_set(err, errnum, "cannot read /%s: %m",
+                               JOULE_CPUFREQ_DIR);
     }
     while ((entry = readdir(dir)))
         if (parse_id(entry->d_name, &id) == 0)
@@ -90,8 +89,7 @@ static int open_policy(int root_fd, unsigned id, struct joule_error *err)
     snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u", id);
     fd = joule_file_open(root_fd, path, O_PATH | O_DIRECTORY);
     if (fd < 0)
-        return joule_error_set(err, errno, "there is no policy%u: %s", id,
-                               strerror(errno));
+        return joule_error_set(err, errno, "there is no policy%u: %m", id);
     return fd;
 }
 
@@ -290,24 +288,12 @@ uint32_t joule_cpufreq_current_khz(int root_fd, unsigned id)
     return (uint32_t)khz;
 }
 
-/* The whole value in one write: each one is a request of its own. */
-static int write_once(int fd, const char *text)
-{
-    char line[JOULE_CPUFREQ_WORD + 1];
-    size_t length = (size_t)snprintf(line, sizeof(line), "%s\n", text);
-    ssize_t n = write(fd, line, length);
-
-    if (n >= 0 && (size_t)n != length)
-        errno = EIO;
-    return n == (ssize_t)length ? 0 : -1;
-}
-
 int joule_cpufreq_write(int root_fd, unsigned id,
                         enum joule_cpufreq_field field, const char *text,
                         struct joule_error *err)
 {
-    const struct timespec pause = {.tv_nsec = BUSY_NS};
-    char path[128];
+    char path[128], line[JOULE_CPUFREQ_WORD + 1];
+    ssize_t length = snprintf(line, sizeof(line), "%s\n", text);
     int errnum = EBUSY;
 
     snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u/%s", id,
@@ -316,20 +302,19 @@ int joule_cpufreq_write(int root_fd, unsigned id,
         /* sysfs takes no notice of O_TRUNC; plain files in its place do. */
         int fd =
             joule_file_open(root_fd, path, O_WRONLY | O_TRUNC | O_NOFOLLOW);
-        int rc = fd < 0 ? -1 : write_once(fd, text);
+        /* The whole value in one write: each one is a request of its own. */
+        ssize_t n = fd < 0 ? -1 : write(fd, line, (size_t)length);
 
-        errnum = errno;
-        if (fd >= 0)
-            close(fd);
-        if (rc == 0)
+        errnum = n < 0 ? errno : EIO;
+        joule_close(fd);
+        if (n == length)
             return 0;
         if (errnum != EBUSY && errnum != EINTR && errnum != EAGAIN)
             break;
-        nanosleep(&pause, NULL);
+        joule_sleep_ns(BUSY_NS);
     }
-    return joule_error_set(err, errnum, "cannot write %s to %s of policy%u: %s",
-                           text, joule_cpufreq_file(field), id,
-                           strerror(errnum));
+    return joule_error_set(err, errnum, "cannot write %s to %s of policy%u: %m",
+                           text, joule_cpufreq_file(field), id);
 }
 
 bool joule_cpufreq_is_word(const char *text)

@@ -84,8 +84,7 @@ int joule_core_off(struct joule_error *err)
                                "this Slurm has no cpu_freq_recv_info: its own "
                                "code goes on setting frequencies");
     if (pipe2(fds, O_CLOEXEC) < 0)
-        return joule_error_set(err, errno, "cannot make a pipe: %s",
-                               strerror(errno));
+        return joule_error_set(err, errno, "cannot make a pipe: %m");
     n = write(fds[1], &no_cpus, sizeof(no_cpus));
     /* Closed first: a release that wants more finds the end and does not
      * wait. */
