@@ -194,8 +194,7 @@ START_TEST(test_jobs_and_steps)
     ck_assert(!view->stale);
     ck_assert(joule_ledger_good(view));
     ck_assert_int_eq(view->age_ns, S / 2);
-    ck_assert(view->how_known);
-    ck_assert_int_eq(view->how, JOULE_ATTRIBUTION_ALLOC);
+    ck_assert_int_eq(view->totals.how, JOULE_ATTRIBUTION_ALLOC + 1);
     ck_assert_uint_eq(view->line_count, 5);
     ck_assert_uint_eq(view->job_count, 2);
     for (size_t i = 0; i < 5; i++)
@@ -336,7 +335,7 @@ static int as_user(void)
     if (!view->own || view->uid != 1000 || view->line_count != 1 ||
         view->line[0].row.job != 7 || view->totals.charged_uj != 0)
         return 3;
-    if (!view->how_known || view->how != JOULE_ATTRIBUTION_ALLOC)
+    if (view->totals.how != JOULE_ATTRIBUTION_ALLOC + 1)
         return 4;
     report(joule_ledger_print_text);
     /* 500 uJ, without anything of the node. */

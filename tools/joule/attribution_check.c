@@ -148,16 +148,15 @@ static void judge_config(struct joule_probe *p)
     const struct joule_energy_config *config = &p->conf.config;
     struct joule_findings *findings = &p->findings;
     const struct joule_ledger_totals *t = &s->totals;
+    const char *how = joule_ledger_how(t->how);
     uint64_t idle_power_uw = 0;
 
-    if (s->how_known && s->how != config->attribution)
-        joule_finding_add(
-            findings, JOULE_WARNING, "attribution", NULL, NULL,
-            "slurmd divides by JouleAttribution=%s, but "
-            "acct_gather.conf says %s: run "
-            "'scontrol reconfigure'",
-            joule_ledger_how(s->how),
-            joule_ledger_how((enum joule_attribution)config->attribution));
+    if (how && t->how != config->attribution + 1)
+        joule_finding_add(findings, JOULE_WARNING, "attribution", NULL, NULL,
+                          "slurmd divides by JouleAttribution=%s, but "
+                          "acct_gather.conf says %s: run "
+                          "'scontrol reconfigure'",
+                          how, joule_ledger_how(config->attribution + 1));
     for (size_t i = 0; i < t->part_count; i++) {
         if (t->part[i].idle_power.idle_power_uw == 0)
             return;
@@ -226,7 +225,6 @@ void joule_attribution_check_ledger(struct joule_probe *p)
     if (read_ledger(p) < 0)
         return;
     s->present = true;
-    s->how_known = joule_ledger_get_how(&s->totals, &s->how);
     judge(&s->totals, &p->findings);
     if (p->conf.config_known)
         judge_config(p);

@@ -43,9 +43,7 @@ struct joule_ledger_view {
     int64_t wall_ns;         /* the label of mono_ns */
     int64_t age_ns;
     bool stale;
-    bool how_known;
-    enum joule_attribution how;
-    struct joule_ledger_totals totals; /* root only */
+    struct joule_ledger_totals totals; /* root only; [how]: all users */
     uint64_t jobs_mw;                  /* of all jobs */
     size_t line_count, job_count;
     struct joule_ledger_line line[JOULE_USERVIEW_ROWS_MAX];
@@ -64,12 +62,9 @@ int joule_ledger_collect(struct joule_ledger_view *v, int root_fd,
 /* Not stale, and it adds up. */
 bool joule_ledger_good(const struct joule_ledger_view *v);
 
-/* By which rule the ledger's writer divides; false: it does not say. */
-bool joule_ledger_get_how(const struct joule_ledger_totals *t,
-                          enum joule_attribution *ret);
-
-/* "cputime", "alloc", "node". */
-const char *joule_ledger_how(enum joule_attribution how);
+/* The rule by which the ledger's writer divides, joule_ledger_totals.how:
+ * "cputime", "alloc", "node"; NULL: it does not say. */
+const char *joule_ledger_how(uint64_t how);
 
 /* "3", "batch", "extern", "interactive". */
 const char *joule_ledger_step(const struct joule_user_row *row,

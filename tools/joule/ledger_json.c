@@ -106,8 +106,7 @@ void joule_ledger_print_json(FILE *out, const struct joule_ledger_view *v)
     joule_json_string(&j, "node", v->node);
     joule_json_null(&j, "error");
     joule_json_u64_if(&j, "only_user_id", v->own, v->uid);
-    joule_json_string(&j, "attribution",
-                      v->how_known ? joule_ledger_how(v->how) : NULL);
+    joule_json_string(&j, "attribution", joule_ledger_how(v->totals.how));
     joule_json_i64(&j, "sample_ns", v->mono_ns);
     joule_json_i64(&j, "sample_wall_ns", v->wall_ns);
     joule_json_i64(&j, "age_ns", v->age_ns);

@@ -94,6 +94,7 @@ static void put_names(FILE *out, const char *job, const char *step,
 static void print_head(FILE *out, const struct joule_ledger_view *v)
 {
     const struct joule_ledger_totals *t = &v->totals;
+    const char *how = joule_ledger_how(t->how);
     char span[CELL], when[64] = "?";
     time_t wall =
         (time_t)((v->wall_ns - (v->mono_ns - t->begun_ns)) / JOULE_NS_PER_S);
@@ -102,8 +103,7 @@ static void print_head(FILE *out, const struct joule_ledger_view *v)
     fputs("Node ", out);
     joule_text_put(out, v->node);
     fprintf(out, ": attribution %s, last sample %.1f s ago\n",
-            v->how_known ? joule_ledger_how(v->how) : "not known",
-            (double)v->age_ns / 1e9);
+            how ? how : "not known", (double)v->age_ns / 1e9);
     if (v->stale)
         fputs("STALE: slurmd does not measure now\n", out);
     if (v->own)
@@ -176,17 +176,16 @@ static void print_sum(FILE *out, const struct joule_ledger_view *v,
 /* What unallocated energy is, by the rule. */
 static const char *unallocated_text(const struct joule_ledger_view *v)
 {
-    if (!v->how_known)
-        return "unallocated";
-    switch (v->how) {
-    case JOULE_ATTRIBUTION_CPUTIME:
+    switch (v->totals.how) {
+    case JOULE_ATTRIBUTION_CPUTIME + 1:
         return "unallocated (idle CPUs that no job has)";
-    case JOULE_ATTRIBUTION_ALLOC:
+    case JOULE_ATTRIBUTION_ALLOC + 1:
         return "unallocated (CPUs that no job has)";
-    case JOULE_ATTRIBUTION_NODE:
+    case JOULE_ATTRIBUTION_NODE + 1:
         return "unallocated (while no job was there)";
+    default:
+        return "unallocated";
     }
-    return "unallocated";
 }
 
 static void print_sums(FILE *out, const struct joule_ledger_view *v)

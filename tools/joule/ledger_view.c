@@ -18,24 +18,15 @@
 #define STEP_BATCH       UINT32_C(0xfffffffb)
 #define STEP_INTERACTIVE UINT32_C(0xfffffffa)
 
-bool joule_ledger_get_how(const struct joule_ledger_totals *t,
-                          enum joule_attribution *ret)
-{
-    if (t->how < 1 || t->how > JOULE_ATTRIBUTION_NODE + 1)
-        return false;
-    *ret = (enum joule_attribution)(t->how - 1);
-    return true;
-}
-
-const char *joule_ledger_how(enum joule_attribution how)
+const char *joule_ledger_how(uint64_t how)
 {
     static const char *const names[] = {
-        [JOULE_ATTRIBUTION_CPUTIME] = "cputime",
-        [JOULE_ATTRIBUTION_ALLOC] = "alloc",
-        [JOULE_ATTRIBUTION_NODE] = "node",
+        [JOULE_ATTRIBUTION_CPUTIME + 1] = "cputime",
+        [JOULE_ATTRIBUTION_ALLOC + 1] = "alloc",
+        [JOULE_ATTRIBUTION_NODE + 1] = "node",
     };
 
-    return names[how];
+    return how < sizeof(names) / sizeof(names[0]) ? names[how] : NULL;
 }
 
 const char *joule_ledger_step(const struct joule_user_row *row,
@@ -101,7 +92,6 @@ static int read_ledger(struct joule_ledger_view *v, struct joule_ledger *ledger,
             add_ledger_row(v, &rows[i]);
     free(rows);
     v->mono_ns = v->totals.mono_ns;
-    v->how_known = joule_ledger_get_how(&v->totals, &v->how);
     return 0;
 }
 
@@ -130,8 +120,7 @@ static int read_own(struct joule_ledger_view *v, int root_fd,
         return -1;
     v->mono_ns = totals.mono_ns;
     v->wall_ns = totals.wall_ns;
-    v->how_known = true;
-    v->how = totals.how;
+    v->totals.how = totals.how + 1;
     *ret_period_ns = totals.period_ns > totals.sample_period_ns
                          ? totals.period_ns
                          : totals.sample_period_ns;

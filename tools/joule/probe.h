@@ -182,8 +182,6 @@ struct joule_attribution_check {
     struct joule_error error; /* otherwise: why not */
     struct joule_ledger_totals totals;
     size_t rows, jobs;
-    bool how_known;
-    enum joule_attribution how; /* by which slurmd divides now */
 };
 
 /* [conf] is slurm.conf, [config] what acct_gather.conf says. */

@@ -300,7 +300,7 @@ static void put_ledger(struct joule_json *j,
     joule_json_bool(j, "present", s->present);
     joule_json_text(j, "error", s->error.text);
     joule_json_string(j, "attribution",
-                      s->how_known ? joule_ledger_how(s->how) : NULL);
+                      s->present ? joule_ledger_how(s->totals.how) : NULL);
     if (s->present) {
         joule_json_u64(j, "steps", s->rows);
         joule_json_u64(j, "jobs", s->jobs);

@@ -342,14 +342,13 @@ static void print_ledger(FILE *out, const struct joule_probe *p)
     fputs("\nLedger: whose energy it is\n", out);
     if (p->conf.config_known)
         row(out, "JouleAttribution", "%s",
-            joule_ledger_how(
-                (enum joule_attribution)p->conf.config.attribution));
+            joule_ledger_how(p->conf.config.attribution + 1));
     if (!s->present) {
         row(out, "none", "%s", s->error.text);
         return;
     }
-    if (s->how_known)
-        row(out, "in force", "%s", joule_ledger_how(s->how));
+    if (joule_ledger_how(t->how))
+        row(out, "in force", "%s", joule_ledger_how(t->how));
     if (p->conf.config_known && p->conf.config.idle_w)
         row(out, "idle power", "%" PRIu64 " W (JouleIdleWatts)",
             p->conf.config.idle_w);
