@@ -38,9 +38,8 @@ struct arguments {
 /* A policy and what the journal says of it. */
 struct row {
     struct joule_cpufreq_policy policy;
-    struct joule_error error; /* why it could not be read; else empty */
-    bool is_recorded;
-    struct joule_entry entry;
+    struct joule_error error;        /* why it could not be read; else empty */
+    const struct joule_entry *entry; /* NULL: not on record */
 };
 
 struct view {
@@ -86,16 +85,11 @@ static int collect(struct view *v, int root_fd, struct joule_error *err)
     for (id = joule_cpus_next(&ids, 0); id < JOULE_CPUS_MAX;
          id = joule_cpus_next(&ids, id + 1)) {
         struct row *row = &v->row[v->row_count++];
-        const struct joule_entry *e = joule_journal_find(&v->journal, id);
 
-        if (joule_cpufreq_read(root_fd, id, &row->policy, &row->error) < 0)
-            memset(&row->policy, 0, sizeof(row->policy));
-        else
+        if (joule_cpufreq_read(root_fd, id, &row->policy, &row->error) == 0)
             row->policy.cur_khz = joule_cpufreq_current_khz(root_fd, id);
         row->policy.id = id;
-        row->is_recorded = e != NULL;
-        if (e)
-            row->entry = *e;
+        row->entry = joule_journal_find(&v->journal, id);
     }
     return 0;
 }
@@ -107,15 +101,15 @@ static void clear(struct view *v)
     joule_journal_clear(&v->journal);
 }
 
+/* Policies that nobody holds and that are not back yet. */
 static size_t loose(const struct view *v)
 {
-    size_t loose = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < v->row_count; i++)
-        if (v->row[i].is_recorded &&
-            !joule_journal_is_held(&v->journal, v->row[i].policy.id))
-            loose++;
-    return loose;
+        count += v->row[i].entry &&
+                 !joule_journal_is_held(&v->journal, v->row[i].policy.id);
+    return count;
 }
 
 /* ---- text ---- */
@@ -201,8 +195,8 @@ static void print_row(FILE *out, const struct view *v, const struct row *row)
     holders_text(v, p->id, held, sizeof(held));
     if (*held)
         fprintf(out, "  held by    %s\n", held);
-    if (row->is_recorded) {
-        state_text(&row->entry.original, now, sizeof(now));
+    if (row->entry) {
+        state_text(&row->entry->original, now, sizeof(now));
         fprintf(out, "  original   %s\n", now);
         if (!*held)
             fputs("  nobody holds it: it is being put back\n", out);
@@ -226,14 +220,6 @@ static void print_text(FILE *out, const struct view *v)
 
 /* ---- JSON ---- */
 
-static void put_khz(struct joule_json *j, const char *key, uint32_t khz)
-{
-    if (khz)
-        joule_json_u64(j, key, khz);
-    else
-        joule_json_null(j, key);
-}
-
 static void put_state(struct joule_json *j, const char *key,
                       const struct joule_cpufreq_state *s)
 {
@@ -241,9 +227,8 @@ static void put_state(struct joule_json *j, const char *key,
     joule_json_string(j, "governor", s->governor);
     joule_json_u64(j, "min_khz", s->min_khz);
     joule_json_u64(j, "max_khz", s->max_khz);
-    put_khz(j, "setspeed_khz", s->setspeed_khz);
-    joule_json_string(j, "energy_performance_preference",
-                      *s->epp ? s->epp : NULL);
+    joule_json_u64_if(j, "setspeed_khz", s->setspeed_khz, s->setspeed_khz);
+    joule_json_text(j, "energy_performance_preference", s->epp);
     joule_json_close(j);
 }
 
@@ -268,7 +253,7 @@ static void put_row(struct joule_json *j, const struct view *v,
 
     joule_json_object(j, NULL);
     joule_json_u64(j, "policy", p->id);
-    joule_json_string(j, "error", *row->error.text ? row->error.text : NULL);
+    joule_json_text(j, "error", row->error.text);
     if (!*row->error.text) {
         cpus_text(&p->cpus, cpus, sizeof(cpus));
         joule_json_string(j, "cpus", cpus);
@@ -276,7 +261,7 @@ static void put_row(struct joule_json *j, const struct view *v,
         joule_json_u64(j, "lowest_khz", p->hw_min_khz);
         joule_json_u64(j, "highest_khz", p->hw_max_khz);
         joule_json_string(j, "governors", p->governors);
-        put_khz(j, "current_khz", p->cur_khz);
+        joule_json_u64_if(j, "current_khz", p->cur_khz, p->cur_khz);
         put_state(j, "set", &p->now);
     }
     joule_json_array(j, "held_by");
@@ -284,8 +269,8 @@ static void put_row(struct joule_json *j, const struct view *v,
         if (joule_cpus_has(&v->journal.holder[i].policies, p->id))
             put_holder(j, &v->journal.holder[i]);
     joule_json_close(j);
-    if (row->is_recorded)
-        put_state(j, "original", &row->entry.original);
+    if (row->entry)
+        put_state(j, "original", &row->entry->original);
     else
         joule_json_null(j, "original");
     joule_json_close(j);
