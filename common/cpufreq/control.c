@@ -16,10 +16,10 @@
  * measure: that it was written must do. */
 #define SHOWN (JOULE_CPUFREQ_FIELDS & ~(unsigned)JOULE_CPUFREQ_SETSPEED)
 
-void joule_control_note(struct joule_control_notes *notes,
-                        const struct joule_error *err)
+static void note(struct joule_control_notes *notes,
+                 const struct joule_error *err)
 {
-    if (notes && notes->count++ == 0)
+    if (notes->count++ == 0)
         notes->first = *err;
 }
 
@@ -287,7 +287,7 @@ static unsigned settle(struct joule_control *c, const struct joule_cpus *ids,
         result = apply(c, e, NULL, &now, &err);
         /* Or it took what it shows instead, after so many tries. */
         if (result == FAILED || (result == RESTORED && *err.text))
-            joule_control_note(notes, &err);
+            note(notes, &err);
         if (result == FAILED)
             ++*ret_failed;
         else
@@ -443,7 +443,7 @@ struct taking {
 static void count_unmet(struct taking *t, const struct joule_error *err)
 {
     t->grant->unmet++;
-    joule_control_note(&t->grant->notes, err);
+    note(&t->grant->notes, err);
 }
 
 /* The policies of the claim's CPUs. */
@@ -465,7 +465,7 @@ static void find_policies(struct taking *t, struct joule_cpus *ret_ids)
                         "it has no cpufreq policy",
                         cpu);
         if (!t->claim->is_watch)
-            joule_control_note(&t->grant->notes, &err);
+            note(&t->grant->notes, &err);
     }
 }
 
@@ -489,7 +489,7 @@ static int enter(struct taking *t, const struct joule_cpufreq_policy *p)
         return 0;
     }
     if (rc > 0)
-        joule_control_note(&t->grant->notes, &err);
+        note(&t->grant->notes, &err);
     if (!e)
         e = joule_journal_add_entry(j, &fresh);
     if (!e)

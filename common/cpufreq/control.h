@@ -52,9 +52,6 @@ struct joule_control_notes {
     unsigned count;
 };
 
-void joule_control_note(struct joule_control_notes *notes,
-                        const struct joule_error *err);
-
 struct joule_control_claim {
     uint32_t job;
     const char *step; /* joule_cpufreq_is_word, below JOULE_CPUFREQ_STEP_MAX */

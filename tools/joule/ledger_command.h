@@ -14,9 +14,9 @@
 #include "common/base/clock.h"
 #include "common/node/user_view.h"
 #include "tools/joule/json.h"
+#include "tools/joule/node.h"
 
-#define JOULE_LEDGER_NODE_MAX 256
-#define JOULE_STEP_TEXT_MAX   16
+#define JOULE_STEP_TEXT_MAX 16
 
 struct joule_ledger_line {
     uint32_t uid;
@@ -36,11 +36,11 @@ struct joule_ledger_job {
 };
 
 struct joule_ledger_view {
-    char node[JOULE_LEDGER_NODE_MAX];
-    bool own;                /* the rows of one user, without totals */
-    uid_t uid;               /* whose */
-    int64_t now_ns, mono_ns; /* of the look; up to when is charged */
-    int64_t wall_ns;         /* the label of mono_ns */
+    char node[JOULE_NODE_MAX];
+    bool own;        /* the rows of one user, without totals */
+    uid_t uid;       /* whose */
+    int64_t mono_ns; /* up to when is charged */
+    int64_t wall_ns; /* the label of mono_ns */
     int64_t age_ns;
     bool stale;
     struct joule_ledger_totals totals; /* root only; [how]: all users */

@@ -217,14 +217,18 @@ static size_t add_running(struct joule_ledger_view *v)
     return count;
 }
 
+/* The period, as far as it can be read. */
 static int look(struct joule_ledger_view *v, int root_fd, int64_t *period_ns,
                 struct joule_error *err)
 {
     struct joule_ledger *ledger = joule_ledger_open(root_fd, v->node, err);
+    struct joule_snapshot snapshot;
     int rc, saved;
 
     if (!ledger)
         return errno == EACCES ? read_own(v, root_fd, period_ns, err) : -1;
+    if (joule_ledger_read_node(ledger, &snapshot, NULL) == 0)
+        *period_ns = snapshot.period_ns;
     rc = read_ledger(v, ledger, err);
     saved = errno;
     joule_ledger_destroy(ledger);
@@ -232,52 +236,23 @@ static int look(struct joule_ledger_view *v, int root_fd, int64_t *period_ns,
     return rc;
 }
 
-/* Which node it is, and how often its sampler samples, if that can be read.
- * The hint is a sentence if slurmd has not measured there. */
-static int find_node(struct joule_ledger_view *v, int root_fd,
-                     const struct joule_clock *clock, const char *name,
-                     int64_t *ret_period_ns, struct joule_error *ret_hint)
-{
-    struct {
-        struct joule_findings findings;
-        struct joule_node node;
-    } *found = calloc(1, sizeof(*found));
-
-    if (!found)
-        return joule_error_set(ret_hint, ENOMEM, "out of memory");
-    joule_node_collect(&found->node, root_fd, clock, name, &found->findings);
-    memcpy(v->node, found->node.name, sizeof(v->node));
-    if (found->node.present)
-        *ret_period_ns = found->node.snapshot.period_ns;
-    ret_hint->text[0] = '\0';
-    if (!found->node.present && found->findings.count > 0 &&
-        found->findings.list[0].level == JOULE_NOTE)
-        *ret_hint = found->findings.list[0].text;
-    free(found);
-    return 0;
-}
-
 int joule_ledger_collect(struct joule_ledger_view *v, int root_fd,
                          const struct joule_clock *clock, const char *node,
                          const uint32_t *job, struct joule_error *err)
 {
-    struct joule_error hint;
     int64_t period_ns = LONGEST_PERIOD_NS;
     size_t running;
+    unsigned nodes;
 
     memset(v, 0, offsetof(struct joule_ledger_view, line));
-    if (find_node(v, root_fd, clock, node, &period_ns, &hint) < 0) {
-        *err = hint;
+    if (joule_node_name(root_fd, node, v->node, &nodes, err) < 0)
         return -1;
-    }
     if (look(v, root_fd, &period_ns, err) < 0) {
-        /* That there is no directory of the node is said better there. */
-        if (errno == ENOENT && !v->own && hint.text[0])
-            return joule_error_set(err, ENOENT, "%s", hint.text);
+        if (errno == ENOENT && !v->own)
+            joule_node_missing(v->node, nodes, err);
         return -1;
     }
-    v->now_ns = joule_clock_mono_ns(clock);
-    v->age_ns = v->now_ns - v->mono_ns;
+    v->age_ns = joule_clock_mono_ns(clock) - v->mono_ns;
     running = add_running(v);
     /* A user's rows stand still when all his steps have ended. */
     v->stale = v->age_ns > LATE_PERIODS * period_ns && (!v->own || running);

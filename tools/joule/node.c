@@ -68,30 +68,48 @@ static int read_node(struct joule_node *n, int root_fd)
     return 0;
 }
 
+int joule_node_name(int root_fd, const char *option, char name[JOULE_NODE_MAX],
+                    unsigned *ret_nodes, struct joule_error *err)
+{
+    struct joule_nodename from = {
+        .option = option, .is_tool = true, .job = getenv("SLURMD_NODENAME")};
+    int rc = joule_nodename_find(&from, root_fd, name, JOULE_NODE_MAX, err);
+
+    *ret_nodes = from.ret_count;
+    return rc;
+}
+
+int joule_node_missing(const char *name, unsigned nodes,
+                       struct joule_error *err)
+{
+    return joule_error_set(err, ENOENT,
+                           nodes > 1 ? "there are ledgers, but none of node %s "
+                                       "(say --node NAME)"
+                                     : "slurmd of node %s has not measured "
+                                       "since the last boot",
+                           name);
+}
+
 void joule_node_collect(struct joule_node *n, int root_fd,
                         const struct joule_clock *clock, const char *name,
                         struct joule_findings *findings)
 {
     struct joule_snapshot *s = &n->snapshot;
-    struct joule_nodename from = {
-        .option = name, .is_tool = true, .job = getenv("SLURMD_NODENAME")};
+    unsigned nodes;
 
     memset(n, 0, sizeof(*n));
-    if (joule_nodename_find(&from, root_fd, n->name, sizeof(n->name),
-                            &n->error) < 0 ||
+    if (joule_node_name(root_fd, name, n->name, &nodes, &n->error) < 0 ||
         read_node(n, root_fd) < 0) {
         bool normal = errno == ENOENT || errno == ENODATA || errno == ESTALE;
+        struct joule_error why;
 
+        if (errno == ENOENT)
+            joule_node_missing(n->name, nodes, &why);
+        else
+            joule_error_set(&why, errno, "no total of node %s: %s", n->name,
+                            n->error.text);
         joule_finding_add(findings, normal ? JOULE_NOTE : JOULE_WARNING,
-                          "no-total", NULL, NULL,
-                          errno == ENOENT && from.ret_count > 1
-                              ? "there are ledgers, but none of node %s (say "
-                                "--node NAME)"
-                          : errno == ENOENT
-                              ? "slurmd of node %s has not measured since the "
-                                "last boot"
-                              : "no total of node %s: %s",
-                          n->name, n->error.text);
+                          "no-total", NULL, NULL, "%s", why.text);
         return;
     }
     n->present = true;

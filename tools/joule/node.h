@@ -26,11 +26,17 @@ struct joule_node {
     bool is_fused; /* and counters, and what it has learned makes sense */
 };
 
-/*
- * [name] is the NodeName, or NULL: as joule_nodename_find has it for tools.
- * Trouble that an admin should know of becomes
- * a finding; that slurmd has not run yet is a note.
- */
+/* The NodeName, [option] or as joule_nodename_find has it for tools, and how
+ * many nodes have a directory here.  -1 with a sentence. */
+int joule_node_name(int root_fd, const char *option, char name[JOULE_NODE_MAX],
+                    unsigned *ret_nodes, struct joule_error *err);
+
+/* -1 with ENOENT and the sentence that there is no ledger of the node. */
+int joule_node_missing(const char *name, unsigned nodes,
+                       struct joule_error *err);
+
+/* Trouble that an admin should know of becomes a finding; that slurmd has not
+ * run yet is a note. */
 void joule_node_collect(struct joule_node *n, int root_fd,
                         const struct joule_clock *clock, const char *name,
                         struct joule_findings *findings);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/joule/text.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -64,20 +65,13 @@ void joule_text_put(FILE *out, const char *s)
 
 void joule_text_unit(struct joule_unit unit, char buf[JOULE_UNIT_TEXT_MAX])
 {
-    uint64_t mask = (UINT64_C(1) << unit.shift) - 1;
-    uint64_t rest = unit.num & mask;
-    int n = snprintf(buf, JOULE_UNIT_TEXT_MAX, "%u",
-                     (unsigned)(unit.num >> unit.shift));
-
-    if (rest)
-        buf[n++] = '.';
-    /* 2^-shift has shift decimals: at most 31. */
-    while (rest && n < JOULE_UNIT_TEXT_MAX - 1) {
-        rest *= 10;
-        buf[n++] = (char)('0' + (rest >> unit.shift));
-        rest &= mask;
+    /* An odd number by 2^n has n decimals. */
+    while (unit.shift > 0 && unit.num % 2 == 0) {
+        unit.num /= 2;
+        unit.shift--;
     }
-    buf[n] = '\0';
+    snprintf(buf, JOULE_UNIT_TEXT_MAX, "%.*f", (int)unit.shift,
+             ldexp(unit.num, -(int)unit.shift));
 }
 
 void joule_text_seconds(double s, char *buf, size_t size)
