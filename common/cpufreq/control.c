@@ -575,18 +575,17 @@ static void count_met(struct joule_control_grant *g,
 }
 
 /* The claim is not met on this policy: as if it had not been made there. */
-static void give_up(struct taking *t, struct joule_entry *e)
+static void give_up(struct taking *t, unsigned id)
 {
-    struct joule_journal *j = &t->control->journal;
-    struct joule_holder *h = holder_of(j, t->grant);
-    struct joule_cpufreq_state now;
-    unsigned id = e->policy;
+    struct joule_control *c = t->control;
+    struct joule_control_notes ignored = {.count = 0};
+    struct joule_cpus only = {{0}};
+    unsigned failed;
 
+    joule_cpus_add(&only, id);
     joule_cpus_remove(&t->grant->policies, id);
-    joule_cpus_remove(&h->policies, id);
-    if (apply(t->control, e, NULL, &now, NULL) == RESTORED &&
-        !joule_journal_is_held(j, id))
-        joule_journal_remove_entry(j, id);
+    joule_cpus_remove(&holder_of(&c->journal, t->grant)->policies, id);
+    settle(c, &only, &failed, &ignored);
 }
 
 /* Set the holder's policies.  Returns how many it had to give up. */
@@ -605,7 +604,7 @@ static unsigned apply_claim(struct taking *t)
             continue;
         }
         count_unmet(t, &err);
-        give_up(t, e);
+        give_up(t, e->policy);
         given_up++;
     }
     return given_up;

@@ -40,18 +40,11 @@ struct joule_entry *joule_journal_find(struct joule_journal *j, unsigned policy)
                           : NULL;
 }
 
-/* Room for one more: arrays grow at powers of two. */
-static void *grown(void *array, size_t count, size_t size)
-{
-    if (count & (count - 1))
-        return array;
-    return reallocarray(array, count ? 2 * count : 1, size);
-}
-
 struct joule_entry *joule_journal_add_entry(struct joule_journal *j,
                                             const struct joule_entry *entry)
 {
-    struct joule_entry *array = grown(j->entry, j->entry_count, sizeof(*array));
+    struct joule_entry *array =
+        reallocarray(j->entry, j->entry_count + 1, sizeof(*array));
     size_t at = j->entry_count;
 
     if (!array)
@@ -75,7 +68,7 @@ struct joule_holder *joule_journal_add_holder(struct joule_journal *j,
         errno = ENOSPC;
         return NULL;
     }
-    array = grown(j->holder, count, sizeof(*array));
+    array = reallocarray(j->holder, count + 1, sizeof(*array));
     if (!array)
         return NULL;
     j->holder = array;

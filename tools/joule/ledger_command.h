@@ -79,7 +79,7 @@ void joule_ledger_print_json_error(FILE *out, const char *text);
 
 /* Idle power of each part as it was learned, without a newline; the totals
  * and the parts as members of an object.  For `joule probe` as well. */
-void joule_ledger_print_floor(FILE *out, const struct joule_ledger_totals *t);
+void joule_ledger_print_idle(FILE *out, const struct joule_ledger_totals *t);
 void joule_ledger_put_totals(struct joule_json *j,
                              const struct joule_ledger_totals *t);
 

@@ -208,7 +208,7 @@ static void print_sums(FILE *out, const struct joule_ledger_view *v)
               power_text(t->node_mw, power));
 }
 
-void joule_ledger_print_floor(FILE *out, const struct joule_ledger_totals *t)
+void joule_ledger_print_idle(FILE *out, const struct joule_ledger_totals *t)
 {
     char power[CELL];
     size_t known = 0;
@@ -250,7 +250,7 @@ static void print_remarks(FILE *out, const struct joule_ledger_view *v)
     };
 
     fputs("\nLearned idle power: ", out);
-    joule_ledger_print_floor(out, t);
+    joule_ledger_print_idle(out, t);
     putc('\n', out);
     for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
         if (remarks[i].count)

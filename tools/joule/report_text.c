@@ -353,7 +353,7 @@ static void print_ledger(FILE *out, const struct joule_probe *p)
         row(out, "idle power", "%" PRIu64 " W (JouleIdleWatts)",
             p->conf.config.idle_w);
     fprintf(out, "  %-18s ", "idle power learned");
-    joule_ledger_print_floor(out, t);
+    joule_ledger_print_idle(out, t);
     putc('\n', out);
     row(out, "steps, jobs", "%zu, %zu", s->rows, s->jobs);
     row(out, "charged", "%.3f J: jobs %.3f, unallocated %.3f, system %.3f",
