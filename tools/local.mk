@@ -16,7 +16,7 @@ tools_joule_libcommand_a_SOURCES = \
 	tools/joule/ledger_json.c \
 	tools/joule/ledger_text.c \
 	tools/joule/ledger_view.c \
-	tools/joule/node.c tools/joule/node.h \
+	tools/joule/node.c \
 	tools/joule/probe.c tools/joule/probe.h \
 	tools/joule/report_json.c \
 	tools/joule/report_text.c \

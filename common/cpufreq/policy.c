@@ -81,102 +81,104 @@ int joule_cpufreq_policy_of(int root_fd, unsigned cpu, unsigned *ret_id)
     return parse_id(name ? name + 1 : target, ret_id);
 }
 
-static int open_policy(int root_fd, unsigned id, struct joule_error *err)
+/* The directory of a policy, and who is told what is wrong with it. */
+struct source {
+    int fd;
+    unsigned id;
+    struct joule_error *err;
+};
+
+static int open_source(struct source *s, int root_fd)
 {
     char path[64];
-    int fd;
 
-    snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u", id);
-    fd = joule_file_open(root_fd, path, O_PATH | O_DIRECTORY);
-    if (fd < 0)
-        return joule_error_set(err, errno, "there is no policy%u: %m", id);
-    return fd;
+    snprintf(path, sizeof(path), JOULE_CPUFREQ_DIR "/policy%u", s->id);
+    s->fd = joule_file_open(root_fd, path, O_PATH | O_DIRECTORY);
+    if (s->fd < 0)
+        return joule_error_set(s->err, errno, "there is no policy%u: %m",
+                               s->id);
+    return 0;
 }
 
-static int refuse(struct joule_error *err, unsigned id, const char *name,
-                  int errnum)
+static int refuse(const struct source *s, const char *name, int errnum)
 {
     return joule_error_set(
-        err, errnum, "cannot read %s of policy%u: %s", name, id,
+        s->err, errnum, "cannot read %s of policy%u: %s", name, s->id,
         errnum == EBADMSG ? "it holds something else" : strerror(errnum));
 }
 
 /* A line of the kernel, its trailing blank dropped; empty if the file is not
  * there and need not be. */
-static int read_text(int fd, unsigned id, const char *name, bool required,
-                     char *buf, size_t size, struct joule_error *err)
+static int read_text(const struct source *s, const char *name, bool required,
+                     char *buf, size_t size)
 {
-    ssize_t length = joule_file_read(fd, name, buf, size);
+    ssize_t length = joule_file_read(s->fd, name, buf, size);
 
     if (length < 0 && errno == ENOENT && !required)
         length = 0;
     if (length < 0)
-        return refuse(err, id, name,
+        return refuse(s, name,
                       errno == EFBIG || errno == EINVAL ? EBADMSG : errno);
     while (length > 0 && buf[length - 1] == ' ')
         length--;
     buf[length] = '\0';
     for (ssize_t i = 0; i < length; i++)
         if ((unsigned char)buf[i] < ' ' || (unsigned char)buf[i] > '~')
-            return refuse(err, id, name, EBADMSG);
+            return refuse(s, name, EBADMSG);
     return 0;
 }
 
-static int read_word(int fd, unsigned id, const char *name, bool required,
-                     char buf[JOULE_CPUFREQ_WORD], struct joule_error *err)
+static int read_word(const struct source *s, const char *name, bool required,
+                     char buf[JOULE_CPUFREQ_WORD])
 {
-    if (read_text(fd, id, name, required, buf, JOULE_CPUFREQ_WORD, err) < 0)
+    if (read_text(s, name, required, buf, JOULE_CPUFREQ_WORD) < 0)
         return -1;
     if (*buf ? !joule_cpufreq_is_word(buf) : required)
-        return refuse(err, id, name, EBADMSG);
+        return refuse(s, name, EBADMSG);
     return 0;
 }
 
-static int read_khz(int fd, unsigned id, const char *name, uint32_t *ret_khz,
-                    struct joule_error *err)
+static int read_khz(const struct source *s, const char *name, uint32_t *ret_khz)
 {
     char text[JOULE_CPUFREQ_WORD];
     uint64_t khz;
 
-    if (read_word(fd, id, name, true, text, err) < 0)
+    if (read_word(s, name, true, text) < 0)
         return -1;
     if (joule_parse_u64(text, 0, JOULE_KHZ_MAX, &khz) < 0)
-        return refuse(err, id, name, EBADMSG);
+        return refuse(s, name, EBADMSG);
     *ret_khz = (uint32_t)khz;
     return 0;
 }
 
 /* "<unsupported>" under all governors but userspace. */
-static int read_setspeed(int fd, unsigned id, struct joule_cpufreq_state *s,
-                         struct joule_error *err)
+static int read_setspeed(const struct source *s, struct joule_cpufreq_state *t)
 {
     char text[JOULE_CPUFREQ_WORD];
     uint64_t khz;
 
-    if (read_text(fd, id, "scaling_setspeed", false, text, sizeof(text), err) <
-        0)
+    if (read_text(s, "scaling_setspeed", false, text, sizeof(text)) < 0)
         return -1;
-    s->setspeed_khz = 0;
-    if (strcmp(s->governor, "userspace") == 0 &&
+    t->setspeed_khz = 0;
+    if (strcmp(t->governor, "userspace") == 0 &&
         joule_parse_u64(text, 0, JOULE_KHZ_MAX, &khz) == 0)
-        s->setspeed_khz = (uint32_t)khz;
+        t->setspeed_khz = (uint32_t)khz;
     return 0;
 }
 
 /* The governor first: setspeed has a meaning under one of them. */
-static int read_state(int fd, unsigned id, unsigned fields,
-                      struct joule_cpufreq_state *s, struct joule_error *err)
+static int read_state(const struct source *s, unsigned fields,
+                      struct joule_cpufreq_state *t)
 {
     if ((fields & JOULE_CPUFREQ_GOVERNOR &&
-         read_word(fd, id, "scaling_governor", true, s->governor, err) < 0) ||
+         read_word(s, "scaling_governor", true, t->governor) < 0) ||
         (fields & JOULE_CPUFREQ_MIN &&
-         read_khz(fd, id, "scaling_min_freq", &s->min_khz, err) < 0) ||
+         read_khz(s, "scaling_min_freq", &t->min_khz) < 0) ||
         (fields & JOULE_CPUFREQ_MAX &&
-         read_khz(fd, id, "scaling_max_freq", &s->max_khz, err) < 0) ||
+         read_khz(s, "scaling_max_freq", &t->max_khz) < 0) ||
         (fields & JOULE_CPUFREQ_EPP &&
-         read_word(fd, id, "energy_performance_preference", false, s->epp,
-                   err) < 0) ||
-        (fields & JOULE_CPUFREQ_SETSPEED && read_setspeed(fd, id, s, err) < 0))
+         read_word(s, "energy_performance_preference", false, t->epp) < 0) ||
+        (fields & JOULE_CPUFREQ_SETSPEED && read_setspeed(s, t) < 0))
         return -1;
     return 0;
 }
@@ -189,21 +191,20 @@ static int compare_khz(const void *a, const void *b)
 }
 
 /* Drivers list their frequencies in any order; some list one twice. */
-static int read_steps(int fd, struct joule_cpufreq_policy *p,
-                      struct joule_error *err)
+static int read_steps(const struct source *s, struct joule_cpufreq_policy *p)
 {
     const char *name = "scaling_available_frequencies";
     char text[4096], *word, *rest;
     unsigned count = 0, kept = 0;
     uint64_t khz;
 
-    if (read_text(fd, p->id, name, false, text, sizeof(text), err) < 0)
+    if (read_text(s, name, false, text, sizeof(text)) < 0)
         return -1;
     for (word = strtok_r(text, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
         if (count == JOULE_CPUFREQ_STEPS ||
             joule_parse_u64(word, 1, JOULE_KHZ_MAX, &khz) < 0)
-            return refuse(err, p->id, name, EBADMSG);
+            return refuse(s, name, EBADMSG);
         p->step_khz[count++] = (uint32_t)khz;
     }
     qsort(p->step_khz, count, sizeof(p->step_khz[0]), compare_khz);
@@ -214,36 +215,29 @@ static int read_steps(int fd, struct joule_cpufreq_policy *p,
     return 0;
 }
 
-static int read_all(int root_fd, int fd, struct joule_cpufreq_policy *p,
-                    struct joule_error *err)
+static int read_all(const struct source *s, struct joule_cpufreq_policy *p)
 {
     char cpus[JOULE_CPUS_TEXT_MAX];
 
-    if (read_text(fd, p->id, "affected_cpus", true, cpus, sizeof(cpus), err) <
-        0)
+    if (read_text(s, "affected_cpus", true, cpus, sizeof(cpus)) < 0)
         return -1;
     if (joule_cpus_parse(&p->cpus, cpus) < 0)
-        return refuse(err, p->id, "affected_cpus", EBADMSG);
+        return refuse(s, "affected_cpus", EBADMSG);
     if (joule_cpus_is_empty(&p->cpus))
-        return joule_error_set(err, EBUSY, "the CPUs of policy%u are offline",
-                               p->id);
-    if (read_word(fd, p->id, "scaling_driver", true, p->driver, err) < 0 ||
-        read_khz(fd, p->id, "cpuinfo_min_freq", &p->hw_min_khz, err) < 0 ||
-        read_khz(fd, p->id, "cpuinfo_max_freq", &p->hw_max_khz, err) < 0 ||
-        read_text(fd, p->id, "scaling_available_governors", true, p->governors,
-                  sizeof(p->governors), err) < 0 ||
-        read_text(fd, p->id, "energy_performance_available_preferences", false,
-                  p->epps, sizeof(p->epps), err) < 0 ||
-        read_steps(fd, p, err) < 0 ||
-        read_state(fd, p->id, JOULE_CPUFREQ_FIELDS, &p->now, err) < 0)
+        return joule_error_set(s->err, EBUSY,
+                               "the CPUs of policy%u are offline", p->id);
+    if (read_word(s, "scaling_driver", true, p->driver) < 0 ||
+        read_khz(s, "cpuinfo_min_freq", &p->hw_min_khz) < 0 ||
+        read_khz(s, "cpuinfo_max_freq", &p->hw_max_khz) < 0 ||
+        read_text(s, "scaling_available_governors", true, p->governors,
+                  sizeof(p->governors)) < 0 ||
+        read_text(s, "energy_performance_available_preferences", false, p->epps,
+                  sizeof(p->epps)) < 0 ||
+        read_steps(s, p) < 0 ||
+        read_state(s, JOULE_CPUFREQ_FIELDS, &p->now) < 0)
         return -1;
     if (p->hw_min_khz > p->hw_max_khz)
-        return refuse(err, p->id, "cpuinfo_min_freq", EBADMSG);
-    /* The same name stands for two ways of control. */
-    if (strcmp(p->driver, "amd-pstate") == 0 &&
-        joule_file_read(root_fd, "sys/devices/system/cpu/amd_pstate/status",
-                        p->mode, sizeof(p->mode)) < 0)
-        p->mode[0] = '\0';
+        return refuse(s, "cpuinfo_min_freq", EBADMSG);
     return 0;
 }
 
@@ -251,14 +245,20 @@ int joule_cpufreq_read(int root_fd, unsigned id,
                        struct joule_cpufreq_policy *ret,
                        struct joule_error *err)
 {
-    int fd = open_policy(root_fd, id, err), rc;
+    struct source s = {.id = id, .err = err};
+    int rc;
 
-    if (fd < 0)
+    if (open_source(&s, root_fd) < 0)
         return -1;
     memset(ret, 0, sizeof(*ret));
     ret->id = id;
-    rc = read_all(root_fd, fd, ret, err);
-    joule_close(fd);
+    rc = read_all(&s, ret);
+    joule_close(s.fd);
+    /* The same name stands for two ways of control. */
+    if (rc == 0 && strcmp(ret->driver, "amd-pstate") == 0 &&
+        joule_file_read(root_fd, "sys/devices/system/cpu/amd_pstate/status",
+                        ret->mode, sizeof(ret->mode)) < 0)
+        ret->mode[0] = '\0';
     return rc;
 }
 
@@ -266,12 +266,13 @@ int joule_cpufreq_read_state(int root_fd, unsigned id, unsigned fields,
                              struct joule_cpufreq_state *state,
                              struct joule_error *err)
 {
-    int fd = open_policy(root_fd, id, err), rc;
+    struct source s = {.id = id, .err = err};
+    int rc;
 
-    if (fd < 0)
+    if (open_source(&s, root_fd) < 0)
         return -1;
-    rc = read_state(fd, id, fields, state, err);
-    joule_close(fd);
+    rc = read_state(&s, fields, state);
+    joule_close(s.fd);
     return rc;
 }
 

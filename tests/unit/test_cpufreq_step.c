@@ -87,10 +87,15 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     return rc;
 }
 
-bool joule_core_conf(struct joule_cpufreq_rules *rules,
+bool joule_core_conf(const struct joule_spank_options *options,
+                     struct joule_control_config *ret,
                      struct joule_request *ret_default)
 {
-    *rules = (struct joule_cpufreq_rules){.governors = JOULE_GOVERNORS_ALL};
+    *ret = (struct joule_control_config){
+        .rules = {.governors = JOULE_GOVERNORS_ALL,
+                  .keep_limits = options->limits == JOULE_LIMITS_SITE},
+        .lock_wait_ns = options->lock_wait_ns,
+    };
     return conf_request &&
            joule_request_parse(conf_request, ret_default, NULL) == 0;
 }

@@ -131,12 +131,12 @@ static void teardown(void)
     tree_destroy(&tree);
 }
 
-static int collect(const char *node, const uint32_t *job)
+static int collect(const char *node, uint32_t job)
 {
     return joule_ledger_collect(view, tree.fd, &stopped, node, job, &err);
 }
 
-static void must_collect(const char *node, const uint32_t *job)
+static void must_collect(const char *node, uint32_t job)
 {
     int rc = collect(node, job);
 
@@ -145,7 +145,7 @@ static void must_collect(const char *node, const uint32_t *job)
 
 static void must_refuse(const char *node, int errnum, const char *sentence)
 {
-    ck_assert_int_eq(collect(node, NULL), -1);
+    ck_assert_int_eq(collect(node, 0), -1);
     ck_assert_msg(errno == errnum && strstr(err.text, sentence), "%s: %s",
                   strerror(errno), err.text);
 }
@@ -189,7 +189,7 @@ START_TEST(test_jobs_and_steps)
 
     publish_node("n1");
     publish_ledger("n1");
-    must_collect(NULL, NULL);
+    must_collect(NULL, 0);
     ck_assert(!view->own);
     ck_assert(!view->stale);
     ck_assert(joule_ledger_good(view));
@@ -218,7 +218,7 @@ START_TEST(test_text)
 {
     publish_node("n1");
     publish_ledger("n1");
-    must_collect("n1", NULL);
+    must_collect("n1", 0);
     report(joule_ledger_print_text);
     must_say("Node n1: attribution alloc, last sample 0.5 s ago\n"
              "Charged since 2023-11-14 22:11:40 (99.5 s)\n");
@@ -248,7 +248,7 @@ START_TEST(test_json_is_exact)
     totals.charged_uj = totals.system_uj = UINT64_C(18446744073709551615);
     totals.part[0].idle_power.idle_power_uw = 45678000;
     publish_ledger("n1");
-    must_collect("n1", NULL);
+    must_collect("n1", 0);
     report(joule_ledger_print_json);
     must_say("\"node\": \"n1\"");
     must_say("\"only_user_id\": null");
@@ -270,12 +270,12 @@ START_TEST(test_one_job)
 
     publish_node("n1");
     publish_ledger("n1");
-    must_collect("n1", &job);
+    must_collect("n1", job);
     ck_assert_uint_eq(view->job_count, 1);
     ck_assert_uint_eq(view->line_count, 1);
     /* The sums are the node's all the same. */
     ck_assert_uint_eq(view->jobs_mw, 23000);
-    ck_assert_int_eq(collect("n1", &none), -1);
+    ck_assert_int_eq(collect("n1", none), -1);
     ck_assert_int_eq(errno, ESRCH);
     ck_assert_str_eq(err.text, "job 8 has no step on node n1");
 }
@@ -294,7 +294,7 @@ START_TEST(test_what_is_not_well)
     totals.part[0].idle_power.idle_power_uw = 20000000;
     publish_node("n1");
     publish_ledger("n1");
-    must_collect("n1", NULL);
+    must_collect("n1", 0);
     ck_assert(view->stale);
     ck_assert(!joule_ledger_good(view));
     report(joule_ledger_print_text);
@@ -315,7 +315,7 @@ START_TEST(test_no_step)
 {
     memset(rows, 0, sizeof(rows));
     publish_ledger("n1");
-    must_collect("n1", NULL);
+    must_collect("n1", 0);
     report(joule_ledger_print_text);
     must_say("no step\n");
     free(text);
@@ -330,7 +330,7 @@ static int as_user(void)
 {
     if (setgid(1000) < 0 || setuid(1000) < 0)
         return 1;
-    if (collect(NULL, NULL) < 0)
+    if (collect(NULL, 0) < 0)
         return 2;
     if (!view->own || view->uid != 1000 || view->line_count != 1 ||
         view->line[0].row.job != 7 || view->totals.charged_uj != 0)
@@ -364,7 +364,7 @@ START_TEST(test_a_user_sees_his_own)
     if (pid == 0) {
         if (setgid(1000) < 0 || setuid(1000) < 0)
             _exit(1);
-        _exit(collect("n1", NULL) == 0 || errno != ENOENT ? 2 : 0);
+        _exit(collect("n1", 0) == 0 || errno != ENOENT ? 2 : 0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);

@@ -88,34 +88,27 @@ static void find_device(struct joule_bmc *bmc,
         close(fd);
 }
 
-/* Another reader than the installed one must be one that only root could have
- * put there. */
-static int check_reader(const char *program, struct joule_error *err)
+/* It is run on this machine, wherever the configuration comes from, which may
+ * name only one that nobody but root could have put there. */
+static int find_reader(struct joule_probe *p)
 {
-    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const char *named = p->conf.config.ipmi_reader;
+    struct joule_bmc *bmc = &p->bmc;
     struct joule_error reason;
-    int fd, errnum;
-
-    if (root_fd < 0)
-        return joule_error_set(err, errno, "cannot open /: %m");
-    fd = joule_file_open_trusted(root_fd, program, S_IWGRP | S_IWOTH, &reason);
-    errnum = errno;
-    close(root_fd);
-    if (fd < 0)
-        return joule_error_set(err, errnum, "JouleIPMIReader: %s", reason.text);
-    close(fd);
-    return 0;
-}
-
-/* It is run on this machine, wherever the configuration comes from. */
-static int find_reader(struct joule_bmc *bmc,
-                       const struct joule_energy_config *config, bool trust)
-{
-    const char *named = config->ipmi_reader;
+    int fd, root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     snprintf(bmc->program, sizeof(bmc->program), "%s",
              named[0] ? named : READER);
-    if (named[0] && !trust && check_reader(named, &bmc->error) < 0)
+    if (named[0] && !p->own_reader) {
+        fd =
+            joule_file_open_trusted(root_fd, named, S_IWGRP | S_IWOTH, &reason);
+        if (fd < 0)
+            joule_error_set(&bmc->error, errno, "JouleIPMIReader: %s",
+                            reason.text);
+        joule_close(fd);
+    }
+    joule_close(root_fd);
+    if (bmc->error.text[0])
         return -1;
     if (access(bmc->program, X_OK) < 0)
         return joule_error_set(&bmc->error, errno,
@@ -324,15 +317,14 @@ static int make_config(struct joule_probe *p, struct joule_ipmi_config *ipmi)
     return 0;
 }
 
-void joule_bmc_collect(struct joule_probe *p, bool trust, int64_t measure_ns)
+void joule_bmc_collect(struct joule_probe *p, int64_t measure_ns)
 {
     const struct joule_energy_config *config = &p->conf.config;
     struct joule_bmc *bmc = &p->bmc;
     struct joule_ipmi_config ipmi;
 
     bmc->euid = geteuid();
-    bmc->in_order =
-        find_reader(bmc, config, trust) == 0 && make_config(p, &ipmi) == 0;
+    bmc->in_order = find_reader(p) == 0 && make_config(p, &ipmi) == 0;
     if (!bmc->in_order)
         return;
     /* KCS and SSIF need no driver of the kernel's. */

@@ -44,31 +44,22 @@ enum { ENERGY, PROFILE, OURS };
 struct check {
     struct joule_confcheck *result;
     int root_fd;
-    struct joule_slurmconf conf;  /* slurm.conf */
-    struct joule_conf_place file; /* as a whole */
+    struct joule_slurmconf conf; /* slurm.conf */
+    struct joule_slurmconf_setting unset;
     struct joule_findings *findings;
     const struct plugin *plugin; /* that is configured, or would be */
     struct joule_profile_config profile;
     struct ours ours[OURS];
 };
 
-/* The value of [key] in slurm.conf, or "". */
-static const char *value_of(const struct check *c, const char *key)
+/* Without a setting, "" in the file as a whole. */
+static const struct joule_slurmconf_setting *find(const struct check *c,
+                                                  const char *key)
 {
     const struct joule_slurmconf_setting *s =
         joule_slurmconf_find(&c->conf, key);
 
-    return s ? s->value : "";
-}
-
-/* Where it stands: without a setting the file as a whole. */
-static const struct joule_conf_place *place_of(const struct check *c,
-                                               const char *key)
-{
-    const struct joule_slurmconf_setting *s =
-        joule_slurmconf_find(&c->conf, key);
-
-    return s ? &s->place : &c->file;
+    return s ? s : &c->unset;
 }
 
 /* The next item of a list, blanks around it removed; NULL at the end.  An
@@ -138,7 +129,7 @@ static void stock_dir(int root_fd, char *buf, size_t size)
 
 static void check_plugin_dir(struct check *c)
 {
-    const char *dirs = value_of(c, "PluginDir"), *rest;
+    const char *dirs = find(c, "PluginDir")->value, *rest;
     const char *file = c->plugin->file;
     char dir[64], path[ITEM_MAX + 64];
     char item[ITEM_MAX], advice[PATH_MAX];
@@ -164,26 +155,26 @@ static void check_plugin_dir(struct check *c)
              *dirs && others ? dirs : dir);
     if (c->result->plugin[0] && !others)
         joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir-alone",
-                          place_of(c, "PluginDir"), advice,
+                          &find(c, "PluginDir")->place, advice,
                           "PluginDir names only the directory of slurm-joule: "
                           "Slurm would not find its own plugins");
     else if (c->result->plugin[0])
         return;
     else if (hidden)
         joule_finding_add(c->findings, JOULE_WARNING, "plugin-hidden",
-                          place_of(c, "PluginDir"), NULL,
+                          &find(c, "PluginDir")->place, NULL,
                           "this user may not see whether %s is in PluginDir: "
                           "run as root",
                           file);
     else if (ours)
         joule_finding_add(c->findings, JOULE_FAULT, "plugin-missing",
-                          place_of(c, "PluginDir"), NULL,
+                          &find(c, "PluginDir")->place, NULL,
                           "%s is not in " JOULE_PLUGIN_DIR
                           ": install slurm-joule on this machine",
                           file);
     else
         joule_finding_add(c->findings, JOULE_FAULT, "plugin-dir",
-                          place_of(c, "PluginDir"), advice,
+                          &find(c, "PluginDir")->place, advice,
                           "%s, so Slurm does not find %s (use the directory "
                           "of Slurm's own plugins as the last one)",
                           *dirs ? "PluginDir does not name " JOULE_PLUGIN_DIR
@@ -204,7 +195,7 @@ static const struct plugin *our_plugin(const char *item)
 /* Whoever has Slurm's plugins for a BMC wants ours for a BMC. */
 static void choose_plugin(struct check *c)
 {
-    const char *type = value_of(c, "AcctGatherEnergyType");
+    const char *type = find(c, "AcctGatherEnergyType")->value;
     const char *rest = type;
     char item[ITEM_MAX];
 
@@ -221,7 +212,7 @@ static void choose_plugin(struct check *c)
 
 static void check_energy_type(struct check *c)
 {
-    const char *type = value_of(c, "AcctGatherEnergyType");
+    const char *type = find(c, "AcctGatherEnergyType")->value;
     const char *rest = type;
     char item[ITEM_MAX], advice[64 + sizeof("AcctGatherEnergyType=")];
     bool ours = false;
@@ -232,24 +223,24 @@ static void check_energy_type(struct check *c)
         ours = ours || our_plugin(item);
     if (!*type)
         joule_finding_add(c->findings, JOULE_FAULT, "energy-type",
-                          place_of(c, "AcctGatherEnergyType"), advice,
+                          &find(c, "AcctGatherEnergyType")->place, advice,
                           "AcctGatherEnergyType is not set: Slurm loads no "
                           "energy plugin");
     else if (contains(type, "none"))
         joule_finding_add(c->findings, JOULE_FAULT, "energy-type",
-                          place_of(c, "AcctGatherEnergyType"), advice,
+                          &find(c, "AcctGatherEnergyType")->place, advice,
                           "AcctGatherEnergyType=%s has \"none\" in it, which "
                           "switches energy accounting off",
                           type);
     else if (strchr(type, ','))
         joule_finding_add(c->findings, JOULE_FAULT, "energy-type-list",
-                          place_of(c, "AcctGatherEnergyType"), advice,
+                          &find(c, "AcctGatherEnergyType")->place, advice,
                           "AcctGatherEnergyType=%s is a list: Slurm then adds "
                           "the energy of a step again at every poll",
                           type);
     else if (!ours)
         joule_finding_add(c->findings, JOULE_FAULT, "energy-type",
-                          place_of(c, "AcctGatherEnergyType"), advice,
+                          &find(c, "AcctGatherEnergyType")->place, advice,
                           "AcctGatherEnergyType=%s is not a plugin of "
                           "slurm-joule",
                           type);
@@ -257,13 +248,13 @@ static void check_energy_type(struct check *c)
 
 static void check_job_gather(struct check *c)
 {
-    const char *type = value_of(c, "JobAcctGatherType");
-    const char *track = value_of(c, "ProctrackType");
+    const char *type = find(c, "JobAcctGatherType")->value;
+    const char *track = find(c, "ProctrackType")->value;
 
     if (is_on(type))
         return;
     joule_finding_add(c->findings, JOULE_FAULT, "job-gather",
-                      place_of(c, "JobAcctGatherType"),
+                      &find(c, "JobAcctGatherType")->place,
                       contains(track, "linuxproc") || contains(track, "pgid")
                           ? "JobAcctGatherType=jobacct_gather/linux"
                           : "JobAcctGatherType=jobacct_gather/cgroup",
@@ -296,19 +287,19 @@ static int64_t frequency(const char *text, const char *what)
 
 static void check_frequency(struct check *c)
 {
-    const char *text = value_of(c, "JobAcctGatherFrequency");
+    const char *text = find(c, "JobAcctGatherFrequency")->value;
 
-    if (is_on(value_of(c, "AcctGatherProfileType")) &&
+    if (is_on(find(c, "AcctGatherProfileType")->value) &&
         frequency(text, "energy") <= 0)
         joule_finding_add(c->findings, JOULE_WARNING, "energy-frequency",
-                          place_of(c, "JobAcctGatherFrequency"),
+                          &find(c, "JobAcctGatherFrequency")->place,
                           "JobAcctGatherFrequency=task=30,energy=1",
                           "a profile plugin is configured but no energy "
                           "frequency: profiles have no energy series unless "
                           "the job asks for one with --acctg-freq");
     if (frequency(text, "task") == 0)
         joule_finding_add(c->findings, JOULE_NOTE, "task-frequency",
-                          place_of(c, "JobAcctGatherFrequency"), NULL,
+                          &find(c, "JobAcctGatherFrequency")->place, NULL,
                           "with a task frequency of 0 the energy of a step is "
                           "read at its start and end only: totals are right, "
                           "but sstat shows nothing new in between");
@@ -316,13 +307,13 @@ static void check_frequency(struct check *c)
 
 static void check_node_freq(struct check *c)
 {
-    const char *text = value_of(c, "AcctGatherNodeFreq");
+    const char *text = find(c, "AcctGatherNodeFreq")->value;
     uint64_t value;
 
     if (*text && (joule_parse_u64(text, 0, UINT16_MAX, &value) < 0 || value))
         return;
     joule_finding_add(c->findings, JOULE_WARNING, "node-frequency",
-                      place_of(c, "AcctGatherNodeFreq"),
+                      &find(c, "AcctGatherNodeFreq")->place,
                       "AcctGatherNodeFreq=30",
                       "AcctGatherNodeFreq is %s: \"scontrol show node\" shows "
                       "the node's power as it was when slurmd registered, or "
@@ -334,7 +325,7 @@ static void check_contain(struct check *c)
 {
     /* The last two imply it. */
     static const char *const flags[] = {"Contain", "X11", "RunInJob"};
-    const char *text = value_of(c, "PrologFlags"), *rest = text;
+    const char *text = find(c, "PrologFlags")->value, *rest = text;
     char item[ITEM_MAX], advice[JOULE_ERROR_MAX];
 
     while ((rest = next_item(rest, ',', item)))
@@ -344,7 +335,7 @@ static void check_contain(struct check *c)
     snprintf(advice, sizeof(advice), "PrologFlags=%s%sContain", text,
              *text ? "," : "");
     joule_finding_add(c->findings, JOULE_WARNING, "contain",
-                      place_of(c, "PrologFlags"), advice,
+                      &find(c, "PrologFlags")->place, advice,
                       "PrologFlags lacks Contain: the energy of a job is then "
                       "the sum of its srun steps, without the batch script, "
                       "and blank for a job without such a step");
@@ -352,12 +343,12 @@ static void check_contain(struct check *c)
 
 static void check_storage(struct check *c)
 {
-    const char *type = value_of(c, "AccountingStorageType");
+    const char *type = find(c, "AccountingStorageType")->value;
 
     if (contains(type, "slurmdbd"))
         return;
     joule_finding_add(c->findings, JOULE_WARNING, "storage",
-                      place_of(c, "AccountingStorageType"),
+                      &find(c, "AccountingStorageType")->place,
                       "AccountingStorageType=accounting_storage/slurmdbd",
                       "AccountingStorageType is %s: sstat shows the energy of "
                       "running steps, but nothing is kept for sacct",
@@ -401,15 +392,13 @@ static bool names_plugin(const char *types, const char *plugin)
 }
 
 /* NULL: no table of ours has the key. */
-static const struct joule_option *
-find_option(const struct check *c, const char *key, const struct ours **ret)
+static const struct ours *owner_of(const struct check *c, const char *key,
+                                   const struct joule_option **ret_row)
 {
-    const struct joule_option *row = NULL;
-
-    for (*ret = c->ours; !row && *ret < c->ours + OURS; ++*ret)
-        row = joule_option_find((*ret)->table, key);
-    --*ret;
-    return row;
+    for (size_t i = 0; i < OURS; i++)
+        if ((*ret_row = joule_option_find(c->ours[i].table, key)))
+            return &c->ours[i];
+    return NULL;
 }
 
 static void unknown_option(const struct check *c,
@@ -438,13 +427,13 @@ static void unknown_option(const struct check *c,
 static void check_joule(const struct check *c,
                         const struct joule_slurmconf_setting *s)
 {
-    const struct ours *ours;
-    const struct joule_option *row = find_option(c, s->key, &ours);
+    const struct joule_option *row;
+    const struct ours *ours = owner_of(c, s->key, &row);
     struct joule_error err;
     char value[JOULE_OPTION_TEXT_MAX + 1];
     char advice[sizeof(value) + 64];
 
-    if (!row) {
+    if (!ours) {
         unknown_option(c, s);
         return;
     }
@@ -474,7 +463,7 @@ static void check_other(const struct check *c,
                         const struct joule_slurmconf_setting *s)
 {
     for (size_t i = 0; i < OWNERS; i++) {
-        const char *types = value_of(c, owners[i].type);
+        const char *types = find(c, owners[i].type)->value;
 
         if (strncasecmp(s->key, owners[i].prefix, strlen(owners[i].prefix)))
             continue;
@@ -507,7 +496,7 @@ static void check_profile_dir(const struct check *c,
     struct stat st;
 
     if (!c->ours[PROFILE].is_loaded &&
-        !names_plugin(value_of(c, "AcctGatherProfileType"), "hdf5"))
+        !names_plugin(find(c, "AcctGatherProfileType")->value, "hdf5"))
         return;
     if (!dir || !dir->value[0])
         joule_finding_add(c->findings, JOULE_WARNING, "profile-dir",
@@ -534,8 +523,8 @@ static void check_profile_dir(const struct check *c,
 static void check_gather(struct check *c)
 {
     struct joule_confcheck *r = c->result;
-    const char *energy = value_of(c, "AcctGatherEnergyType");
-    const char *profile = value_of(c, "AcctGatherProfileType");
+    const char *energy = find(c, "AcctGatherEnergyType")->value;
+    const char *profile = find(c, "AcctGatherProfileType")->value;
     struct joule_slurmconf gather;
     struct joule_conf_place file = {.line = 0};
     struct joule_error err;
@@ -565,10 +554,10 @@ static void check_gather(struct check *c)
     }
     for (size_t i = 0; i < gather.count; i++) {
         const struct joule_slurmconf_setting *s = &gather.settings[i];
-        const struct ours *ours;
+        const struct joule_option *row;
+        const struct ours *ours = owner_of(c, s->key, &row);
 
-        if (strncasecmp(s->key, "Joule", 5) == 0 ||
-            (find_option(c, s->key, &ours) && ours->is_loaded))
+        if (strncasecmp(s->key, "Joule", 5) == 0 || (ours && ours->is_loaded))
             check_joule(c, s);
         else
             check_other(c, s);
@@ -587,8 +576,8 @@ static int load(struct check *c, const char *const *paths)
     for (; *paths; paths++) {
         if (joule_slurmconf_load(c->root_fd, *paths, &c->conf, c->findings,
                                  &err) == 0) {
-            snprintf(c->file.file, sizeof(c->file.file), "%s", *paths);
-            memcpy(c->result->slurm_conf, c->file.file, sizeof(c->file.file));
+            snprintf(c->unset.place.file, JOULE_PLACE_MAX, "%s", *paths);
+            memcpy(c->result->slurm_conf, c->unset.place.file, JOULE_PLACE_MAX);
             return 0;
         }
         if (errno != ENOENT && errno != ENOTDIR) {
@@ -624,8 +613,10 @@ void joule_confcheck_run(struct joule_confcheck *result, int root_fd,
                          const char *const *paths,
                          struct joule_findings *findings)
 {
+    char none[] = "";
     struct check c = {
         .result = result,
+        .unset.value = none,
         .root_fd = root_fd,
         .findings = findings,
     };

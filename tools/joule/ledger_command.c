@@ -38,8 +38,8 @@ static const char usage[] =
 
 struct arguments {
     const char *root, *node;
-    uint32_t job;
-    bool has_job, json;
+    uint32_t job; /* 0: all */
+    bool json;
     int64_t watch_ns; /* 0: once */
 };
 
@@ -49,7 +49,7 @@ static int collect(struct joule_ledger_view *v, int root_fd,
                    const struct arguments *a, struct joule_error *err)
 {
     return joule_ledger_collect(v, root_fd, &joule_clock_system, a->node,
-                                a->has_job ? &a->job : NULL, err);
+                                a->job, err);
 }
 
 static void print(FILE *out, const struct joule_ledger_view *v, bool json)
@@ -188,8 +188,8 @@ int joule_ledger_main(int argc, char **argv)
         return joule_command_error(
             argv[0], "-j takes the number of a job (that of a task of an "
                      "array: squeue -O JobID)");
-    a.has_job = job_text;
-    a.job = a.has_job ? (uint32_t)job : 0;
+    if (job_text)
+        a.job = (uint32_t)job;
     root_fd = open(a.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0) {
         fprintf(stderr, "joule ledger: cannot open %s: %s\n", a.root,

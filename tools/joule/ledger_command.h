@@ -14,8 +14,8 @@
 #include "common/base/clock.h"
 #include "common/node/user_view.h"
 #include "tools/joule/json.h"
-#include "tools/joule/node.h"
 
+#define JOULE_NODE_MAX      256
 #define JOULE_STEP_TEXT_MAX 16
 
 struct joule_ledger_line {
@@ -53,11 +53,20 @@ struct joule_ledger_view {
 /*
  * Look at the ledger of [node] below root_fd, or where that is not allowed at
  * the caller's own file.  NULL: the only node there is, else that of the host's
- * name.  *job: this job alone; NULL: all.  -1 with errno and a sentence.
+ * name.  [job]: this job alone; 0: all.  -1 with errno and a sentence.
  */
 int joule_ledger_collect(struct joule_ledger_view *v, int root_fd,
                          const struct joule_clock *clock, const char *node,
-                         const uint32_t *job, struct joule_error *err);
+                         uint32_t job, struct joule_error *err);
+
+/* The NodeName, [option] or as joule_nodename_find has it for tools, and how
+ * many nodes have a directory here.  -1 with a sentence. */
+int joule_node_name(int root_fd, const char *option, char name[JOULE_NODE_MAX],
+                    unsigned *ret_nodes, struct joule_error *err);
+
+/* -1 with ENOENT and the sentence that there is no ledger of the node. */
+int joule_node_missing(const char *name, unsigned nodes,
+                       struct joule_error *err);
 
 /* Not stale, and it adds up. */
 bool joule_ledger_good(const struct joule_ledger_view *v);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "tools/joule/ledger_command.h"
-#include "tools/joule/node.h"
 
 /* Samples that may be late before the ledger is called stale. */
 #define LATE_PERIODS 3
@@ -238,7 +237,7 @@ static int look(struct joule_ledger_view *v, int root_fd, int64_t *period_ns,
 
 int joule_ledger_collect(struct joule_ledger_view *v, int root_fd,
                          const struct joule_clock *clock, const char *node,
-                         const uint32_t *job, struct joule_error *err)
+                         uint32_t job, struct joule_error *err)
 {
     int64_t period_ns = LONGEST_PERIOD_NS;
     size_t running;
@@ -259,11 +258,11 @@ int joule_ledger_collect(struct joule_ledger_view *v, int root_fd,
     if (!v->own)
         v->wall_ns = joule_clock_wall_ns(clock) - v->age_ns;
     if (job)
-        keep_job(v, *job);
+        keep_job(v, job);
     group(v);
     if (job && v->line_count == 0)
         return joule_error_set(err, ESRCH, "job %u has no step on node %s%s",
-                               (unsigned)*job, v->node,
+                               (unsigned)job, v->node,
                                v->own ? " that this user may see" : "");
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/joule/node.h"
+#include "tools/joule/probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,16 +90,14 @@ int joule_node_missing(const char *name, unsigned nodes,
                            name);
 }
 
-void joule_node_collect(struct joule_node *n, int root_fd,
-                        const struct joule_clock *clock, const char *name,
-                        struct joule_findings *findings)
+void joule_node_collect(struct joule_probe *p, const char *option)
 {
+    struct joule_node *n = &p->node;
     struct joule_snapshot *s = &n->snapshot;
     unsigned nodes;
 
-    memset(n, 0, sizeof(*n));
-    if (joule_node_name(root_fd, name, n->name, &nodes, &n->error) < 0 ||
-        read_node(n, root_fd) < 0) {
+    if (joule_node_name(p->root_fd, option, n->name, &nodes, &n->error) < 0 ||
+        read_node(n, p->root_fd) < 0) {
         bool normal = errno == ENOENT || errno == ENODATA || errno == ESTALE;
         struct joule_error why;
 
@@ -108,16 +106,16 @@ void joule_node_collect(struct joule_node *n, int root_fd,
         else
             joule_error_set(&why, errno, "no total of node %s: %s", n->name,
                             n->error.text);
-        joule_finding_add(findings, normal ? JOULE_NOTE : JOULE_WARNING,
+        joule_finding_add(&p->findings, normal ? JOULE_NOTE : JOULE_WARNING,
                           "no-total", NULL, NULL, "%s", why.text);
         return;
     }
     n->present = true;
-    n->age_ns = joule_clock_mono_ns(clock) - s->total.mono_ns;
+    n->age_ns = joule_clock_mono_ns(p->clock) - s->total.mono_ns;
     n->fresh = n->age_ns <= 3 * s->period_ns;
     for (uint64_t i = 0; i < s->total.count; i++)
         n->errors += s->total.reading[i].errors;
     for (uint64_t i = 0; i < n->state.counters; i++)
         n->wraps += n->state.counter[i].wraps;
-    judge(n, findings);
+    judge(n, &p->findings);
 }

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,22 +97,9 @@ static int set_one(struct joule_probe *p, const char *setting,
     /* The place in the file is no longer that of the value. */
     if (joule_confcheck_is_period(row))
         p->conf.period_place.file[0] = '\0';
+    if (row->offset == offsetof(struct joule_energy_config, ipmi_reader))
+        p->own_reader = true;
     return joule_option_set(row, &p->conf.config, value + 1, err);
-}
-
-static int apply_settings(struct joule_probe *p,
-                          const struct joule_probe_options *opt,
-                          bool *ret_reader, struct joule_error *err)
-{
-    static const char reader[] = "JouleIPMIReader=";
-
-    for (size_t i = 0; i < opt->setting_count; i++) {
-        if (set_one(p, opt->settings[i], err) < 0)
-            return -1;
-        if (strncasecmp(opt->settings[i], reader, sizeof(reader) - 1) == 0)
-            *ret_reader = true;
-    }
-    return 0;
 }
 
 /* ---- sensors ---- */
@@ -152,9 +138,7 @@ static void glance_at_counters(struct joule_probe *p)
 
     if (!scratch)
         return;
-    joule_probe_sensor_collect(&p->sensor, p->root_fd, p->clock,
-                               p->conf.config.rapl_total_kinds,
-                               p->fused ? MEASURE_NS : GLANCE_NS, scratch);
+    joule_probe_sensor_collect(p, p->fused ? MEASURE_NS : GLANCE_NS, scratch);
     for (size_t i = 0; i < scratch->count; i++) {
         bool matters = p->fused && scratch->list[i].level > JOULE_NOTE;
 
@@ -170,28 +154,25 @@ static int probe_sensors(struct joule_probe *p,
                          const struct joule_probe_options *opt,
                          struct joule_error *err)
 {
-    bool trust_reader = false;
-
     if (!opt->no_conf && !opt->ipmi && check_conf(p, opt, err) < 0)
         return -1;
-    if (apply_settings(p, opt, &trust_reader, err) < 0)
-        return -1;
+    for (size_t i = 0; i < opt->setting_count; i++)
+        if (set_one(p, opt->settings[i], err) < 0)
+            return -1;
     p->ipmi = opt->ipmi || p->conf.ipmi;
     p->fused = !opt->ipmi && p->conf.fused;
-    joule_node_collect(&p->node, p->root_fd, p->clock, opt->node, &p->findings);
+    joule_node_collect(p, opt->node);
     joule_attribution_check_ledger(p);
     if (!p->ipmi) {
         joule_probe_sensor_collect(
-            &p->sensor, p->root_fd, p->clock, p->conf.config.rapl_total_kinds,
-            opt->measure_ns ? opt->measure_ns : MEASURE_NS, &p->findings);
+            p, opt->measure_ns ? opt->measure_ns : MEASURE_NS, &p->findings);
         check_period(p);
         return 0;
     }
     glance_at_counters(p);
     if (p->fused && p->sensor.opened)
         check_period(p);
-    joule_bmc_collect(p, trust_reader,
-                      opt->measure_ns ? opt->measure_ns : MEASURE_BMC_NS);
+    joule_bmc_collect(p, opt->measure_ns ? opt->measure_ns : MEASURE_BMC_NS);
     joule_bmc_judge(p);
     return 0;
 }

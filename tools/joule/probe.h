@@ -22,7 +22,7 @@
 #include "common/sensors/rapl.h"
 #include "common/sensors/sensor.h"
 #include "tools/joule/finding.h"
-#include "tools/joule/node.h"
+#include "tools/joule/ledger_command.h"
 #include "tools/joule/slurmconf.h"
 
 struct joule_probe;
@@ -59,14 +59,9 @@ struct joule_probe_sensor {
 /* The whole struct is written; trouble is in the facts. */
 void joule_access_collect(struct joule_access *a, int root_fd);
 
-/*
- * Open the counters (the node's total is made of [total_kinds]) and follow
- * them for [measure_ns].  Sleeps that long if there are any.  The whole
- * struct is written; trouble becomes a finding as well.
- */
-void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
-                                const struct joule_clock *clock,
-                                unsigned total_kinds, int64_t measure_ns,
+/* Open the counters and follow them for [measure_ns].  Sleeps that long if
+ * there are any.  Trouble becomes a finding as well. */
+void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
                                 struct joule_findings *findings);
 
 /* Seconds in which the counter wraps at [mw], or 0: never. */
@@ -130,9 +125,8 @@ struct joule_bmc {
 /* How long there is between readings while the BMC is asked quickly. */
 #define JOULE_BMC_PAUSE_NS (20 * JOULE_NS_PER_MS)
 
-/* Ask for [measure_ns].  [trust]: a reader that the options name is the user's
- * own choice, not the configuration's.  Trouble is in the facts. */
-void joule_bmc_collect(struct joule_probe *p, bool trust, int64_t measure_ns);
+/* Ask for [measure_ns].  Trouble is in the facts. */
+void joule_bmc_collect(struct joule_probe *p, int64_t measure_ns);
 
 /* Whether the sensor list->found[i] is one of those that are read. */
 bool joule_bmc_is_used(const struct joule_bmc *bmc, uint32_t i);
@@ -174,6 +168,24 @@ void joule_confcheck_init(struct joule_confcheck *c);
 void joule_confcheck_run(struct joule_confcheck *c, int root_fd,
                          const char *const *paths,
                          struct joule_findings *findings);
+
+/* ---- node.c: which node this is, and what its sampler has published ---- */
+
+struct joule_node {
+    char name[JOULE_NODE_MAX];
+    bool present;             /* there is a sample */
+    struct joule_error error; /* otherwise: why not */
+    bool fresh;               /* the last sample is at most 3 periods old */
+    int64_t age_ns;
+    uint64_t wraps, errors; /* of all domains together */
+    struct joule_snapshot snapshot;
+    struct joule_sensor_state state; /* of the sensor */
+    bool is_power;                   /* it has a meter */
+    bool is_fused; /* and counters, and what it has learned makes sense */
+};
+
+/* [option] is the NodeName, or NULL.  That slurmd has not run yet is a note. */
+void joule_node_collect(struct joule_probe *p, const char *option);
 
 /* ---- attribution_check.c: is energy divided as the admin may expect? ---- */
 
@@ -219,6 +231,7 @@ struct joule_probe {
     struct joule_attribution_check share;
     bool conf_checked;
     struct joule_confcheck conf;
+    bool own_reader; /* JouleIPMIReader is of the command line: not doubted */
     struct joule_findings findings;
 };
 

@@ -161,25 +161,23 @@ static void judge(const struct joule_probe_sensor *s,
                           "there are too many of them to open");
 }
 
-void joule_probe_sensor_collect(struct joule_probe_sensor *s, int root_fd,
-                                const struct joule_clock *clock,
-                                unsigned total_kinds, int64_t measure_ns,
+void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
                                 struct joule_findings *findings)
 {
+    struct joule_probe_sensor *s = &p->sensor;
     struct joule_node_total *total;
     struct joule_counters *counters;
     struct joule_sensor *sensor = NULL;
 
-    memset(s, 0, sizeof(*s));
     total = calloc(1, sizeof(*total));
     if (!total) {
         joule_error_set(&s->error, ENOMEM, "out of memory");
         judge(s, findings);
         return;
     }
-    counters = open_counters(s, root_fd, total_kinds);
+    counters = open_counters(s, p->root_fd, p->conf.config.rapl_total_kinds);
     if (counters) {
-        sensor = joule_counter_sensor_create(clock, counters);
+        sensor = joule_counter_sensor_create(p->clock, counters);
         if (!sensor)
             joule_error_set(&s->error, ENOMEM, "out of memory");
     }

@@ -48,14 +48,19 @@ static bool parse_default(uint32_t value, struct joule_request *r)
     return true;
 }
 
-bool joule_core_conf(struct joule_cpufreq_rules *rules,
+bool joule_core_conf(const struct joule_spank_options *options,
+                     struct joule_control_config *ret,
                      struct joule_request *ret_default)
 {
+    struct joule_cpufreq_rules *rules = &ret->rules;
     bool has_default;
 
-    rules->governors = JOULE_GOVERNORS_ALL;
-    rules->range_governor = JOULE_GOVERNOR_NONE;
     memset(ret_default, 0, sizeof(*ret_default));
+    *ret = (struct joule_control_config){
+        .rules = {.governors = JOULE_GOVERNORS_ALL,
+                  .keep_limits = options->limits == JOULE_LIMITS_SITE},
+        .lock_wait_ns = options->lock_wait_ns,
+    };
     if (!&slurm_conf)
         return false;
     rules->governors = 0;
@@ -65,9 +70,8 @@ bool joule_core_conf(struct joule_cpufreq_rules *rules,
                 (words[i].slurm & ~(uint32_t)CPU_FREQ_RANGE_FLAG))
             rules->governors |= words[i].request.governor;
     has_default = parse_default(slurm_conf.cpu_freq_def, ret_default);
-    rules->range_governor = ret_default->governor;
-    if (rules->range_governor == JOULE_GOVERNOR_USERSPACE)
-        rules->range_governor = JOULE_GOVERNOR_NONE;
+    if (ret_default->governor != JOULE_GOVERNOR_USERSPACE)
+        rules->range_governor = ret_default->governor;
     return has_default;
 }
 

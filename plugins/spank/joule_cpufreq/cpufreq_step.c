@@ -86,11 +86,11 @@ static bool find_name(struct joule_spank_step *s, uint32_t step_id)
 
 /* 1: there is a request; 0: there is none; -1: one that means nothing. */
 static int find_request(struct joule_spank_step *s, spank_t spank,
-                        struct joule_cpufreq_rules *rules,
+                        struct joule_control_config *ret_config,
                         struct joule_error *err)
 {
     struct joule_request standard;
-    bool has_standard = joule_core_conf(rules, &standard);
+    bool has_standard = joule_core_conf(&s->options, ret_config, &standard);
     char text[REQUEST_MAX] = "";
     spank_err_t rc =
         spank_getenv(spank, "SLURM_CPU_FREQ_REQ", text, sizeof(text));
@@ -137,14 +137,12 @@ static bool has_policies(const struct joule_spank_step *s)
 
 static void begin(struct joule_spank_step *s, spank_t spank)
 {
-    struct joule_control_config config = {.lock_wait_ns =
-                                              s->options.lock_wait_ns};
+    struct joule_control_config config;
     struct joule_error err;
-    int asked = find_request(s, spank, &config.rules, &err);
+    int asked = find_request(s, spank, &config, &err);
 
     if (asked != 0)
         prepare_doom(s);
-    config.rules.keep_limits = s->options.limits == JOULE_LIMITS_SITE;
     s->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (s->root_fd < 0) {
         complain(s, "cannot open /");
@@ -153,10 +151,10 @@ static void begin(struct joule_spank_step *s, spank_t spank)
     if (s->is_default && !has_policies(s))
         asked = 0;
     joule_control_init(&s->control, s->root_fd, &config);
-    /* A step that asks nothing is not to run on what others left behind. */
-    if (asked <= 0 && joule_control_recover(&s->control, NULL, NULL) < 0)
-        slurm_debug("joule_cpufreq: cannot look for steps that have ended");
     if (asked <= 0) {
+        /* It is not to run on what others left behind. */
+        if (joule_control_recover(&s->control, NULL, NULL) < 0)
+            slurm_debug("joule_cpufreq: cannot look for steps that have ended");
         joule_control_destroy(&s->control);
         close(s->root_fd);
         if (asked < 0)

@@ -37,9 +37,10 @@ int joule_spank_options_parse(struct joule_spank_options *ret, int argc,
 
 /* ---- core.c: slurm.conf, and Slurm's own code for frequencies ---- */
 
-/* CpuFreqGovernors and CpuFreqDef.  *ret_default is the request of steps that
- * make none; false: there is none. */
-bool joule_core_conf(struct joule_cpufreq_rules *rules,
+/* What the options, CpuFreqGovernors and CpuFreqDef come to.  *ret_default is
+ * the request of steps that make none; false: there is none. */
+bool joule_core_conf(const struct joule_spank_options *options,
+                     struct joule_control_config *ret,
                      struct joule_request *ret_default);
 
 /*

@@ -50,30 +50,18 @@ static void parse_options(struct joule_spank_options *options, int argc,
         slurm_debug("joule_cpufreq: plugstack.conf: %s", err.text);
 }
 
-/* Who puts back sets for those that are left. */
-static struct joule_control_config
-control_config(const struct joule_spank_options *options)
-{
-    struct joule_control_config config = {.lock_wait_ns =
-                                              options->lock_wait_ns};
-    struct joule_request standard;
-
-    joule_core_conf(&config.rules, &standard);
-    config.rules.keep_limits = options->limits == JOULE_LIMITS_SITE;
-    return config;
-}
-
 static void start_keeper(int argc, char **argv)
 {
     struct joule_spank_options options;
     struct joule_control_config config;
+    struct joule_request ignored;
     char log[JOULE_KEEPER_LOG_MAX + 1];
     struct joule_error err;
 
     if (keeper_fd >= 0)
         return;
     parse_options(&options, argc, argv);
-    config = control_config(&options);
+    joule_core_conf(&options, &config, &ignored);
     joule_core_slurmd_log(log, sizeof(log));
     keeper_fd = joule_keeper_start(options.keeper, &config,
                                    options.keeper_period_ns, log, &err);
@@ -144,6 +132,7 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
 {
     struct joule_spank_options options;
     struct joule_control_config config;
+    struct joule_request ignored;
     struct joule_control_recovery r;
     struct joule_control control;
     struct joule_error err;
@@ -153,7 +142,7 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
     if (root_fd < 0)
         return ESPANK_SUCCESS;
     parse_options(&options, argc, argv);
-    config = control_config(&options);
+    joule_core_conf(&options, &config, &ignored);
     joule_control_init(&control, root_fd, &config);
     if (joule_control_recover(&control, &r, &err) < 0)
         slurm_error("joule_cpufreq: %s", err.text);
