@@ -86,7 +86,6 @@ libjoule_profile_a_SOURCES = \
 	common/profile/converter.c common/profile/converter.h \
 	common/profile/log.c common/profile/log.h \
 	common/profile/place.c common/profile/place.h \
-	common/profile/queue.c common/profile/queue.h \
 	common/profile/writer.c common/profile/writer.h
 
 if HAVE_HDF5

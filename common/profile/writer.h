@@ -9,7 +9,7 @@
  *     joule_writer_append(writer, table, cells, epoch_s, mono_ns);
  *     joule_writer_close(writer, wait_ns);
  *
- * Rows wait in a queue of fixed size (queue.h); the disk is the thread's affair
+ * Rows wait in a queue of fixed size; the disk is the thread's affair
  * alone.  It wakes at each flush interval (and when the queue is half full),
  * makes the file if there is none yet, and brings to disk what has come.
  * Nothing is done on the disk before the first interval is over or the profile
