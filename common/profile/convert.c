@@ -61,30 +61,16 @@ static int fail(const struct convert *c, const char *what,
 
 /* ---- attributes ---- */
 
-static int put_attribute(hid_t object, const char *name, hid_t type,
-                         hid_t memory, const void *value)
-{
-    hsize_t one = 1;
-    hid_t space = H5Screate_simple(1, &one, NULL);
-    hid_t id = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t rc = id < 0 ? -1 : H5Awrite(id, memory, value);
-
-    if (id >= 0)
-        H5Aclose(id);
-    H5Sclose(space);
-    return rc < 0 ? -1 : 0;
-}
-
 static int put_i32(hid_t object, const char *name, uint32_t value)
 {
-    return put_attribute(object, name, H5T_STD_I32LE, H5T_NATIVE_UINT32,
-                         &value);
+    return joule_hdf5_put_attribute(object, name, H5T_STD_I32LE,
+                                    H5T_NATIVE_UINT32, &value);
 }
 
 static int put_u64(hid_t object, const char *name, uint64_t value)
 {
-    return put_attribute(object, name, H5T_STD_U64LE, H5T_NATIVE_UINT64,
-                         &value);
+    return joule_hdf5_put_attribute(object, name, H5T_STD_U64LE,
+                                    H5T_NATIVE_UINT64, &value);
 }
 
 /* As Slurm's: of the length of the text.  There is no string of none. */
@@ -94,7 +80,7 @@ static int put_text(hid_t object, const char *name, const char *text)
     int rc = -1;
 
     if (H5Tset_size(type, strlen(text) ? strlen(text) : 1) >= 0)
-        rc = put_attribute(object, name, type, type, text);
+        rc = joule_hdf5_put_attribute(object, name, type, type, text);
     H5Tclose(type);
     return rc;
 }
@@ -251,38 +237,18 @@ static int add_table(struct convert *c, const struct joule_log_table *def,
 }
 
 /* Append the rows of the buffer to the data set. */
-static int write_rows(struct table *table)
-{
-    hsize_t first = table->rows, count = table->filled, rows = first + count;
-    hid_t memory, space = -1;
-    herr_t rc;
-
-    if (count == 0)
-        return 0;
-    rc = H5Dset_extent(table->set, &rows);
-    memory = H5Screate_simple(1, &count, NULL);
-    if (rc >= 0)
-        space = H5Dget_space(table->set);
-    if (space < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL,
-                                         &count, NULL) < 0)
-        rc = -1;
-    if (rc >= 0)
-        rc = H5Dwrite(table->set, table->type, memory, space, H5P_DEFAULT,
-                      table->buffer);
-    if (space >= 0)
-        H5Sclose(space);
-    H5Sclose(memory);
-    table->rows = rows;
-    table->filled = 0;
-    return rc < 0 ? -1 : 0;
-}
-
 static int write_chunk(const struct convert *c, struct table *table,
                        struct joule_error *err)
 {
     if (table->set < 0 && open_set(c, table, err) < 0)
         return -1;
-    return write_rows(table) < 0 ? fail(c, "cannot write to a table", err) : 0;
+    if (table->filled > 0 &&
+        joule_hdf5_append(table->set, table->type, table->rows, table->buffer,
+                          table->filled) < 0)
+        return fail(c, "cannot write to a table", err);
+    table->rows += table->filled;
+    table->filled = 0;
+    return 0;
 }
 
 static void close_table(struct table *table)

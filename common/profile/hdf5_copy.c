@@ -8,10 +8,6 @@
 #include "common/profile/hdf5_driver.h"
 #include "common/profile/hdf5_read.h"
 
-/* Things that a node may have that are no tables: of a file with more, nothing
- * is copied. */
-#define STRANGERS_MAX 64
-
 /* Bytes of rows at a time, where they are copied one by one. */
 #define BATCH_SIZE ((size_t)256 << 10)
 
@@ -28,30 +24,17 @@ struct joule_hdf5_copy {
 struct node {
     const struct joule_hdf5_node *of;
     struct joule_hdf5_copied *result;
-    hid_t from;                   /* its group in the file that has it */
-    hid_t to;                     /* its group in the job file; -1 */
-    char *strange[STRANGERS_MAX]; /* paths of what is not to be copied */
-    size_t strangers;
+    hid_t from;         /* its group in the file that has it */
+    hid_t to;           /* its group in the job file; -1 */
+    bool has_strangers; /* things that are not to be copied */
 };
 
 /* ---- steps ---- */
 
 static int put_count(hid_t group, const char *name, int32_t value)
 {
-    hsize_t one = 1;
-    hid_t space = H5Screate_simple(1, &one, NULL), id = -1;
-    herr_t rc = -1;
-
-    if (space >= 0)
-        id = H5Acreate2(group, name, H5T_STD_I32LE, space, H5P_DEFAULT,
-                        H5P_DEFAULT);
-    if (id >= 0)
-        rc = H5Awrite(id, H5T_NATIVE_INT32, &value);
-    if (id >= 0)
-        H5Aclose(id);
-    if (space >= 0)
-        H5Sclose(space);
-    return rc < 0 ? -1 : 0;
+    return joule_hdf5_put_attribute(group, name, H5T_STD_I32LE,
+                                    H5T_NATIVE_INT32, &value);
 }
 
 static void close_group(hid_t *group)
@@ -175,15 +158,14 @@ static void leave_out(struct node *n, const char *path, const char *sentence)
 }
 
 static int see_table(void *arg, const char *path,
-                     const struct joule_hdf5_table *table,
-                     struct joule_error *err)
+                     struct joule_hdf5_table *table, struct joule_error *err)
 {
     struct node *n = arg;
 
     (void)path;
     (void)err;
     n->result->tables++;
-    n->result->rows += joule_hdf5_table_rows(table);
+    n->result->rows += table->rows;
     n->result->lost_rows += joule_hdf5_table_missing(table);
     return 0;
 }
@@ -193,15 +175,9 @@ static int see_stranger(void *arg, const char *path, const char *sentence,
 {
     struct node *n = arg;
 
+    (void)err;
     leave_out(n, path, sentence);
-    if (!path)
-        return 0;
-    if (n->strangers == STRANGERS_MAX)
-        return joule_error_set(err, EBADMSG, "%.400s", n->result->note);
-    n->strange[n->strangers] = strdup(path);
-    if (!n->strange[n->strangers])
-        return joule_error_set(err, ENOMEM, "out of memory");
-    n->strangers++;
+    n->has_strangers = true;
     return 0;
 }
 
@@ -244,25 +220,6 @@ static int look_at(struct node *n, hid_t file, struct joule_error *err)
         joule_hdf5_read_number(n->from, "Joule End ns", &end_ns) == 0 &&
         end_ns == 0;
     return 1;
-}
-
-/* ---- copying, as it is ---- */
-
-static int copy_whole(struct joule_hdf5_copy *c, struct node *n)
-{
-    if (H5Ocopy(n->from, ".", c->nodes, n->of->name, H5P_DEFAULT, H5P_DEFAULT) <
-        0)
-        return -1;
-    for (size_t i = 0; i < n->strangers; i++) {
-        char path[2 * JOULE_PROFILE_NAME_MAX + JOULE_PROFILE_PATH_MAX];
-
-        if (strlen(n->strange[i]) >= JOULE_PROFILE_PATH_MAX)
-            return -1;
-        snprintf(path, sizeof(path), "%s/%s", n->of->name, n->strange[i]);
-        if (H5Ldelete(c->nodes, path, H5P_DEFAULT) < 0)
-            return -1;
-    }
-    return 0;
 }
 
 /* ---- copying what can be read ---- */
@@ -323,19 +280,17 @@ static void copy_attributes(hid_t from, hid_t to)
 static hid_t create_table(hid_t group, const char *path,
                           const struct joule_hdf5_table *like)
 {
-    hsize_t chunk = joule_hdf5_table_chunk_rows(like);
+    hsize_t chunk = joule_hdf5_table_batch(like, BATCH_SIZE);
     hsize_t none = 0, unlimited = H5S_UNLIMITED;
     hid_t space = H5Screate_simple(1, &none, &unlimited), id = -1;
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    hid_t type = H5Dget_type(joule_hdf5_table_id(like));
-    hid_t list = chunk > 0 ? H5Dget_create_plist(joule_hdf5_table_id(like))
-                           : H5Pcreate(H5P_DATASET_CREATE);
+    hid_t type = H5Dget_type(like->dataset);
+    hid_t list = like->chunk_rows > 0 ? H5Dget_create_plist(like->dataset)
+                                      : H5Pcreate(H5P_DATASET_CREATE);
 
-    if (chunk == 0) {
-        chunk = BATCH_SIZE / joule_hdf5_table_type(like)->size;
-        chunk = chunk > 0 ? chunk : 1;
-    }
-    if (space >= 0 && links >= 0 && type >= 0 && list >= 0 &&
+    if (like->chunk_rows > 0)
+        chunk = like->chunk_rows;
+    if (type >= 0 && list >= 0 &&
         H5Pset_create_intermediate_group(links, 1) >= 0 &&
         H5Pset_chunk(list, 1, &chunk) >= 0)
         id = H5Dcreate2(group, path, type, space, links, list, H5P_DEFAULT);
@@ -343,80 +298,41 @@ static hid_t create_table(hid_t group, const char *path,
         H5Pclose(list);
     if (type >= 0)
         H5Tclose(type);
-    if (links >= 0)
-        H5Pclose(links);
-    if (space >= 0)
-        H5Sclose(space);
+    H5Pclose(links);
+    H5Sclose(space);
     return id;
-}
-
-static int append_rows(hid_t table, hid_t type, uint64_t at, const void *rows,
-                       uint64_t count)
-{
-    hsize_t size = at + count, start = at, length = count;
-    hid_t memory, space;
-    herr_t rc = -1;
-
-    if (H5Dset_extent(table, &size) < 0)
-        return -1;
-    memory = H5Screate_simple(1, &length, NULL);
-    space = H5Dget_space(table);
-    if (memory >= 0 && space >= 0 &&
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &length,
-                            NULL) >= 0)
-        rc = H5Dwrite(table, type, memory, space, H5P_DEFAULT, rows);
-    if (space >= 0)
-        H5Sclose(space);
-    if (memory >= 0)
-        H5Sclose(memory);
-    return rc < 0 ? -1 : 0;
 }
 
 static int copy_rows(hid_t to, struct joule_hdf5_table *from, uint64_t *ret)
 {
-    size_t size = joule_hdf5_table_type(from)->size;
-    uint64_t chunk = joule_hdf5_table_chunk_rows(from), rows = 0;
-    size_t room = BATCH_SIZE / size > chunk ? BATCH_SIZE / size : (size_t)chunk;
-    void *batch = malloc(room * size);
-    hid_t type = H5Dget_type(to);
-    size_t count;
-    int rc = batch && type >= 0 ? 0 : -1;
+    size_t room = joule_hdf5_table_batch(from, BATCH_SIZE), count;
+    void *batch = malloc(room * from->row->size);
+    int rc = batch ? 0 : -1;
 
     while (rc == 0 && (count = joule_hdf5_table_read(from, batch, room)) > 0) {
-        rc = append_rows(to, type, rows, batch, count);
-        rows += count;
+        rc = joule_hdf5_append(to, from->memory, *ret, batch, count);
+        *ret += count;
     }
-    if (type >= 0)
-        H5Tclose(type);
     free(batch);
-    *ret = rows;
     return rc;
 }
 
-/* For joule_hdf5_walk: the table that is open there is only for looking. */
 static int save_table(void *arg, const char *path,
-                      const struct joule_hdf5_table *seen,
-                      struct joule_error *err)
+                      struct joule_hdf5_table *from, struct joule_error *err)
 {
     struct node *n = arg;
-    struct joule_hdf5_table *from = joule_hdf5_table_open(n->from, path, err);
+    hid_t to = create_table(n->to, path, from);
     uint64_t rows = 0;
-    hid_t to;
     int rc = -1;
 
-    (void)seen;
-    if (!from)
-        return see_stranger(arg, path, "it cannot be read", err);
-    to = create_table(n->to, path, from);
     if (to >= 0) {
-        copy_attributes(joule_hdf5_table_id(from), to);
+        copy_attributes(from->dataset, to);
         rc = copy_rows(to, from, &rows);
         H5Dclose(to);
     }
     n->result->tables++;
     n->result->rows += rows;
-    n->result->lost_rows += joule_hdf5_table_lost(from);
-    joule_hdf5_table_close(from);
+    n->result->lost_rows += from->lost;
     return rc == 0
                ? 0
                : joule_hdf5_error(err, EIO, "%.100s cannot be copied", path);
@@ -474,7 +390,9 @@ static int copy_found(struct joule_hdf5_copy *c, struct node *n,
     if (H5Lexists(c->nodes, of->name, H5P_DEFAULT) > 0)
         return joule_error_set(err, EEXIST, "step %s has a node %s already",
                                of->step, of->name);
-    if (n->result->is_cut || copy_whole(c, n) < 0) {
+    if (n->result->is_cut || n->has_strangers ||
+        H5Ocopy(n->from, ".", c->nodes, of->name, H5P_DEFAULT, H5P_DEFAULT) <
+            0) {
         H5Eclear2(H5E_DEFAULT);
         if (joule_hdf5_write_error(c->file))
             return cannot_write(c, err);
@@ -503,8 +421,6 @@ int joule_hdf5_copy_node(struct joule_hdf5_copy *c,
     saved = errno;
     close_group(&n.from);
     joule_hdf5_close(file, NULL);
-    for (size_t i = 0; i < n.strangers; i++)
-        free(n.strange[i]);
     ret->write_error = joule_hdf5_write_error(c->file);
     if (ret->write_error)
         return cannot_write(c, err);

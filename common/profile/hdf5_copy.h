@@ -43,13 +43,14 @@ struct joule_hdf5_node {
 /* What has become of a node. */
 struct joule_hdf5_copied {
     uint64_t tables, rows;
-    uint64_t lost_rows;  /* that could not be read */
-    uint64_t left_out;   /* things that could not be kept */
-    int32_t is_there;    /* the file has such a group */
-    int32_t is_open;     /* "Joule End ns" is 0: its writer has not closed it */
-    int32_t is_cut;      /* the end of the file is missing */
+    uint64_t lost_rows; /* that could not be read */
+    uint64_t left_out;  /* things that could not be kept */
+    int32_t is_there;   /* the file has such a group */
+    int32_t is_open;    /* "Joule End ns" is 0: its writer has not closed it */
+    int32_t is_cut;     /* the end of the file is missing */
     int32_t has_start;
-    uint64_t start_wall_ns; /* "Joule Start Wall ns": tells runs of a step apart */
+    uint64_t
+        start_wall_ns;   /* "Joule Start Wall ns": tells runs of a step apart */
     int32_t write_error; /* errno: the job file cannot be written any more */
     char note[JOULE_ERROR_MAX]; /* the first of what was left out */
 };

@@ -567,6 +567,40 @@ int joule_hdf5_close(hid_t id, struct joule_error *err)
     return 0;
 }
 
+int joule_hdf5_put_attribute(hid_t object, const char *name, hid_t type,
+                             hid_t memory, const void *value)
+{
+    hsize_t one = 1;
+    hid_t space = H5Screate_simple(1, &one, NULL);
+    hid_t id = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    herr_t rc = id < 0 ? -1 : H5Awrite(id, memory, value);
+
+    if (id >= 0)
+        H5Aclose(id);
+    H5Sclose(space);
+    return rc < 0 ? -1 : 0;
+}
+
+int joule_hdf5_append(hid_t set, hid_t type, uint64_t at, const void *rows,
+                      uint64_t count)
+{
+    hsize_t size = at + count, first = at, length = count;
+    hid_t memory = H5Screate_simple(1, &length, NULL), space = -1;
+    herr_t rc = H5Dset_extent(set, &size);
+
+    if (rc >= 0)
+        space = H5Dget_space(set);
+    if (space < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL,
+                                         &length, NULL) < 0)
+        rc = -1;
+    if (rc >= 0)
+        rc = H5Dwrite(set, type, memory, space, H5P_DEFAULT, rows);
+    if (space >= 0)
+        H5Sclose(space);
+    H5Sclose(memory);
+    return rc < 0 ? -1 : 0;
+}
+
 /* Called for each line of the stack; the first one is the innermost. */
 static herr_t take_first(unsigned n, const H5E_error2_t *line, void *arg)
 {

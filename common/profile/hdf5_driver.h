@@ -66,6 +66,15 @@ int joule_hdf5_close(hid_t file, struct joule_error *err);
 /* errno of the first write that failed; 0: none has. */
 int joule_hdf5_write_error(hid_t file);
 
+/* A new attribute of one element, of [type] in the file.  -1: see libhdf5. */
+int joule_hdf5_put_attribute(hid_t object, const char *name, hid_t type,
+                             hid_t memory, const void *value);
+
+/* [count] rows of [type] in memory to the end of a table that has [at].  -1: see
+ * libhdf5. */
+int joule_hdf5_append(hid_t set, hid_t type, uint64_t at, const void *rows,
+                      uint64_t count);
+
 /* "WHAT: REASON", where REASON is the innermost line of libhdf5's error stack,
  * which is cleared.  Sets errno to [errnum] and returns -1. */
 int joule_hdf5_error(struct joule_error *err, int errnum, const char *fmt, ...)

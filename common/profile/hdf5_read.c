@@ -22,104 +22,65 @@
 #define DEPTH_MAX   16
 #define OBJECTS_MAX 1000000
 
-struct joule_hdf5_table {
-    hid_t dataset, space, type;
-    bool is_stored; /* without chunks: there is data at all */
-    uint64_t rows, chunk_rows;
-    uint64_t next; /* row that is read next */
-    uint64_t lost;
-    uint64_t bytes_left; /* that may still come out of such a file */
-    unsigned misses;
-    struct joule_rowtype *row; /* as large as it needs to be */
-};
-
 /* ---- the columns ---- */
 
-/* The formats of IEEE 754, bit for bit, and nothing that only looks alike. */
-static bool is_ieee(hid_t type, size_t size, bool big_endian)
+static bool is_sound(const struct joule_column *c, uint32_t row_size,
+                     bool is_named)
 {
-    hid_t standard;
-
-    if (size == 4)
-        standard = big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE;
-    else if (size == 8)
-        standard = big_endian ? H5T_IEEE_F64BE : H5T_IEEE_F64LE;
-    else
-        return false;
-    return H5Tequal(type, standard) > 0;
+    return memchr(c->name, '\0', sizeof(c->name)) &&
+           (c->name[0] != '\0') == is_named && c->kind <= JOULE_KIND_OPAQUE &&
+           (c->kind > JOULE_KIND_FLOAT || c->size == 8) && c->size > 0 &&
+           c->size <= row_size && c->offset <= row_size - c->size;
 }
 
-static bool is_plain_integer(hid_t type, size_t size)
+int joule_rowtype_check(const struct joule_rowtype *type, size_t bytes)
 {
-    return joule_is_number_size(size) && H5Tget_precision(type) == size * 8 &&
-           H5Tget_offset(type) == 0;
+    bool sound = bytes >= offsetof(struct joule_rowtype, column) &&
+                 type->count >= 1 && type->count <= JOULE_COLUMNS_MAX &&
+                 type->size >= 1 && type->size <= JOULE_ROW_MAX &&
+                 type->is_compound <= 1 &&
+                 (type->is_compound || type->count == 1) &&
+                 bytes == joule_rowtype_bytes(type);
+
+    for (uint32_t i = 0; sound && i < type->count; i++)
+        sound = is_sound(&type->column[i], type->size, type->is_compound == 1);
+    if (sound)
+        return 0;
+    errno = EBADMSG;
+    return -1;
 }
 
-/* One element: a number or a string, else bytes. */
-static void read_element(hid_t type, struct joule_column *column)
+const struct joule_column *joule_rowtype_find(const struct joule_rowtype *type,
+                                              const char *name)
 {
-    size_t size = H5Tget_size(type);
-    H5T_class_t class = H5Tget_class(type);
-    H5T_order_t order;
-
-    column->size = (uint32_t)size;
-    column->kind = JOULE_KIND_OPAQUE;
-    if (class == H5T_STRING && H5Tis_variable_str(type) == 0)
-        column->kind = JOULE_KIND_STRING;
-    if (class != H5T_INTEGER && class != H5T_FLOAT)
-        return;
-    order = H5Tget_order(type);
-    if (order != H5T_ORDER_LE && order != H5T_ORDER_BE)
-        return;
-    column->big_endian = order == H5T_ORDER_BE;
-    if (class == H5T_FLOAT && is_ieee(type, size, column->big_endian))
-        column->kind = JOULE_KIND_FLOAT;
-    else if (class == H5T_INTEGER && is_plain_integer(type, size))
-        column->kind = H5Tget_sign(type) == H5T_SGN_NONE ? JOULE_KIND_UNSIGNED
-                                                         : JOULE_KIND_SIGNED;
+    for (uint32_t i = 0; i < type->count; i++)
+        if (strcmp(type->column[i].name, name) == 0)
+            return &type->column[i];
+    return NULL;
 }
 
-/* An array of one dimension is a column of several elements. */
-static void read_column(hid_t type, struct joule_column *column)
+/* What a column of [type] is read into, and its kind.  The formats are taken bit
+ * for bit: what only looks alike is bytes. */
+static hid_t memory_type(hid_t type, struct joule_column *column)
 {
-    hsize_t length = 0;
-    hid_t base = -1;
+    const hid_t in_file[][8] = {
+        {H5T_STD_U64LE, H5T_STD_U32LE, H5T_STD_U16LE, H5T_STD_U8LE,
+         H5T_STD_U64BE, H5T_STD_U32BE, H5T_STD_U16BE, H5T_STD_U8BE},
+        {H5T_STD_I64LE, H5T_STD_I32LE, H5T_STD_I16LE, H5T_STD_I8LE,
+         H5T_STD_I64BE, H5T_STD_I32BE, H5T_STD_I16BE, H5T_STD_I8BE},
+        {H5T_IEEE_F64LE, H5T_IEEE_F32LE, H5T_IEEE_F64BE, H5T_IEEE_F32BE}};
+    const hid_t numbers[] = {H5T_NATIVE_UINT64, H5T_NATIVE_INT64,
+                             H5T_NATIVE_DOUBLE};
 
-    memset(column, 0, sizeof(*column));
-    column->count = 1;
-    if (H5Tget_class(type) == H5T_ARRAY && H5Tget_array_ndims(type) == 1 &&
-        H5Tget_array_dims2(type, &length) >= 0)
-        base = H5Tget_super(type);
-    if (base < 0) {
-        read_element(type, column);
-        return;
-    }
-    read_element(base, column);
-    H5Tclose(base);
-    if (length > 0 && length * column->size == H5Tget_size(type)) {
-        column->count = (uint32_t)length;
-        return;
-    }
-    column->kind = JOULE_KIND_OPAQUE;
-    column->size = (uint32_t)H5Tget_size(type);
-}
-
-static int read_name(hid_t type, unsigned i, struct joule_column *column,
-                     struct joule_error *err)
-{
-    char *name = H5Tget_member_name(type, i);
-    size_t len;
-
-    if (!name)
-        return joule_hdf5_error(err, EBADMSG, "a column has no name");
-    len = strlen(name);
-    if (len > 0 && len < sizeof(column->name))
-        memcpy(column->name, name, len + 1);
-    H5free_memory(name);
-    if (len == 0 || len >= sizeof(column->name))
-        return joule_error_set(err, ENOTSUP,
-                               "the name of a column is too long or empty");
-    return 0;
+    for (uint32_t kind = 0; kind <= JOULE_KIND_FLOAT; kind++)
+        for (int i = 0; i < 8 && in_file[kind][i]; i++)
+            if (H5Tequal(type, in_file[kind][i]) > 0) {
+                column->kind = kind;
+                return H5Tcopy(numbers[kind]);
+            }
+    column->kind = H5Tget_class(type) == H5T_STRING ? JOULE_KIND_STRING
+                                                    : JOULE_KIND_OPAQUE;
+    return H5Tcopy(type);
 }
 
 /* Text, sequences and references point to other places of the file. */
@@ -133,8 +94,43 @@ static bool has_pointers(hid_t type)
                       H5Tdetect_class(type, H5T_STRING) != 0);
 }
 
-static int read_members(hid_t type, struct joule_rowtype *ret,
-                        struct joule_error *err)
+/* Column [i] of [type], put at the end of a row in [memory]. */
+static int read_member(hid_t type, unsigned i, hid_t memory,
+                       struct joule_rowtype *row, struct joule_error *err)
+{
+    struct joule_column *column = &row->column[i];
+    hid_t member = H5Tget_member_type(type, i), as = -1;
+    char *name = H5Tget_member_name(type, i);
+    int rc = -1;
+
+    memset(column, 0, sizeof(*column));
+    if (member < 0 || !name) {
+        joule_hdf5_error(err, EBADMSG, "a column has no name or no type");
+    } else if (!*name || strlen(name) >= sizeof(column->name)) {
+        joule_error_set(err, ENOTSUP,
+                        "the name of a column is too long or empty");
+    } else if (has_pointers(member)) {
+        joule_error_set(err, ENOTSUP, "a column is of no fixed length");
+    } else {
+        strcpy(column->name, name);
+        as = memory_type(member, column);
+        column->offset = row->size;
+        column->size = (uint32_t)H5Tget_size(as);
+        row->size += column->size;
+        rc = H5Tinsert(memory, name, column->offset, as) < 0
+                 ? joule_hdf5_error(err, EBADMSG, "its columns are damaged")
+                 : 0;
+    }
+    if (as >= 0)
+        H5Tclose(as);
+    if (member >= 0)
+        H5Tclose(member);
+    H5free_memory(name);
+    return rc;
+}
+
+static int read_members(struct joule_hdf5_table *t, hid_t type,
+                        struct joule_rowtype *row, struct joule_error *err)
 {
     int count = H5Tget_nmembers(type);
 
@@ -142,54 +138,61 @@ static int read_members(hid_t type, struct joule_rowtype *ret,
         return joule_error_set(err, ENOTSUP,
                                "a table has %d columns (up to %d are read)",
                                count, JOULE_COLUMNS_MAX);
-    for (int i = 0; i < count; i++) {
-        struct joule_column *column = &ret->column[i];
-        hid_t member = H5Tget_member_type(type, (unsigned)i);
-        bool is_elsewhere;
-
-        if (member < 0)
-            return joule_hdf5_error(err, EBADMSG, "a column has no type");
-        read_column(member, column);
-        is_elsewhere = has_pointers(member);
-        H5Tclose(member);
-        if (is_elsewhere)
-            return joule_error_set(err, ENOTSUP,
-                                   "a column is of no fixed length");
-        column->offset = (uint32_t)H5Tget_member_offset(type, (unsigned)i);
-        if (read_name(type, (unsigned)i, column, err) < 0)
+    t->memory =
+        H5Tcreate(H5T_COMPOUND, t->file_row + (size_t)count * sizeof(uint64_t));
+    for (int i = 0; i < count; i++)
+        if (read_member(type, (unsigned)i, t->memory, row, err) < 0)
             return -1;
-    }
-    ret->count = (uint32_t)count;
-    return 0;
+    row->count = (uint32_t)count;
+    return H5Tset_size(t->memory, row->size) < 0
+               ? joule_hdf5_error(err, EBADMSG, "its columns are damaged")
+               : 0;
 }
 
-static int read_rowtype(hid_t type, struct joule_rowtype *ret,
-                        struct joule_error *err)
+static int read_rowtype(struct joule_hdf5_table *t, hid_t type,
+                        struct joule_rowtype *row, struct joule_error *err)
 {
-    size_t size = H5Tget_size(type);
-
+    t->file_row = H5Tget_size(type);
     /* It is large: columns are cleared as they are filled. */
-    memset(ret, 0, offsetof(struct joule_rowtype, column));
-    if (size == 0 || size > JOULE_ROW_MAX)
+    memset(row, 0, offsetof(struct joule_rowtype, column));
+    if (t->file_row == 0 || t->file_row > JOULE_ROW_MAX)
         return joule_error_set(err, ENOTSUP,
-                               "a row of %zu bytes (up to %d are read)", size,
-                               JOULE_ROW_MAX);
+                               "a row of %zu bytes (up to %d are read)",
+                               t->file_row, JOULE_ROW_MAX);
     if (has_pointers(type))
         return joule_error_set(err, ENOTSUP, "its rows are of no fixed length");
-    ret->size = (uint32_t)size;
     if (H5Tget_class(type) == H5T_COMPOUND) {
-        ret->is_compound = 1;
-        if (read_members(type, ret, err) < 0)
+        row->is_compound = 1;
+        if (read_members(t, type, row, err) < 0)
             return -1;
     } else {
-        read_column(type, &ret->column[0]);
-        ret->count = 1;
+        memset(&row->column[0], 0, sizeof(row->column[0]));
+        t->memory = memory_type(type, &row->column[0]);
+        row->size = row->column[0].size = (uint32_t)H5Tget_size(t->memory);
+        row->count = 1;
     }
-    if (joule_rowtype_check(ret, joule_rowtype_bytes(ret)) < 0)
+    if (joule_rowtype_check(row, joule_rowtype_bytes(row)) < 0)
         return joule_error_set(err, EBADMSG,
                                "the columns of a table overlap "
                                "or leave its rows");
     return 0;
+}
+
+/* There may be thousands of tables open, and a joule_rowtype is large. */
+static int keep_rowtype(struct joule_hdf5_table *t, hid_t type,
+                        struct joule_error *err)
+{
+    struct joule_rowtype *row = malloc(sizeof(*row)), *kept = NULL;
+    int rc = row ? read_rowtype(t, type, row, err)
+                 : joule_error_set(err, ENOMEM, "out of memory");
+
+    if (rc == 0) {
+        kept = realloc(row, joule_rowtype_bytes(row));
+        t->row = kept ? kept : row;
+    } else {
+        free(row);
+    }
+    return rc;
 }
 
 /* ---- a table ---- */
@@ -197,11 +200,12 @@ static int read_rowtype(hid_t type, struct joule_rowtype *ret,
 static int read_chunks(struct joule_hdf5_table *t, hid_t list,
                        struct joule_error *err)
 {
+    size_t row = t->file_row > t->row->size ? t->file_row : t->row->size;
     hsize_t chunk_rows = 0;
 
     if (H5Pget_chunk(list, 1, &chunk_rows) != 1 || chunk_rows == 0)
         return joule_hdf5_error(err, EBADMSG, "its chunks are damaged");
-    if (chunk_rows > JOULE_CHUNK_MAX / t->row->size)
+    if (chunk_rows > JOULE_CHUNK_MAX / row)
         return joule_error_set(err, ENOTSUP,
                                "a chunk of %llu rows is too large to be read",
                                (unsigned long long)chunk_rows);
@@ -212,25 +216,7 @@ static int read_chunks(struct joule_hdf5_table *t, hid_t list,
     return 0;
 }
 
-/* There may be thousands of tables open, and a joule_rowtype is large. */
-static int keep_rowtype(struct joule_hdf5_table *t, struct joule_error *err)
-{
-    struct joule_rowtype *row = malloc(sizeof(*row));
-    int rc = row ? read_rowtype(t->type, row, err)
-                 : joule_error_set(err, ENOMEM, "out of memory");
-
-    if (rc == 0) {
-        t->row = malloc(joule_rowtype_bytes(row));
-        if (t->row)
-            memcpy(t->row, row, joule_rowtype_bytes(row));
-        else
-            rc = joule_error_set(err, ENOMEM, "out of memory");
-    }
-    free(row);
-    return rc;
-}
-
-static int read_layout(struct joule_hdf5_table *t, hid_t list,
+static int read_layout(struct joule_hdf5_table *t, hid_t type, hid_t list,
                        struct joule_error *err)
 {
     hsize_t rows = 0;
@@ -239,7 +225,7 @@ static int read_layout(struct joule_hdf5_table *t, hid_t list,
         H5Sget_simple_extent_dims(t->space, &rows, NULL) != 1)
         return joule_error_set(err, ENOTSUP, "it has not one dimension");
     t->rows = rows;
-    if (keep_rowtype(t, err) < 0)
+    if (keep_rowtype(t, type, err) < 0)
         return -1;
     switch (H5Pget_layout(list)) {
     case H5D_CONTIGUOUS:
@@ -258,7 +244,7 @@ static int read_layout(struct joule_hdf5_table *t, hid_t list,
 static int open_table(struct joule_hdf5_table *t, hid_t parent,
                       const char *path, struct joule_error *err)
 {
-    hid_t list = -1;
+    hid_t list = -1, type = -1;
     uint64_t size;
     int rc = -1;
 
@@ -266,14 +252,16 @@ static int open_table(struct joule_hdf5_table *t, hid_t parent,
     if (t->dataset >= 0) {
         list = H5Dget_create_plist(t->dataset);
         t->space = H5Dget_space(t->dataset);
-        t->type = H5Dget_type(t->dataset);
+        type = H5Dget_type(t->dataset);
     }
-    if (list < 0 || t->space < 0 || t->type < 0)
+    if (list < 0 || t->space < 0 || type < 0)
         joule_hdf5_error(err, EBADMSG, "it cannot be opened");
     else
-        rc = read_layout(t, list, err);
+        rc = read_layout(t, type, list, err);
     if (list >= 0)
         H5Pclose(list);
+    if (type >= 0)
+        H5Tclose(type);
     size = t->dataset < 0 ? 0 : joule_hdf5_size(t->dataset);
     t->bytes_left =
         size > UINT64_MAX / GROWTH_MAX ? UINT64_MAX : size * GROWTH_MAX;
@@ -289,7 +277,7 @@ struct joule_hdf5_table *joule_hdf5_table_open(hid_t parent, const char *path,
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
-    t->dataset = t->space = t->type = -1;
+    t->dataset = t->space = t->memory = -1;
     if (open_table(t, parent, path, err) == 0)
         return t;
     joule_hdf5_table_close(t);
@@ -302,52 +290,16 @@ void joule_hdf5_table_close(struct joule_hdf5_table *t)
 
     if (!t)
         return;
-    if (t->type >= 0)
-        H5Tclose(t->type);
+    if (t->memory >= 0)
+        H5Tclose(t->memory);
     if (t->space >= 0)
         H5Sclose(t->space);
     if (t->dataset >= 0)
         H5Dclose(t->dataset);
     H5Eclear2(H5E_DEFAULT);
-    free(t->row);
+    free((void *)t->row);
     free(t);
     errno = saved;
-}
-
-const struct joule_rowtype *
-joule_hdf5_table_type(const struct joule_hdf5_table *t)
-{
-    return t->row;
-}
-
-uint64_t joule_hdf5_table_rows(const struct joule_hdf5_table *t)
-{
-    return t->rows;
-}
-
-uint64_t joule_hdf5_table_chunk_rows(const struct joule_hdf5_table *t)
-{
-    return t->chunk_rows;
-}
-
-uint64_t joule_hdf5_table_lost(const struct joule_hdf5_table *t)
-{
-    return t->lost;
-}
-
-uint64_t joule_hdf5_table_tell(const struct joule_hdf5_table *t)
-{
-    return t->next;
-}
-
-void joule_hdf5_table_seek(struct joule_hdf5_table *t, uint64_t row)
-{
-    t->next = row < t->rows ? row : t->rows;
-}
-
-hid_t joule_hdf5_table_id(const struct joule_hdf5_table *t)
-{
-    return t->dataset;
 }
 
 uint64_t joule_hdf5_table_missing(const struct joule_hdf5_table *t)
@@ -365,6 +317,15 @@ uint64_t joule_hdf5_table_missing(const struct joule_hdf5_table *t)
     if (there >= wanted)
         return 0;
     return there == 0 ? t->rows : (wanted - there) * t->chunk_rows;
+}
+
+size_t joule_hdf5_table_batch(const struct joule_hdf5_table *t, size_t bytes)
+{
+    size_t rows = bytes / t->row->size;
+
+    if (rows < t->chunk_rows)
+        rows = (size_t)t->chunk_rows;
+    return rows > 0 ? rows : 1;
 }
 
 /* ---- its rows ---- */
@@ -404,7 +365,7 @@ static int load(const struct joule_hdf5_table *t, uint64_t first,
     memory = H5Screate_simple(1, &length, NULL);
     if (memory >= 0 && H5Sselect_hyperslab(t->space, H5S_SELECT_SET, &start,
                                            NULL, &length, NULL) >= 0)
-        rc = H5Dread(t->dataset, t->type, memory, t->space, H5P_DEFAULT, buf);
+        rc = H5Dread(t->dataset, t->memory, memory, t->space, H5P_DEFAULT, buf);
     if (memory >= 0)
         H5Sclose(memory);
     if (rc < 0)
@@ -418,7 +379,7 @@ static uint64_t rest_of_chunk(const struct joule_hdf5_table *t)
     uint64_t step = t->chunk_rows, left = t->rows - t->next, rest;
 
     if (step == 0)
-        step = PIECE_SIZE > t->row->size ? PIECE_SIZE / t->row->size : 1;
+        step = joule_hdf5_table_batch(t, PIECE_SIZE);
     rest = step - t->next % step;
     return rest < left ? rest : left;
 }
@@ -445,7 +406,7 @@ static void miss(struct joule_hdf5_table *t, uint64_t count)
 
 static size_t take(struct joule_hdf5_table *t, uint64_t count)
 {
-    uint64_t bytes = count * t->row->size;
+    uint64_t bytes = count * t->file_row;
 
     if (bytes > t->bytes_left) {
         t->lost += t->rows - t->next;

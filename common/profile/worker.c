@@ -317,7 +317,7 @@ static int feed(struct pool *pool, struct worker *w, size_t task,
     const struct joule_work *work = pool->work;
 
     while (w->next_task < pool->tasks &&
-           w->next_task < task + (size_t)AHEAD * pool->jobs) {
+           w->next_task < task + (work->is_fresh ? 1 : AHEAD * pool->jobs)) {
         struct order order = {.task = w->next_task};
         size_t next = w->next_task;
         struct joule_error why;
@@ -427,8 +427,7 @@ static int take_slot(struct pool *pool, struct worker *w, size_t task,
     return 0;
 }
 
-/* Take the output of [task], which was given to [w].  0: it is ended; 1: it is
- * to be run again. */
+/* Take the output of [task], which was given to [w]. */
 static int take_task(struct pool *pool, struct worker *w, size_t task,
                      struct joule_error *err)
 {
@@ -456,26 +455,18 @@ static int take_task(struct pool *pool, struct worker *w, size_t task,
 
 static int run_tasks(struct pool *pool, struct joule_error *err)
 {
-    for (size_t task = 0; task < pool->tasks;) {
+    for (size_t task = 0; task < pool->tasks; task++) {
         struct worker *w = &pool->worker[task % pool->jobs];
-        int rc = 0;
 
         /* All workers have something to do before we wait for one. */
         for (unsigned i = 0; i < pool->jobs; i++)
             if (feed(pool, &pool->worker[(task + i) % pool->jobs], task, err) <
                 0)
                 return -1;
-        if (!pool->is_refused[task])
-            rc = take_task(pool, w, task, err);
-        if (rc < 0)
+        if (!pool->is_refused[task] && take_task(pool, w, task, err) < 0)
             return -1;
-        if (rc == 0) {
-            task++;
-            continue;
-        }
-        /* What it has been given behind this task, too. */
-        stop_worker(w, true);
-        w->next_task = task;
+        if (pool->work->is_fresh)
+            stop_worker(w, false);
     }
     return 0;
 }

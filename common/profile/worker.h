@@ -56,8 +56,8 @@ struct joule_work {
      * the task and its worker, with another errno everything. */
     int (*take)(void *arg, size_t task, const void *data, size_t len,
                 struct joule_error *err);
-    /* In the parent: nothing more comes from this task.  0; 1: run it again; or
-     * -1 with a sentence, which ends everything. */
+    /* In the parent: nothing more comes from this task.  -1 with a sentence ends
+     * everything. */
     int (*ended)(void *arg, size_t task, const struct joule_work_end *end,
                  struct joule_error *err);
     /* Optional.  How many bytes a task has to read: it has a second more of CPU
@@ -70,6 +70,7 @@ struct joule_work {
     const int *keep;
     size_t keeps;
     bool writes_files; /* run() writes to those */
+    bool is_fresh;     /* each task has a worker of its own */
     size_t data_bytes; /* of memory for a worker; 0: 48 MiB */
     unsigned cpu_s;  /* a task that computes so long without any output, and */
     unsigned wall_s; /* one that is silent for so long, is ended */

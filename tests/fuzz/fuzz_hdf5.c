@@ -149,11 +149,10 @@ struct walk {
     struct finding *finding;
 };
 
-static int on_table(void *arg, const char *path,
-                    const struct joule_hdf5_table *seen,
+static int on_table(void *arg, const char *path, struct joule_hdf5_table *seen,
                     struct joule_error *err)
 {
-    const struct joule_rowtype *type = joule_hdf5_table_type(seen);
+    const struct joule_rowtype *type = seen->row;
     struct walk *w = arg;
     struct joule_hdf5_table *table;
     uint64_t rows = 0;
@@ -162,8 +161,7 @@ static int on_table(void *arg, const char *path,
 
     FUZZ_MUST(strlen(path) < JOULE_PROFILE_PATH_MAX);
     FUZZ_MUST(joule_rowtype_check(type, joule_rowtype_bytes(type)) == 0);
-    FUZZ_MUST(joule_hdf5_table_missing(seen) <=
-              joule_hdf5_table_rows(seen) + joule_hdf5_table_chunk_rows(seen));
+    FUZZ_MUST(joule_hdf5_table_missing(seen) <= seen->rows + seen->chunk_rows);
     table = joule_hdf5_table_open(w->group, path, err);
     if (!table)
         return 0;
@@ -174,12 +172,11 @@ static int on_table(void *arg, const char *path,
         rows += count;
     }
     free(batch);
-    FUZZ_MUST(rows + joule_hdf5_table_lost(table) ==
-              joule_hdf5_table_rows(table));
+    FUZZ_MUST(rows + table->lost == table->rows);
     FUZZ_MUST(rows * type->size <= w->size * 1040);
     w->finding->tables++;
     w->finding->rows += rows;
-    w->finding->lost += joule_hdf5_table_lost(table);
+    w->finding->lost += table->lost;
     joule_hdf5_table_close(table);
     return 0;
 }

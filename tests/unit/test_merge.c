@@ -45,19 +45,16 @@ static void touch(const char *path)
 static int merge_with(const char *steps, bool save, bool unfinished)
 {
     struct joule_job *jobs;
-    struct joule_merge_request r = {.dir = ".",
-                                    .user = "u",
-                                    .output = "out.h5",
-                                    .id = 7,
-                                    .save = save,
-                                    .unfinished = unfinished,
-                                    .readers = 2};
+    struct joule_sh5_options o = {.dir = ".",
+                                  .user = "u",
+                                  .save = save,
+                                  .unfinished = unfinished,
+                                  .readers = 2};
     size_t count;
     int status;
 
     ck_assert_int_eq(joule_jobs_parse(steps, &jobs, &count, NULL), 0);
-    r.job = jobs;
-    status = joule_merge(&r);
+    status = joule_merge(&o, jobs, "out.h5");
     free(jobs);
     return status;
 }
@@ -259,16 +256,13 @@ END_TEST
 static void check_heads(const char *want)
 {
     const struct joule_job job = {.text = "7", .id = 7};
-    const struct joule_extract_request r = {.input = "out.h5",
-                                            .output = "out.csv",
-                                            .job = &job,
-                                            .series = "Tasks",
-                                            .item = "Power",
-                                            .readers = 1};
+    const struct joule_sh5_options o = {
+        .series = "Tasks", .item = "Power", .readers = 1};
     char line[256] = "";
     FILE *f;
 
-    ck_assert_int_eq(joule_extract_item(&r), JOULE_EXIT_ALL);
+    ck_assert_int_eq(joule_extract_item(&o, &job, "out.h5", "out.csv"),
+                     JOULE_EXIT_ALL);
     f = fopen("out.csv", "r");
     ck_assert_ptr_nonnull(f);
     ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));

@@ -15,14 +15,12 @@
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/jobid.h"
 #include "tools/sh5util/sources.h"
-#include "tools/sh5util/number.h"
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
 #include "tools/sh5util/jobtables.h"
 #include "tools/sh5util/profiledir.h"
 #include "tools/sh5util/resolve.h"
 #include "tools/sh5util/say.h"
-#include "tools/sh5util/totals.h"
 
 static char dir[64];
 
@@ -128,11 +126,11 @@ START_TEST(whole_numbers)
         snprintf(theirs, sizeof(theirs), "%llu", (unsigned long long)values[i]);
         ck_assert_str_eq(mine, theirs);
     }
-    *joule_number_i64(mine, INT64_MIN) = '\0';
+    *joule_number_i128(mine, INT64_MIN) = '\0';
     ck_assert_str_eq(mine, "-9223372036854775808");
-    *joule_number_u128(mine, (unsigned __int128)UINT64_MAX * 1000) = '\0';
+    *joule_number_i128(mine, (__int128)UINT64_MAX * 1000) = '\0';
     ck_assert_str_eq(mine, "18446744073709551615000");
-    *joule_number_u128(mine, ((unsigned __int128)10000000000000000000u) * 10) =
+    *joule_number_i128(mine, ((__int128)10000000000000000000u) * 10) =
         '\0';
     ck_assert_str_eq(mine, "100000000000000000000");
     *joule_number_i128(mine, -(__int128)UINT64_MAX - 1) = '\0';
@@ -189,10 +187,9 @@ START_TEST(good_jobs)
     struct joule_job *jobs;
     size_t count;
 
-    ck_assert_int_eq(
-        joule_jobs_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010", &jobs,
-                             &count, NULL),
-        0);
+    ck_assert_int_eq(joule_jobs_parse("7.0,7.batch,8_3,9+1.extern,7.-6,0010",
+                                      &jobs, &count, NULL),
+                     0);
     ck_assert_uint_eq(count, 4);
     ck_assert_uint_eq(jobs[0].id, 7);
     ck_assert_uint_eq(jobs[0].steps, 3);
@@ -312,30 +309,31 @@ END_TEST
 
 START_TEST(totals_of_columns)
 {
-    const struct joule_column whole = {.name = "N", .size = 8, .count = 1};
+    const struct joule_column whole = {.name = "N", .size = 8};
     const struct joule_column real = {
-        .name = "D", .offset = 8, .size = 8, .count = 1, .kind = 2};
-    const struct joule_column *columns[] = {&whole, &real, NULL, &whole};
-    const char *const names[] = {"N", "D", "gone", "ElapsedTime"};
+        .name = "D", .offset = 8, .size = 8, .kind = JOULE_KIND_FLOAT};
+    struct joule_total totals[] = {{.column = &whole},
+                                   {.column = &real},
+                                   {0},
+                                   {.column = &whole, .is_elapsed = true}};
     struct {
         uint64_t n;
         double d;
     } rows[] = {{UINT64_MAX, NAN}, {1, 2.5}, {3, -1}};
-    struct joule_totals *t = joule_totals_create(columns, names, 4);
     struct joule_cells c;
     char text[1024];
 
-    joule_totals_add(t, rows, 2, sizeof(rows[0]));
-    joule_totals_add(t, rows + 2, 1, sizeof(rows[0]));
-    ck_assert_uint_eq(joule_totals_rows(t), 3);
     joule_cells_begin(&c, text, false);
-    joule_totals_put(t, &c);
+    for (size_t i = 0; i < 4; i++) {
+        joule_total_add(&totals[i], (void *)rows, 2, sizeof(rows[0]));
+        joule_total_add(&totals[i], (void *)(rows + 2), 1, sizeof(rows[0]));
+        joule_total_put(&totals[i], &c);
+    }
     joule_cells_end(&c);
     *c.at = '\0';
     ck_assert_str_eq(text, "1,18446744073709551615,18446744073709551619,"
                            "6148914691236516864.000000,"
                            "-1.000000,2.500000,1.500000,0.750000,,,,,3\n");
-    joule_totals_destroy(t);
 }
 END_TEST
 
@@ -603,6 +601,12 @@ static void touch(const char *path)
     close(open(path, O_WRONLY | O_CREAT, 0644));
 }
 
+static void forget(struct joule_sources *files)
+{
+    joule_sources_free(files);
+    *files = (struct joule_sources){.dir_fd = -1, .old_fd = -1};
+}
+
 START_TEST(names_of_files)
 {
     static const char *const others[] = {
@@ -615,8 +619,9 @@ START_TEST(names_of_files)
         "u/7_0_n1.h5.log",    "u/7_0_n1.logs",     "u/7_0_n\n.log",
     };
     const struct joule_job all = {.text = "7", .id = 7};
-    const struct joule_job one = {.text = "7", .steps = 1, .step = {"-4"}};
-    struct joule_stepfiles files;
+    const struct joule_job one = {
+        .text = "7", .id = 7, .steps = 1, .step = {"-4"}};
+    struct joule_sources files = {.old_fd = -1};
     struct joule_error err;
 
     ck_assert_int_eq(mkdir("u", 0700), 0);
@@ -629,76 +634,70 @@ START_TEST(names_of_files)
     touch("u/7_4294967292_n1.h5");
     touch("u/7_2_n9.r1.h5");
     touch("u/7_2_a_b.h5");
-    touch("u/7_2_n9.log");
+    touch("u/7_2_n9.log"); /* it has become a file */
     touch("u/7_10_n.login.log");
-    ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &all, &files, &err), 0);
-    ck_assert_uint_eq(files.count, 9);
-    ck_assert_str_eq(files.file[0].node, "a_b");
-    ck_assert_str_eq(files.file[1].node, "n9");
-    ck_assert(!files.file[1].is_log);
-    ck_assert_str_eq(files.file[2].node, "n9");
-    ck_assert(files.file[2].is_log);
-    ck_assert_str_eq(files.file[3].node, "n9.r1");
-    ck_assert_str_eq(files.file[4].node, "n10");
-    ck_assert_str_eq(files.file[5].node, "n.login");
-    ck_assert(files.file[5].is_log);
-    ck_assert_str_eq(files.file[6].step, "10");
-    ck_assert_str_eq(files.file[7].step, "batch");
-    ck_assert_str_eq(files.file[8].step, "-4");
-    joule_stepfiles_free(&files);
-    ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &one, &files, &err), 0);
+    ck_assert_int_eq(joule_sources_find(&files, ".", "u", &all, &err), 0);
+    ck_assert_uint_eq(files.count, 8);
+    ck_assert_str_eq(files.source[0].node, "a_b");
+    ck_assert_str_eq(files.source[1].node, "n9");
+    ck_assert(!files.source[1].is_log);
+    ck_assert_str_eq(files.source[2].node, "n9.r1");
+    ck_assert_str_eq(files.source[3].node, "n10");
+    ck_assert_str_eq(files.source[4].node, "n.login");
+    ck_assert(files.source[4].is_log);
+    ck_assert_str_eq(files.source[5].step, "10");
+    ck_assert_str_eq(files.source[6].step, "batch");
+    ck_assert_str_eq(files.source[7].step, "-4");
+    forget(&files);
+    ck_assert_int_eq(joule_sources_find(&files, ".", "u", &one, &err), 0);
     ck_assert_uint_eq(files.count, 1);
-    joule_stepfiles_free(&files);
+    forget(&files);
 }
 END_TEST
 
 START_TEST(bad_directories)
 {
     static const char *const users[] = {"", ".", "..", "a/b", "../u"};
-    const struct joule_job all = {.text = "7"};
-    struct joule_stepfiles files;
+    const struct joule_job all = {.text = "7", .id = 7};
+    struct joule_sources files = {.old_fd = -1};
     struct joule_error err;
 
     ck_assert_int_eq(mkdir("u", 0700), 0);
     ck_assert_int_eq(symlink("u", "link"), 0);
     for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
-        ck_assert_int_eq(
-            joule_stepfiles_find(".", users[i], 7, &all, &files, &err), -1);
+        ck_assert_int_eq(joule_sources_find(&files, ".", users[i], &all, &err),
+                         -1);
         ck_assert_int_eq(errno, EINVAL);
     }
     ck_assert_int_eq(mkdir(".u", 0700), 0); /* a name as any other */
-    ck_assert_int_eq(joule_stepfiles_find(".", ".u", 7, &all, &files, &err), 0);
-    joule_stepfiles_free(&files);
-    ck_assert_int_eq(joule_stepfiles_find(".", "link", 7, &all, &files, &err),
-                     -1);
-    ck_assert_int_eq(joule_stepfiles_find(".", "none", 7, &all, &files, &err),
-                     -1);
+    ck_assert_int_eq(joule_sources_find(&files, ".", ".u", &all, &err), 0);
+    forget(&files);
+    ck_assert_int_eq(joule_sources_find(&files, ".", "link", &all, &err), -1);
+    ck_assert_int_eq(joule_sources_find(&files, ".", "none", &all, &err), -1);
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert_int_eq(joule_stepfiles_find("none", "u", 7, &all, &files, &err),
-                     -1);
+    ck_assert_int_eq(joule_sources_find(&files, "none", "u", &all, &err), -1);
     ck_assert_int_eq(errno, ENOENT);
 }
 END_TEST
 
 /* Whether the fourth file is locked, which does not keep it from being read. */
-static bool check_busy(const struct joule_stepfiles *files)
+static bool check_busy(struct joule_sources *files)
 {
-    struct stat st;
-    bool is_busy;
-    int fd = joule_stepfile_open(files, &files->file[3], &st, &is_busy, NULL);
+    int fd;
 
+    files->unfinished = true;
+    fd = joule_source_open(files, &files->source[3], NULL);
     ck_assert_int_ge(fd, 0);
     close(fd);
-    return is_busy;
+    return files->source[3].is_busy;
 }
 
 START_TEST(bad_files)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    const struct joule_job all = {.text = "7"};
-    struct joule_stepfiles files;
+    const struct joule_job all = {.text = "7", .id = 7};
+    struct joule_sources files = {.old_fd = -1};
     struct joule_error err;
-    struct stat st;
     int fd;
 
     ck_assert_int_eq(mkdir("u", 0700), 0);
@@ -708,11 +707,10 @@ START_TEST(bad_files)
     touch("u/7_0_n4.h5");
     fd = open("u/7_0_n4.h5", O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-    ck_assert_int_eq(joule_stepfiles_find(".", "u", 7, &all, &files, &err), 0);
+    ck_assert_int_eq(joule_sources_find(&files, ".", "u", &all, &err), 0);
     ck_assert_uint_eq(files.count, 4);
     for (size_t i = 0; i < 4; i++) {
-        ck_assert_int_eq(
-            joule_stepfile_open(&files, &files.file[i], &st, NULL, &err), -1);
+        ck_assert_int_eq(joule_source_open(&files, &files.source[i], &err), -1);
         ck_assert_int_eq(errno, i < 3 ? EPERM : EBUSY);
     }
     ck_assert(check_busy(&files));
@@ -723,7 +721,7 @@ START_TEST(bad_files)
     ck_assert(check_busy(&files));
     close(fd);
     ck_assert(!check_busy(&files));
-    joule_stepfiles_free(&files);
+    forget(&files);
 }
 END_TEST
 

@@ -9,13 +9,59 @@
 #ifndef JOULE_SH5UTIL_CELLS_H
 #define JOULE_SH5UTIL_CELLS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "common/profile/rowtype.h"
-#include "tools/sh5util/number.h"
+#include "common/profile/hdf5_read.h"
+
+/* ---- numbers: several times faster than printf and to the same digits; they
+ * write at [at] without a NUL and return what is behind the last digit ---- */
+
+/* The longest of them: a double of 309 digits and six decimals. */
+#define JOULE_NUMBER_MAX 336
+
+char *joule_number_u64(char *at, uint64_t value);
+
+/* Of 128 bits: sums do not wrap. */
+char *joule_number_i128(char *at, __int128 value);
+
+/* As "%.6f" in the C locale; "nan" whatever its sign. */
+char *joule_number_fixed(char *at, double value);
+
+/* The shortest text that strtod reads as this value; JSON has no infinity and
+ * no NaN: "null". */
+char *joule_number_json(char *at, double value);
+
+/* A number of a table: a whole one, or [real] alone in a column of doubles. */
+struct joule_value {
+    bool is_there; /* NaN is not */
+    __int128 whole;
+    double real;
+};
+
+static inline struct joule_value
+joule_value_of(const struct joule_column *column, const void *row)
+{
+    uint64_t whole = joule_column_u64(column, row);
+    struct joule_value v = {.is_there = true};
+
+    if (column->kind == JOULE_KIND_FLOAT) {
+        v.real = joule_column_double(column, row);
+        v.is_there = !isnan(v.real);
+    } else if (column->kind == JOULE_KIND_SIGNED) {
+        v.whole = (int64_t)whole;
+        v.real = (double)(int64_t)whole;
+    } else {
+        v.whole = whole;
+        v.real = (double)whole;
+    }
+    return v;
+}
+
+/* ---- cells ---- */
 
 struct joule_cells {
     char *at;
@@ -73,6 +119,10 @@ static inline void joule_cells_double(struct joule_cells *c, double value)
     c->at = c->json ? joule_number_json(c->at, value)
                     : joule_number_fixed(c->at, value);
 }
+
+/* Of a column of doubles, or of whole numbers. */
+void joule_cells_value(struct joule_cells *c, const struct joule_value *value,
+                       bool is_float);
 
 /* Text of [len] bytes, quoted where it has to be. */
 void joule_cells_text(struct joule_cells *c, const char *text, size_t len);

@@ -4,20 +4,218 @@
  *
  * Nodes begin at different moments and may be sampled at different rates.  The
  * table with the most rows gives the moments; of every other one the sample
- * that is nearest in time is taken (cursor.h).
+ * that is nearest in time is taken.
  */
+#include "tools/sh5util/extract.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/sh5util/cells.h"
-#include "tools/sh5util/cursor.h"
-#include "tools/sh5util/extraction.h"
+#include "common/base/clock.h"
 #include "tools/sh5util/say.h"
 
 /* Memory for the rows of all tables of a step: one for each node, or task. */
-#define BATCHES_SIZE ((size_t)24 << 20)
+#define BATCHES_SIZE   ((size_t)24 << 20)
+#define BATCH_ROWS     4096
+#define BATCH_ROWS_MIN 16
+
+/* ---- one column of one table, read forward by time ---- */
+
+struct sample {
+    bool is_there;
+    int64_t ns;
+    uint64_t elapsed, elapsed_ns; /* 0 where there is no such column */
+    struct joule_value value;
+};
+
+/*
+ * The sample at hand and the one behind it.  Time is "Joule Start Wall ns" +
+ * "ElapsedTimeNs" where a file has them, otherwise "EpochTime".  Many cursors
+ * are open at a time: each holds a batch of rows, and nothing of the file's.
+ */
+struct cursor {
+    hid_t file;
+    char *path;          /* of the table, which is open only while it is read */
+    const char *name;    /* of the column */
+    uint64_t rows, next; /* of the table, and the one that is read next */
+    uint64_t lost;       /* that cannot be read */
+    struct joule_column item, epoch, elapsed, elapsed_ns; /* size 0: none */
+    uint64_t start_ns;
+    bool has_start;
+    unsigned char *batch;
+    size_t batch_rows;
+    const unsigned char *at; /* rows that are left of the batch */
+    size_t left, row_size;
+    struct sample now, next_sample;
+    int64_t interval_ns;
+};
+
+/* A number. */
+static void find(struct joule_column *ret, const struct joule_rowtype *type,
+                 const char *name)
+{
+    const struct joule_column *column = joule_rowtype_find(type, name);
+
+    memset(ret, 0, sizeof(*ret));
+    if (column && column->kind <= JOULE_KIND_FLOAT)
+        *ret = *column;
+}
+
+/* The columns, each time that the table is opened: it is the user's file. */
+static int find_columns(struct cursor *c, const struct joule_hdf5_table *table,
+                        struct joule_error *err)
+{
+    const struct joule_rowtype *type = table->row;
+
+    find(&c->item, type, c->name);
+    find(&c->epoch, type, "EpochTime");
+    find(&c->elapsed, type, "ElapsedTime");
+    find(&c->elapsed_ns, type, "ElapsedTimeNs");
+    if (c->item.size == 0 || (c->row_size && c->row_size != type->size))
+        return joule_error_set(err, EBADMSG, "the item is gone");
+    c->row_size = type->size;
+    c->rows = table->rows;
+    return 0;
+}
+
+static struct joule_hdf5_table *open_table(struct cursor *c,
+                                           struct joule_error *err)
+{
+    struct joule_hdf5_table *table =
+        joule_hdf5_table_open(c->file, c->path, err);
+
+    if (table && find_columns(c, table, err) < 0) {
+        joule_hdf5_table_close(table);
+        table = NULL;
+    }
+    return table;
+}
+
+static void read_batch(struct cursor *c)
+{
+    struct joule_hdf5_table *table;
+
+    c->at = c->batch;
+    if (c->next >= c->rows)
+        return;
+    table = open_table(c, NULL);
+    if (!table) {
+        c->lost += c->rows - c->next;
+        c->next = c->rows;
+        return;
+    }
+    table->next = c->next;
+    c->left = joule_hdf5_table_read(table, c->batch, c->batch_rows);
+    c->lost += table->lost;
+    c->next = table->next;
+    joule_hdf5_table_close(table);
+}
+
+static void read_sample(struct cursor *c, struct sample *s)
+{
+    memset(s, 0, sizeof(*s));
+    if (c->left == 0)
+        read_batch(c);
+    if (c->left == 0)
+        return;
+    s->is_there = true;
+    s->value = joule_value_of(&c->item, c->at);
+    if (c->elapsed.size)
+        s->elapsed = joule_column_u64(&c->elapsed, c->at);
+    if (c->elapsed_ns.size)
+        s->elapsed_ns = joule_column_u64(&c->elapsed_ns, c->at);
+    if (c->elapsed_ns.size && c->has_start)
+        s->ns = (int64_t)(c->start_ns + s->elapsed_ns);
+    else if (c->epoch.size)
+        s->ns = (int64_t)(joule_column_u64(&c->epoch, c->at) *
+                          (uint64_t)JOULE_NS_PER_S);
+    c->at += c->row_size;
+    c->left--;
+}
+
+static void advance(struct cursor *c)
+{
+    int64_t gap_ns;
+
+    c->now = c->next_sample;
+    read_sample(c, &c->next_sample);
+    gap_ns = (int64_t)((uint64_t)c->next_sample.ns - (uint64_t)c->now.ns);
+    if (c->now.is_there && c->next_sample.is_there && gap_ns > 0)
+        c->interval_ns = gap_ns;
+}
+
+static uint64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+}
+
+/* The sample nearest to [ns], which does not fall from call to call, unless it
+ * is further away than half of the longer interval between samples, its own or
+ * [interval_ns]. */
+static struct joule_value sample_at(struct cursor *c, int64_t ns,
+                                    int64_t interval_ns)
+{
+    const struct joule_value none = {0};
+    uint64_t most;
+
+    while (c->next_sample.is_there &&
+           distance(c->next_sample.ns, ns) <= distance(c->now.ns, ns) &&
+           c->now.ns < ns)
+        advance(c);
+    if (!c->now.is_there)
+        return none;
+    most =
+        (uint64_t)(interval_ns > c->interval_ns ? interval_ns : c->interval_ns);
+    return distance(c->now.ns, ns) <= most / 2 ? c->now.value : none;
+}
+
+/* Column [item] of [table]; [bytes] of memory are for its rows. */
+static int open_cursor(struct cursor *c, hid_t file,
+                       const struct joule_plan *plan,
+                       const struct joule_plan_table *table, const char *item,
+                       size_t bytes, struct joule_error *err)
+{
+    const struct joule_plan_node *node = &plan->node[table->node];
+    struct joule_hdf5_table *opened;
+
+    c->file = file;
+    c->name = item;
+    c->path = joule_plan_path(plan, table);
+    if (!c->path)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    opened = open_table(c, err);
+    if (!opened)
+        return -1;
+    joule_hdf5_table_close(opened);
+    c->batch_rows = bytes / c->row_size;
+    if (c->batch_rows > BATCH_ROWS)
+        c->batch_rows = BATCH_ROWS;
+    if (c->batch_rows < BATCH_ROWS_MIN)
+        c->batch_rows = BATCH_ROWS_MIN;
+    c->batch = malloc(c->batch_rows * c->row_size);
+    if (!c->batch)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    c->start_ns = node->start_wall_ns;
+    c->has_start = node->has_start;
+    advance(c); /* the first one is next */
+    advance(c);
+    return 0;
+}
+
+/* Rows that could not be read. */
+static uint64_t close_cursor(struct cursor *c)
+{
+    uint64_t lost = c->lost;
+
+    free(c->path);
+    free(c->batch);
+    memset(c, 0, sizeof(*c));
+    return lost;
+}
+
+/* ---- all of a step side by side ---- */
 
 struct item {
     struct joule_extraction x; /* stands first: it is what others have */
@@ -33,7 +231,7 @@ struct step {
     const struct item *item;
     const char *name;
     const size_t *name_of; /* of each cursor's column */
-    struct joule_cursor *cursor;
+    struct cursor *cursor;
     size_t count, driver;
     struct joule_value *value; /* of each column of the output */
     bool is_float;
@@ -45,19 +243,6 @@ struct step {
     double most_mean;
     struct joule_error most_value;
 };
-
-static void put_value(struct joule_cells *c, const struct joule_value *v,
-                      bool is_float)
-{
-    if (!v->is_there) {
-        joule_cells_missing(c);
-    } else if (is_float) {
-        joule_cells_double(c, v->real);
-    } else {
-        joule_cells_next(c);
-        c->at = joule_number_i128(c->at, v->whole);
-    }
-}
 
 /* Least, largest and sum of the values of a moment. */
 struct moment {
@@ -88,7 +273,7 @@ static struct moment sum_up(const struct step *s)
 static int put_moment(struct step *s, const struct moment *m,
                       struct joule_error *err)
 {
-    const struct joule_cursor *driver = &s->cursor[s->driver];
+    const struct cursor *driver = &s->cursor[s->driver];
     const struct item *item = s->item;
     const char *least = item->name[m->least];
     const char *largest = item->name[m->largest];
@@ -97,18 +282,18 @@ static int put_moment(struct step *s, const struct moment *m,
 
     if (!at)
         return -1;
-    joule_cells_begin(&c, at, item->x.request->json);
+    joule_cells_begin(&c, at, item->x.options->json);
     joule_cells_text(&c, s->name, strlen(s->name));
     joule_cells_u64(&c, driver->now.elapsed);
     joule_cells_text(&c, least, strlen(least));
-    put_value(&c, &s->value[m->least], s->is_float);
+    joule_cells_value(&c, &s->value[m->least], s->is_float);
     joule_cells_text(&c, largest, strlen(largest));
-    put_value(&c, &s->value[m->largest], s->is_float);
-    put_value(&c, &m->sum, s->is_float);
+    joule_cells_value(&c, &s->value[m->largest], s->is_float);
+    joule_cells_value(&c, &m->sum, s->is_float);
     joule_cells_double(&c, m->sum.real / (double)m->count);
     joule_cells_u64(&c, m->count);
     for (size_t i = 0; i < item->names; i++)
-        put_value(&c, &s->value[i], s->is_float);
+        joule_cells_value(&c, &s->value[i], s->is_float);
     if (item->has_ns && driver->elapsed_ns.size)
         joule_cells_u64(&c, driver->now.elapsed_ns);
     else if (item->has_ns)
@@ -137,17 +322,17 @@ static void keep_most(struct step *s, const struct moment *m, uint64_t elapsed)
 
 static int walk_step(struct step *s, struct joule_error *err)
 {
-    struct joule_cursor *driver = &s->cursor[s->driver];
+    struct cursor *driver = &s->cursor[s->driver];
 
-    for (; driver->now.is_there; joule_cursor_advance(driver)) {
+    for (; driver->now.is_there; advance(driver)) {
         struct moment m;
 
         memset(s->value, 0, s->item->names * sizeof(*s->value));
         for (size_t i = 0; i < s->count; i++)
             s->value[s->name_of[i]] =
                 i == s->driver ? driver->now.value
-                               : joule_cursor_at(&s->cursor[i], driver->now.ns,
-                                                 driver->interval_ns);
+                               : sample_at(&s->cursor[i], driver->now.ns,
+                                           driver->interval_ns);
         m = sum_up(s);
         if (m.count == 0)
             continue;
@@ -172,9 +357,9 @@ static int open_step(struct step *s, hid_t file, size_t first,
     for (size_t i = 0; i < s->count; i++) {
         uint64_t rows;
 
-        if (joule_cursor_open(&s->cursor[i], file, &x->plan,
-                              x->selection.table[first + i], x->request->item,
-                              bytes, err) < 0)
+        if (open_cursor(&s->cursor[i], file, &x->plan,
+                        x->selection.table[first + i], x->options->item, bytes,
+                        err) < 0)
             return -1;
         rows = s->cursor[i].rows;
         if (rows > most) {
@@ -194,7 +379,7 @@ static uint64_t close_step(struct step *s)
     uint64_t lost = 0;
 
     for (size_t i = 0; s->cursor && i < s->count; i++)
-        lost += joule_cursor_close(&s->cursor[i]);
+        lost += close_cursor(&s->cursor[i]);
     free(s->cursor);
     free(s->value);
     return lost;
@@ -235,7 +420,7 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
         joule_error_set(err, 0,
                         "    Step %s Maximum accumulated %s Value (%s) "
                         "occurred at Time=%llu, Ave Node %.6f",
-                        s.name, x->request->item, s.most_value.text,
+                        s.name, x->options->item, s.most_value.text,
                         (unsigned long long)s.most_elapsed, s.most_mean);
     return 0;
 }
@@ -249,9 +434,9 @@ static void keep_tables(struct joule_extraction *x)
 
     for (size_t i = 0; i < s->tables; i++) {
         const struct joule_column *column =
-            joule_rowtype_find(s->table[i]->type, x->request->item);
+            joule_rowtype_find(s->table[i]->type, x->options->item);
 
-        if (!column || column->kind > JOULE_KIND_FLOAT || column->count != 1)
+        if (!column || column->kind > JOULE_KIND_FLOAT)
             continue;
         if (joule_rowtype_find(s->table[i]->type, "ElapsedTimeNs"))
             item->has_ns = true;
@@ -327,30 +512,28 @@ static void cut_steps(struct joule_extraction *x)
 
 static int choose(struct joule_extraction *x, struct joule_error *err)
 {
-    const struct joule_extract_request *r = x->request;
+    const struct joule_sh5_options *o = x->options;
 
     if (x->selection.tables == 0)
-        return joule_error_set(err, ENOENT, "%s: Series %s not found", r->input,
-                               r->series);
+        return joule_error_set(err, ENOENT, "%s: Series %s not found", x->input,
+                               o->series);
     keep_tables(x);
     if (x->selection.tables == 0)
         return joule_error_set(err, ENOENT,
-                               "%s: Item %s not found in series %s", r->input,
-                               r->item, r->series);
+                               "%s: Item %s not found in series %s", x->input,
+                               o->item, o->series);
     if (name_columns((struct item *)x) < 0)
         return joule_error_set(err, ENOMEM, "out of memory");
-    if (joule_extraction_cut(x, err) < 0)
-        return -1;
     cut_steps(x);
     return 0;
 }
 
 static void say(const struct joule_extraction *x)
 {
-    const struct joule_extract_request *r = x->request;
+    const struct joule_sh5_options *o = x->options;
 
-    joule_say("Extracting '%s' from '%s' data from %s into %s", r->item,
-              r->series, r->input, r->output);
+    joule_say("Extracting '%s' from '%s' data from %s into %s", o->item,
+              o->series, x->input, x->output);
 }
 
 static int write_head(struct joule_extraction *x, struct joule_error *err)
@@ -376,7 +559,9 @@ static int write_head(struct joule_extraction *x, struct joule_error *err)
     return rc;
 }
 
-int joule_extract_item(const struct joule_extract_request *request)
+int joule_extract_item(const struct joule_sh5_options *options,
+                       const struct joule_job *job, const char *input,
+                       const char *output)
 {
     static const struct joule_extract_kind kind = {
         .choose = choose,
@@ -384,7 +569,9 @@ int joule_extract_item(const struct joule_extract_request *request)
         .head = write_head,
         .run = run_task,
     };
-    struct item item = {.x.request = request};
+    struct item item = {
+        .x = {
+            .options = options, .job = job, .input = input, .output = output}};
     int status = joule_extraction_run(&item.x, &kind);
 
     for (size_t i = 0; i < item.names; i++)

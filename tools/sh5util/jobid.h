@@ -23,8 +23,8 @@
 
 struct joule_job {
     char text[JOULE_JOB_TEXT_MAX]; /* as given, without a step: "42_3" */
-    uint32_t id;                   /* of a plain number; else 0 */
-    size_t steps;                  /* 0: all */
+    uint32_t id;  /* of a plain number, or resolved (resolve.h); else 0 */
+    size_t steps; /* 0: all */
     /* As in a job file: "0", "batch", "-4". */
     char step[JOULE_STEPS_MAX][JOULE_STEP_TEXT_MAX];
 };

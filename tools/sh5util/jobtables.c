@@ -75,12 +75,11 @@ static int send_node(void *arg, const char *step, const char *name, hid_t group,
 }
 
 static int send_table(void *arg, const char *path,
-                      const struct joule_hdf5_table *table,
-                      struct joule_error *err)
+                      struct joule_hdf5_table *table, struct joule_error *err)
 {
-    const struct joule_rowtype *type = joule_hdf5_table_type(table);
+    const struct joule_rowtype *type = table->row;
     struct record record = {.kind = RECORD_TABLE,
-                            .number = joule_hdf5_table_rows(table),
+                            .number = table->rows,
                             .type_bytes = joule_rowtype_bytes(type)};
 
     snprintf(record.text, sizeof(record.text), "%s", path);

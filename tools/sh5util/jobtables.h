@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "common/base/error.h"
-#include "common/profile/rowtype.h"
+#include "common/profile/hdf5_read.h"
 
 struct joule_plan_table {
     size_t node;   /* of the plan */

@@ -2,10 +2,8 @@
 /*
  * One worker (worker.h) writes the merged file and reads all that goes into it,
  * node by node.  libhdf5 crashes on some damaged files: then the worker's
- * output is of no use, the file at which it died is left out, and everything is
- * merged anew.  Before that, the same pass goes on from there with an output
- * that nobody wants, to find the other files of that kind: so two passes are
- * enough for any number of them.
+ * output is of no use, each file is tried by a worker of its own, and everything
+ * is merged anew without those that a worker died of.
  */
 #include "tools/sh5util/merge.h"
 
@@ -17,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/profile/convert.h"
 #include "common/profile/hdf5_copy.h"
 #include "common/profile/hdf5_driver.h"
 #include "common/profile/worker.h"
-#include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
-#include "tools/sh5util/progress.h"
 #include "tools/sh5util/say.h"
 #include "tools/sh5util/sources.h"
 
@@ -35,30 +33,58 @@
 #define LOG_DATA_BYTES ((size_t)256 << 20)
 
 struct merge {
-    const struct joule_merge_request *request;
+    const struct joule_sh5_options *options;
+    const struct joule_job *job;
+    const char *output;
     struct joule_sources sources;
     struct joule_outfile out;
     int scratch_fd; /* for logs that are made into HDF5 files; -1 */
-    struct joule_hdf5_copy *copy; /* of the worker */
-    /* Of the pass: */
-    bool is_broken; /* a worker has died: the output is of no use */
-    /* What the worker has done: the last source, and the last one that was not
-     * whole. */
-    struct joule_source *before, *doubtful;
-    /* At which a worker died that had done others; and which of those may be
-     * the reason. */
-    struct joule_source *again, *suspect;
+    struct joule_hdf5_copy *copy;    /* of the worker */
     struct joule_hdf5_copied copied; /* what the worker says of its task */
+    /* Of the pass: */
+    bool is_trial;  /* each file by itself, and the output is of no use */
+    bool is_broken; /* the output is of no use, and another pass is needed */
+    bool is_dead;   /* the worker has died */
+    struct joule_source *last; /* at which it did; NULL: at the end */
     uint64_t done_bytes;
     /* Of all: */
     size_t files;           /* node-step files and logs */
     size_t merged, damaged; /* of them */
-    struct joule_progress progress;
+    /* The bar on a terminal: */
+    bool is_terminal, is_shown;
+    int64_t start_ns, last_ns;
 };
+
+#define BAR "########################################"
+
+/* For what takes longer than a second; drawn at most ten times a second. */
+static void show_progress(struct merge *m)
+{
+    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+    double done = (double)m->done_bytes / (double)m->sources.bytes;
+
+    if (!m->is_terminal || m->sources.bytes == 0 ||
+        now_ns - m->start_ns < JOULE_NS_PER_S ||
+        now_ns - m->last_ns < 100 * JOULE_NS_PER_MS)
+        return;
+    if (done > 1)
+        done = 1;
+    fprintf(stderr, "\r[%-*.*s] %3d %%", (int)strlen(BAR),
+            (int)(done * (double)strlen(BAR)), BAR, (int)(done * 100));
+    m->last_ns = now_ns;
+    m->is_shown = true;
+}
+
+static void clear_progress(struct merge *m)
+{
+    if (m->is_shown)
+        fputs("\r\033[K", stderr);
+    m->is_shown = false;
+}
 
 static void say(struct merge *m, const char *text)
 {
-    joule_progress_clear(&m->progress);
+    clear_progress(m);
     joule_say("%s", text);
 }
 
@@ -84,20 +110,21 @@ static int convert(const struct merge *m, int fd, struct joule_error *left_out,
 static int copy_source(struct merge *m, const struct joule_source *s, int fd,
                        struct joule_hdf5_copied *ret, struct joule_error *err)
 {
+    bool is_file = s->take == JOULE_TAKE_FILE;
     char path[2 * JOULE_PROFILE_NAME_MAX + 32];
     struct joule_hdf5_node node = {.fd = fd,
                                    .path = path,
                                    .step = s->step,
                                    .name = s->node,
-                                   .is_node_file = s->file != NULL};
+                                   .is_node_file = is_file};
     struct joule_error left_out = {""};
 
-    if (s->file && s->file->is_log) {
+    if (is_file && s->is_log) {
         if (convert(m, fd, &left_out, err) < 0)
             return -1;
         node.fd = m->scratch_fd;
     }
-    if (s->file)
+    if (is_file)
         snprintf(path, sizeof(path), "/%s", s->node);
     else
         snprintf(path, sizeof(path), "/Steps/%s/Nodes/%s", s->step, s->node);
@@ -146,9 +173,8 @@ static int open_task(void *arg, size_t task, struct joule_error *err)
 
     if (task == m->sources.count)
         return fcntl(m->out.fd, F_DUPFD_CLOEXEC, 0);
-    if (s->is_bad)
-        return joule_error_set(err, EBADMSG, "%s",
-                               s->why ? s->why : "damaged: its reader died");
+    if (s->take == JOULE_TAKE_NOTHING)
+        return joule_error_set(err, EBADMSG, "%s", s->why);
     return joule_source_open(&m->sources, s, err);
 }
 
@@ -213,102 +239,68 @@ static bool replaces_old(const struct joule_source *s,
            c->start_wall_ns == s->old->start_wall_ns;
 }
 
-/* What is merged is not given up for it: the next pass takes that. */
-static void keep_old(struct merge *m, struct joule_source *s)
-{
-    m->is_broken = true;
-    if (!s->why)
-        joule_source_set_why(s, "it is of another run of the step than what is "
-                                "merged: name another output with -o");
-    joule_source_keep_old(&m->sources, s);
-    if (m->doubtful == s)
-        m->doubtful = NULL;
-    if (m->before == s)
-        m->before = NULL;
-}
-
-/* Leave a source out of the next pass. */
+/* Not to take a file, but what was merged of it before; the next pass does. */
 static int leave_out(struct merge *m, struct joule_source *s,
                      const char *sentence, struct joule_error *err)
 {
     m->is_broken = true;
-    if (s && s->file && s->old) {
-        joule_source_set_why(s, sentence);
-        keep_old(m, s);
-        return 0;
-    }
-    if (!s || !s->file)
-        return joule_error_set(
-            err, EBADMSG, "%s cannot be added to: %s", m->request->output,
-            s ? sentence : "who writes the merged file has died");
+    if (s->take == JOULE_TAKE_OLD)
+        return joule_error_set(err, EBADMSG, "%s cannot be added to: %s",
+                               m->output, sentence);
     joule_source_set_why(s, sentence);
-    s->is_bad = true;
-    s->rows = 0;
+    if (s->old) {
+        joule_source_keep_old(&m->sources, s);
+    } else {
+        s->take = JOULE_TAKE_NOTHING;
+        s->rows = 0;
+    }
     return 0;
 }
 
-/* The worker has died at [s], NULL: at the end.  It may be that what it had
- * read before has hurt it: a worker that has nothing behind it tries once more.
- */
-static int bury(struct merge *m, struct joule_source *s,
-                const struct joule_work_end *end, struct joule_error *err)
+static int end_file(struct merge *m, struct joule_source *s,
+                    const struct joule_work_end *end, struct joule_error *err)
 {
-    struct joule_source *last = m->before, *suspect = m->doubtful;
-
-    m->is_broken = true;
-    m->before = m->doubtful = m->again = NULL;
-    if (!s)
-        return leave_out(m, suspect ? suspect : last, end->sentence, err);
-    if (!last || end->errnum == ETIMEDOUT)
-        return leave_out(m, s, end->sentence, err);
-    m->again = s;
-    m->suspect = suspect ? suspect : s;
-    return 1;
-}
-
-static int failed_to_write(const struct merge *m, const char *sentence,
-                           struct joule_error *err)
-{
-    return joule_error_set(err, m->copied.write_error, "%s", sentence);
-}
-
-static int end_source(struct merge *m, struct joule_source *s,
-                      const struct joule_work_end *end, struct joule_error *err)
-{
-    if (m->copied.write_error)
-        return failed_to_write(m, end->sentence, err);
-    if (!s->is_bad) {
-        m->before = s;
-        if (s->file)
-            judge(s, &m->copied, end);
-        if (s->file && s->why)
-            m->doubtful = s;
-    }
-    if (s == m->again) {
-        m->again = NULL;
-        if (leave_out(m, s->why ? s : m->suspect, "damaged: its reader died",
-                      err) < 0)
-            return -1;
-    }
-    if (s->file && s->old && !s->is_bad && !replaces_old(s, &m->copied, end)) {
-        keep_old(m, s);
+    m->done_bytes += joule_source_bytes(s);
+    show_progress(m);
+    if (s->take == JOULE_TAKE_NOTHING)
         return 0;
-    }
-    if (s->file)
-        joule_outfile_limit(&m->out, &s->st);
-    if (!s->file && !end->errnum &&
-        (!m->copied.is_there || m->copied.lost_rows))
+    judge(s, &m->copied, end);
+    if (s->old && !replaces_old(s, &m->copied, end))
+        return leave_out(m, s,
+                         s->why ? s->why
+                                : "it is of another run of the step than what "
+                                  "is merged: name another output with -o",
+                         err);
+    joule_outfile_limit(&m->out, &s->st);
+    return 0;
+}
+
+static int end_old(struct merge *m, const struct joule_source *s,
+                   const struct joule_work_end *end, struct joule_error *err)
+{
+    if (end->errnum)
+        return joule_error_set(err, end->errnum,
+                               "node %s of step %s in the merged file that is "
+                               "there already: %s",
+                               s->node, s->step, end->sentence);
+    if (!m->copied.is_there || m->copied.lost_rows)
         return joule_error_set(err, EBADMSG,
                                "node %s of step %s in the merged file that is "
                                "there already is damaged: name another output "
                                "with -o",
                                s->node, s->step);
-    if (!s->file && end->errnum)
-        return joule_error_set(err, end->errnum,
-                               "node %s of step %s in the merged file that is "
-                               "there already: %s",
-                               s->node, s->step, end->sentence);
     return 0;
+}
+
+/* The worker has died: the pass ends, but a trial, which goes on. */
+static int end_worker(struct merge *m, struct joule_source *s,
+                      const struct joule_work_end *end, struct joule_error *err)
+{
+    m->is_dead = true;
+    m->last = s;
+    if (m->is_trial)
+        return leave_out(m, s, end->sentence, err);
+    return joule_error_set(err, EBADMSG, "%s", end->sentence);
 }
 
 static int ended(void *arg, size_t task, const struct joule_work_end *end,
@@ -320,24 +312,21 @@ static int ended(void *arg, size_t task, const struct joule_work_end *end,
     int rc = 0;
 
     if (end->is_dead)
-        rc = bury(m, s, end, err);
-    else if (s)
-        rc = end_source(m, s, end, err);
-    else if (end->errnum)
-        rc = joule_error_set(err, end->errnum, "%s", end->sentence);
+        rc = end_worker(m, s, end, err);
+    else if (m->copied.write_error || (!s && end->errnum))
+        rc = joule_error_set(
+            err, m->copied.write_error ? m->copied.write_error : end->errnum,
+            "%s", end->sentence);
+    else if (s && !m->is_trial)
+        rc = s->take == JOULE_TAKE_OLD ? end_old(m, s, end, err)
+                                       : end_file(m, s, end, err);
     memset(&m->copied, 0, sizeof(m->copied));
-    if (rc == 0 && s && s->file) {
-        m->done_bytes += joule_source_bytes(s);
-        joule_progress_show(&m->progress, m->done_bytes);
-    }
     return rc;
 }
 
 static void tick(void *arg)
 {
-    struct merge *m = arg;
-
-    joule_progress_show(&m->progress, m->done_bytes);
+    show_progress(arg);
 }
 
 /* The merged file that is there already, if there is one. */
@@ -346,8 +335,8 @@ static int read_old(struct merge *m, struct joule_error *err)
     struct joule_error why;
     struct stat st;
 
-    m->sources.old_fd = joule_plan_open(m->out.dir_fd, m->out.name,
-                                        m->request->output, &st, err);
+    m->sources.old_fd =
+        joule_plan_open(m->out.dir_fd, m->out.name, m->output, &st, err);
     if (m->sources.old_fd < 0 && errno == ENOENT) {
         if (err)
             err->text[0] = '\0';
@@ -366,7 +355,7 @@ static int read_old(struct merge *m, struct joule_error *err)
     return joule_error_set(err, errno,
                            "%s is there already, and nothing can be added to "
                            "it: %s",
-                           m->request->output, why.text);
+                           m->output, why.text);
 }
 
 /* Those of which everything is on disk in the merged file. */
@@ -376,7 +365,7 @@ static void remove_files(struct merge *m)
         const struct joule_source *s = &m->sources.source[i];
         struct joule_error why;
 
-        if (!s->file || s->why || s->is_bad ||
+        if (s->take != JOULE_TAKE_FILE || s->why ||
             joule_source_remove(&m->sources, s, &why) == 0)
             continue;
         say(m, why.text);
@@ -384,57 +373,28 @@ static void remove_files(struct merge *m)
     }
 }
 
-/* Those of which the merged file keeps what it has. */
-static void say_later(struct merge *m)
-{
-    for (size_t i = 0; i < m->sources.count; i++) {
-        const struct joule_stepfile *file = m->sources.source[i].later;
-        struct joule_error text;
-
-        if (!file)
-            continue;
-        m->files++;
-        joule_error_set(&text, 0,
-                        "%s/%s/%s: it is still being written: --unfinished "
-                        "takes what is in it so far (0 rows taken; the file is "
-                        "kept, and what was merged of it before)",
-                        m->request->dir, m->request->user, file->name);
-        say(m, text.text);
-        m->damaged++;
-    }
-}
-
-/* Those of which not everything was taken, and how many were. */
+/* Say of which files not everything was taken, and count them. */
 static void say_results(struct merge *m)
 {
     for (size_t i = 0; i < m->sources.count; i++) {
         const struct joule_source *s = &m->sources.source[i];
-        const struct joule_stepfile *file = s->file ? s->file : s->later;
         char text[2 * JOULE_ERROR_MAX];
 
-        /* Of the others say_later has told. */
-        if (!file || (!s->file && !s->why))
+        if (!s->name[0])
             continue;
         m->files++;
-        if (!s->file) {
-            m->damaged++;
-            snprintf(
-                text, sizeof(text),
-                "%s/%s/%s: %s (0 rows taken; the file is kept, and what was "
-                "merged of it before)",
-                m->request->dir, m->request->user, file->name, s->why);
-            say(m, text);
-            continue;
-        }
-        if (s->rows > 0 || (!s->why && !s->is_bad))
+        if (s->rows > 0 || !s->why)
             m->merged++;
-        if (!s->why && !s->is_bad)
+        if (!s->why)
             continue;
         m->damaged++;
         snprintf(text, sizeof(text),
-                 "%s/%s/%s: %s (%llu rows taken; the file is kept)",
-                 m->request->dir, m->request->user, s->file->name,
-                 s->why ? s->why : "damaged", (unsigned long long)s->rows);
+                 "%s/%s/%s: %s (%llu rows taken; the file is kept%s)",
+                 m->options->dir, m->options->user, s->name, s->why,
+                 (unsigned long long)s->rows,
+                 s->take == JOULE_TAKE_OLD
+                     ? ", and what was merged of it before"
+                     : "");
         say(m, text);
     }
 }
@@ -442,9 +402,7 @@ static void say_results(struct merge *m)
 static int open_scratch(struct merge *m, struct joule_error *err)
 {
     for (size_t i = 0; i < m->sources.count && m->scratch_fd < 0; i++) {
-        const struct joule_stepfile *file = m->sources.source[i].file;
-
-        if (!file || !file->is_log)
+        if (!m->sources.source[i].is_log)
             continue;
         m->scratch_fd = joule_outfile_scratch(&m->out, err);
         if (m->scratch_fd < 0)
@@ -453,10 +411,10 @@ static int open_scratch(struct merge *m, struct joule_error *err)
     return 0;
 }
 
-static int write_merged(struct merge *m, struct joule_error *err)
+static int run_pass(struct merge *m, bool is_trial, struct joule_error *err)
 {
-    int keep[2];
-    struct joule_work work = {
+    const int keep[] = {m->out.fd, m->scratch_fd};
+    const struct joule_work work = {
         .open = open_task,
         .run = run_task,
         .take = take,
@@ -467,23 +425,48 @@ static int write_merged(struct merge *m, struct joule_error *err)
         .keep = keep,
         .keeps = 2,
         .writes_files = true,
+        .is_fresh = is_trial,
+        .data_bytes = m->scratch_fd >= 0 ? LOG_DATA_BYTES : 0,
         .cpu_s = CPU_S,
         .wall_s = WALL_S,
     };
 
-    if (joule_sources_list(&m->sources, err) < 0 || open_scratch(m, err) < 0)
+    m->is_trial = is_trial;
+    m->is_broken = m->is_dead = false;
+    m->done_bytes = 0;
+    return joule_work_run(&work, m->sources.count + !is_trial, 1, err);
+}
+
+/* Leave out the files that a worker dies of.  If there is none that it dies of by
+ * itself, it is the one at which the pass has ended, as [err] says. */
+static int find_bad(struct merge *m, struct joule_error *err)
+{
+    const struct joule_error sentence = *err;
+    struct joule_source *last = m->last;
+
+    if (run_pass(m, true, err) < 0)
         return -1;
-    say_later(m);
-    joule_progress_start(&m->progress, m->sources.bytes);
-    keep[0] = m->out.fd;
-    keep[1] = m->scratch_fd;
-    if (m->scratch_fd >= 0)
-        work.data_bytes = LOG_DATA_BYTES;
+    if (m->is_broken)
+        return 0;
+    if (last)
+        return leave_out(m, last, sentence.text, err);
+    return joule_error_set(err, EBADMSG, "%s cannot be written: %s", m->output,
+                           sentence.text);
+}
+
+static int write_merged(struct merge *m, struct joule_error *err)
+{
+    int rc;
+
+    m->is_terminal = isatty(STDERR_FILENO) == 1;
+    m->start_ns = joule_clock_mono_ns(&joule_clock_system);
+    if (open_scratch(m, err) < 0)
+        return -1;
     do {
-        m->is_broken = false;
-        m->before = m->doubtful = m->again = NULL;
-        m->done_bytes = 0;
-        if (joule_work_run(&work, m->sources.count + 1, 1, err) < 0)
+        rc = run_pass(m, false, err);
+        if (rc < 0 && m->is_dead)
+            rc = find_bad(m, err);
+        if (rc < 0)
             return -1;
     } while (m->is_broken);
     say_results(m);
@@ -492,14 +475,15 @@ static int write_merged(struct merge *m, struct joule_error *err)
             err, ENODATA, "none of the %zu files could be merged", m->files);
     return joule_outfile_commit(&m->out, err);
 }
+
 /* Say which of the steps that are meant are nowhere; their number. */
 static size_t say_missing(struct merge *m)
 {
-    const struct joule_merge_request *r = m->request;
+    const struct joule_sh5_options *o = m->options;
     size_t missing = 0;
 
-    for (size_t i = 0; i < r->job->steps; i++) {
-        const char *step = r->job->step[i];
+    for (size_t i = 0; i < m->job->steps; i++) {
+        const char *step = m->job->step[i];
         char text[JOULE_ERROR_MAX];
 
         if (joule_sources_have(&m->sources, step))
@@ -507,7 +491,7 @@ static size_t say_missing(struct merge *m)
         snprintf(text, sizeof(text),
                  "No node-step files of step %s of job %s found in %s/%s, and "
                  "it is not in %s",
-                 step, r->job->text, r->dir, r->user, r->output);
+                 step, m->job->text, o->dir, o->user, m->output);
         say(m, text);
         missing++;
     }
@@ -517,67 +501,67 @@ static size_t say_missing(struct merge *m)
 /* There is no node-step file. */
 static int run_without_files(struct merge *m, struct joule_error *err)
 {
-    const struct joule_merge_request *r = m->request;
+    const struct joule_sh5_options *o = m->options;
     size_t missing;
 
     if (m->sources.old.nodes == 0) {
         joule_error_set(err, ENOENT,
                         "No node-step files found for jobid %s in %s/%s",
-                        r->job->text, r->dir, r->user);
+                        m->job->text, o->dir, o->user);
         return JOULE_EXIT_NOTHING;
     }
     missing = say_missing(m);
     if (missing > 0)
-        return missing < r->job->steps ? JOULE_EXIT_PART : JOULE_EXIT_NOTHING;
-    joule_say("Job %s: all is merged in %s already", r->job->text, r->output);
+        return missing < m->job->steps ? JOULE_EXIT_PART : JOULE_EXIT_NOTHING;
+    joule_say("Job %s: all is merged in %s already", m->job->text, m->output);
     return JOULE_EXIT_ALL;
 }
 
 /* The exit status. */
 static int run(struct merge *m, struct joule_error *err)
 {
-    const struct joule_merge_request *r = m->request;
+    const struct joule_sh5_options *o = m->options;
 
-    if (joule_stepfiles_find(r->dir, r->user, r->id, r->job, &m->sources.files,
-                             err) < 0 ||
-        joule_outfile_open(&m->out, r->output, err) < 0 || read_old(m, err) < 0)
+    if (joule_sources_find(&m->sources, o->dir, o->user, m->job, err) < 0 ||
+        joule_outfile_open(&m->out, m->output, err) < 0 ||
+        read_old(m, err) < 0 || joule_sources_add_old(&m->sources, err) < 0)
         return JOULE_EXIT_NOTHING;
-    if (m->sources.files.count == 0)
+    if (m->sources.files == 0)
         return run_without_files(m, err);
-    joule_say("Merging node-step files into %s", r->output);
+    joule_say("Merging node-step files into %s", m->output);
     if (write_merged(m, err) < 0)
         return JOULE_EXIT_NOTHING;
-    joule_progress_clear(&m->progress);
-    if (!r->save)
+    clear_progress(m);
+    if (!o->save)
         remove_files(m);
-    if (r->verbose)
+    if (o->verbose)
         joule_say("%zu of %zu node-step files merged", m->merged, m->files);
     return say_missing(m) > 0 || m->damaged ? JOULE_EXIT_PART : JOULE_EXIT_ALL;
 }
 
-int joule_merge(const struct joule_merge_request *request)
+int joule_merge(const struct joule_sh5_options *options,
+                const struct joule_job *job, const char *output)
 {
-    struct merge *m = calloc(1, sizeof(*m));
+    struct merge m = {
+        .options = options,
+        .job = job,
+        .output = output,
+        .sources = {.dir_fd = -1,
+                    .old_fd = -1,
+                    .unfinished = options->unfinished},
+        .out = {.fd = -1, .dir_fd = -1},
+        .scratch_fd = -1,
+    };
     struct joule_error err = {""};
     int status;
 
-    if (!m) {
-        joule_say("out of memory");
-        return JOULE_EXIT_NOTHING;
-    }
-    m->request = request;
-    m->sources.unfinished = request->unfinished;
-    m->sources.old_fd = m->sources.files.dir_fd = -1;
-    m->out.fd = m->out.dir_fd = m->scratch_fd = -1;
     joule_hdf5_prepare();
-    status = run(m, &err);
-    joule_progress_clear(&m->progress);
+    status = run(&m, &err);
+    clear_progress(&m);
     if (err.text[0] && status == JOULE_EXIT_NOTHING)
         joule_say("%s", err.text);
-    joule_outfile_abandon(&m->out);
-    if (m->scratch_fd >= 0)
-        close(m->scratch_fd);
-    joule_sources_free(&m->sources);
-    free(m);
+    joule_outfile_abandon(&m.out);
+    joule_close(m.scratch_fd);
+    joule_sources_free(&m.sources);
     return status;
 }

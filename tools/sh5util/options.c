@@ -2,6 +2,7 @@
 #include "tools/sh5util/options.h"
 
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,69 +15,57 @@
 #include "tools/sh5util/say.h"
 
 enum {
-    OPTION_USAGE = 256,
-    OPTION_FORMAT,
-    OPTION_JOBS,
+    OPTION_FORMAT = 256,
+    OPTION_READERS,
     OPTION_UNFINISHED,
 };
 
 #define IN(mode) (1u << JOULE_MODE_##mode)
 #define IN_TEXT  (IN(EXTRACT) | IN(ITEM) | IN(LIST))
+#define IN_FILE  (IN(MERGE) | IN(EXTRACT) | IN(ITEM))
+#define IN_ALL   (IN(MERGE) | IN_TEXT)
 
-/* What is done differently by an option, and where it has a meaning: elsewhere
- * it is refused, lest a merge remove files that were not meant.  Options that
- * are not here have one everywhere. */
+#define TEXT(field) offsetof(struct joule_sh5_options, field)
+
+/* Where an option has no meaning it is refused, lest a merge remove files that
+ * were not meant. */
 static const struct {
-    int letter;
     const char *name;
+    int letter;
     unsigned modes;
-} rules[] = {
-    {'d', "-d", IN(ITEM)},
-    {'i', "-i", IN_TEXT},
-    {'l', "-l", IN(EXTRACT)},
-    {'N', "-N", IN_TEXT},
-    {'o', "-o", IN(MERGE) | IN(EXTRACT) | IN(ITEM)},
-    {'p', "-p", IN(MERGE)},
-    {'s', "-s", IN_TEXT},
-    {'S', "-S", IN(MERGE)},
-    {OPTION_FORMAT, "--format", IN_TEXT},
-    {OPTION_UNFINISHED, "--unfinished", IN(MERGE)},
+    bool has_value;
+    size_t text; /* where the value goes; 0: set_option knows */
+} options[] = {
+    {"data", 'd', IN(ITEM), true, TEXT(item)},
+    {"extract", 'E', IN_ALL, false, 0},
+    {"format", OPTION_FORMAT, IN_TEXT, true, 0},
+    {"help", 'h', IN_ALL, false, 0},
+    {"input", 'i', IN_TEXT, true, TEXT(input)},
+    {"item-extract", 'I', IN_ALL, false, 0},
+    /* As in Slurm, --jobs is what -j is; the number of readers is another. */
+    {"jobs", 'j', IN_ALL, true, 0},
+    {"level", 'l', IN(EXTRACT), true, 0},
+    {"list", 'L', IN_ALL, false, 0},
+    {"node", 'N', IN_TEXT, true, TEXT(node)},
+    {"output", 'o', IN_FILE, true, TEXT(output)},
+    {"profiledir", 'p', IN(MERGE), true, TEXT(dir)},
+    {"readers", OPTION_READERS, IN_ALL, true, 0},
+    {"series", 's', IN_TEXT, true, TEXT(series)},
+    {"savefiles", 'S', IN(MERGE), false, 0},
+    {"unfinished", OPTION_UNFINISHED, IN(MERGE), false, 0},
+    {"usage", 'U', IN_ALL, false, 0},
+    {"user", 'u', IN_ALL, true, TEXT(user)},
+    {"verbose", 'v', IN_ALL, false, 0},
+    {"version", 'V', IN_ALL, false, 0},
 };
 
-#define RULES (sizeof(rules) / sizeof(rules[0]))
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
 
 static const char *const mode_names[] = {
     [JOULE_MODE_MERGE] = "a merge (none of -E, -I and -L is given)",
     [JOULE_MODE_EXTRACT] = "-E",
     [JOULE_MODE_ITEM] = "-I",
     [JOULE_MODE_LIST] = "-L",
-};
-
-static const char short_options[] = "d:Ei:Ij:l:LhN:o:p:s:Su:UvV";
-
-static const struct option long_options[] = {
-    {"data", required_argument, NULL, 'd'},
-    {"extract", no_argument, NULL, 'E'},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    {"help", no_argument, NULL, 'h'},
-    {"input", required_argument, NULL, 'i'},
-    {"item-extract", no_argument, NULL, 'I'},
-    /* As in Slurm, --jobs is what -j is; the number of readers is another. */
-    {"jobs", required_argument, NULL, 'j'},
-    {"level", required_argument, NULL, 'l'},
-    {"list", no_argument, NULL, 'L'},
-    {"node", required_argument, NULL, 'N'},
-    {"output", required_argument, NULL, 'o'},
-    {"profiledir", required_argument, NULL, 'p'},
-    {"readers", required_argument, NULL, OPTION_JOBS},
-    {"series", required_argument, NULL, 's'},
-    {"savefiles", no_argument, NULL, 'S'},
-    {"unfinished", no_argument, NULL, OPTION_UNFINISHED},
-    {"usage", no_argument, NULL, OPTION_USAGE},
-    {"user", required_argument, NULL, 'u'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
 };
 
 static void print_usage(FILE *out)
@@ -183,50 +172,29 @@ static int set_jobs(struct joule_sh5_options *o, const char *list)
 static int set_option(struct joule_sh5_options *o, int letter, const char *arg)
 {
     switch (letter) {
-    case 'd':
-        o->item = arg;
-        return -1;
     case 'E':
         return set_mode(o, JOULE_MODE_EXTRACT);
-    case 'i':
-        o->input = arg;
-        return -1;
     case 'I':
         return set_mode(o, JOULE_MODE_ITEM);
+    case 'L':
+        return set_mode(o, JOULE_MODE_LIST);
     case 'j':
         return set_jobs(o, arg);
     case 'l':
         return set_level(o, arg);
-    case 'L':
-        return set_mode(o, JOULE_MODE_LIST);
-    case 'N':
-        o->node = arg;
-        return -1;
-    case 'o':
-        o->output = arg;
-        return -1;
-    case 'p':
-        o->dir = arg;
-        return -1;
-    case 's':
-        o->series = arg;
-        return -1;
+    case OPTION_FORMAT:
+        return set_format(o, arg);
+    case OPTION_READERS:
+        return set_readers(o, arg);
     case 'S':
         o->save = true;
-        return -1;
-    case 'u':
-        o->user = arg;
-        return -1;
-    case 'v':
-        o->verbose++;
         return -1;
     case OPTION_UNFINISHED:
         o->unfinished = true;
         return -1;
-    case OPTION_FORMAT:
-        return set_format(o, arg);
-    case OPTION_JOBS:
-        return set_readers(o, arg);
+    case 'v':
+        o->verbose++;
+        return -1;
     case 'V':
         printf("sh5util (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);
         return JOULE_EXIT_ALL;
@@ -234,35 +202,35 @@ static int set_option(struct joule_sh5_options *o, int letter, const char *arg)
         print_help();
         return JOULE_EXIT_ALL;
     case 'U':
-    case OPTION_USAGE:
         print_usage(stdout);
         return JOULE_EXIT_ALL;
-    default:
-        fputs("Try 'sh5util --help'.\n", stderr);
-        return JOULE_EXIT_NOTHING;
     }
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (options[i].letter == letter) {
+            *(const char **)((char *)o + options[i].text) = arg;
+            return -1;
+        }
+    fputs("Try 'sh5util --help'.\n", stderr);
+    return JOULE_EXIT_NOTHING;
 }
 
-/* [given]: a bit for each rule whose option was there. */
-static int check_rules(enum joule_mode mode, unsigned given)
+/* [given]: a bit for each option that was there. */
+static int check_modes(enum joule_mode mode, unsigned given)
 {
     char text[96];
 
-    for (size_t i = 0; i < RULES; i++) {
-        if (!(given & 1u << i) || (rules[i].modes & 1u << mode))
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (!(given & 1u << i) || (options[i].modes & 1u << mode))
             continue;
-        snprintf(text, sizeof(text), "%s takes no ", mode_names[mode]);
-        return complain(text, rules[i].name);
+        if (options[i].letter < 256)
+            snprintf(text, sizeof(text), "%s takes no -%c", mode_names[mode],
+                     options[i].letter);
+        else
+            snprintf(text, sizeof(text), "%s takes no --%s", mode_names[mode],
+                     options[i].name);
+        return complain(text, "");
     }
     return -1;
-}
-
-static unsigned rule_bit(int letter)
-{
-    for (size_t i = 0; i < RULES; i++)
-        if (rules[i].letter == letter)
-            return 1u << i;
-    return 0;
 }
 
 /* What fits together. */
@@ -272,7 +240,7 @@ static int check(const struct joule_sh5_options *o, unsigned given)
 
     if (!o->job)
         return complain("JobID must be specified: -j JOB is required", "");
-    status = check_rules(o->mode, given);
+    status = check_modes(o->mode, given);
     if (status >= 0)
         return status;
     if (o->jobs > 1 && (o->input || o->output))
@@ -297,19 +265,27 @@ int joule_sh5_options_parse(int argc, char **argv,
                             struct joule_sh5_options *ret)
 {
     struct joule_sh5_options o = {.readers = default_readers()};
+    struct option names[OPTIONS + 1] = {{0}};
+    char letters[2 * OPTIONS + 1] = "", *end = letters;
     unsigned given = 0;
-    int letter, status;
+    int letter, status = -1;
 
-    while ((letter = getopt_long(argc, argv, short_options, long_options,
-                                 NULL)) != -1) {
-        status = set_option(&o, letter, optarg);
-        if (status >= 0)
-            goto done;
-        given |= rule_bit(letter);
+    for (size_t i = 0; i < OPTIONS; i++) {
+        names[i] = (struct option){options[i].name, options[i].has_value, NULL,
+                                   options[i].letter};
+        if (options[i].letter < 256)
+            end += sprintf(end, options[i].has_value ? "%c:" : "%c",
+                           options[i].letter);
     }
-    status = optind < argc ? complain("what is meant by ", argv[optind])
-                           : check(&o, given);
-done:
+    while (status < 0 &&
+           (letter = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+        status = set_option(&o, letter, optarg);
+        for (size_t i = 0; i < OPTIONS; i++)
+            given |= options[i].letter == letter ? 1u << i : 0;
+    }
+    if (status < 0)
+        status = optind < argc ? complain("what is meant by ", argv[optind])
+                               : check(&o, given);
     if (status >= 0) {
         free(o.job);
         o.job = NULL;

@@ -30,7 +30,8 @@ struct joule_sh5_options {
     size_t jobs;
     const char *input, *output; /* NULL: the default */
     const char *node, *series, *item;
-    const char *dir, *user; /* NULL: from the configuration, who runs it */
+    const char *dir, *user; /* NULL: from the configuration, who runs it; of a
+                               merge, set by main */
     bool time_series;       /* --level=Node:TimeSeries */
     bool save, unfinished, json;
     unsigned verbose, readers;

@@ -112,8 +112,7 @@ static int ask_command(char *const *argv, uint32_t *ret_id)
     return take_number(text, ret_id);
 }
 
-int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
-                      struct joule_error *err)
+int joule_job_resolve(struct joule_job *job, struct joule_error *err)
 {
     char text[JOULE_JOB_TEXT_MAX];
     char *const sacct[] = {"sacct",    "-X", "-n", "-P", "-o",
@@ -121,13 +120,11 @@ int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
     char *const squeue[] = {"squeue", "-h", "-t", "all", "-o",
                             "%A",     "-j", text, NULL};
 
-    if (job->id) {
-        *ret_id = job->id;
+    if (job->id)
         return 0;
-    }
     memcpy(text, job->text, sizeof(text));
-    if (ask_environment(job, ret_id) == 0 || ask_command(sacct, ret_id) == 0 ||
-        ask_command(squeue, ret_id) == 0)
+    if (ask_environment(job, &job->id) == 0 ||
+        ask_command(sacct, &job->id) == 0 || ask_command(squeue, &job->id) == 0)
         return 0;
     return joule_error_set(err, ENOENT,
                            "the number of job %s is not known (sacct and "

@@ -14,12 +14,11 @@
 #include "tools/sh5util/jobid.h"
 
 /*
- * Within that job its environment says it; otherwise Slurm's commands are
+ * Set the job's id.  Within that job its environment says it; otherwise Slurm's commands are
  * asked (sacct, then squeue, for at most 10 s each).  A plain number is itself,
  * and nobody is asked.  -1 with ENOENT and a sentence.
  */
-int joule_job_resolve(const struct joule_job *job, uint32_t *ret_id,
-                      struct joule_error *err);
+int joule_job_resolve(struct joule_job *job, struct joule_error *err);
 
 /*
  * What squeue and sacct, asked for at most 2 s each, know of [count] jobs that

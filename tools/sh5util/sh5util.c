@@ -88,54 +88,23 @@ static char *output_name(const struct joule_sh5_options *o,
     return name;
 }
 
-static int merge_job(const struct joule_sh5_options *o,
-                     const struct joule_job *job, const char *dir,
-                     const char *user, uint32_t id, const char *output)
-{
-    const struct joule_merge_request request = {
-        .dir = dir,
-        .user = user,
-        .output = output,
-        .job = job,
-        .id = id,
-        .save = o->save,
-        .unfinished = o->unfinished,
-        .readers = o->readers,
-        .verbose = o->verbose,
-    };
-
-    return joule_merge(&request);
-}
-
 /* [listed]: jobs that -L has printed so far. */
 static int extract_job(const struct joule_sh5_options *o,
                        const struct joule_job *job, const char *output,
                        size_t *listed)
 {
-    struct joule_extract_request request = {
-        .output = output,
-        .job = job,
-        .listed = o->jobs > 1 ? listed : NULL,
-        .node = o->node,
-        .series = o->series,
-        .item = o->item,
-        .time_series = o->time_series,
-        .json = o->json,
-        .readers = o->readers,
-        .verbose = o->verbose,
-    };
     char *input = NULL;
     int status;
 
-    if (!o->input && asprintf(&input, "./job_%s.h5", job->text) < 0)
+    if ((o->input ? asprintf(&input, "%s", o->input)
+                  : asprintf(&input, "./job_%s.h5", job->text)) < 0)
         return fail("out of memory");
-    request.input = o->input ? o->input : input;
     if (o->mode == JOULE_MODE_EXTRACT)
-        status = joule_extract(&request);
+        status = joule_extract(o, job, input, output);
     else if (o->mode == JOULE_MODE_ITEM)
-        status = joule_extract_item(&request);
+        status = joule_extract_item(o, job, input, output);
     else
-        status = joule_extract_list(&request);
+        status = joule_extract_list(o, job, input, listed);
     free(input);
     return status;
 }
@@ -147,12 +116,6 @@ static int combine(int all, int one, bool is_first)
         return one;
     return JOULE_EXIT_PART;
 }
-
-/* What has to be known before root becomes the user. */
-struct setting {
-    char *dir, *user;
-    uint32_t id[JOULE_JOBS_MAX];
-};
 
 /* Slurm's commands are not asked where there is no slurm.conf. */
 static void say_others(const struct joule_sh5_options *o, int root_fd,
@@ -169,7 +132,9 @@ static void say_others(const struct joule_sh5_options *o, int root_fd,
     free(lines);
 }
 
-static int prepare_merge(const struct joule_sh5_options *o, struct setting *s,
+/* What has to be known before root becomes the user; [o] then has [dir] and
+ * [user], which the caller frees. */
+static int prepare_merge(struct joule_sh5_options *o, char **dir, char **user,
                          struct joule_error *err)
 {
     const char *conf = getenv("SLURM_CONF");
@@ -177,34 +142,27 @@ static int prepare_merge(const struct joule_sh5_options *o, struct setting *s,
 
     if (conf && !*conf)
         conf = NULL;
-    s->user = o->user ? strdup(o->user) : own_name();
-    if (!s->user)
+    *user = o->user ? strdup(o->user) : own_name();
+    if (!*user)
         return joule_error_set(err, ENOENT,
                                "who runs this has no name: give one with -u");
     root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
         return joule_error_set(err, errno, "cannot open /: %m");
-    s->dir = o->dir ? strdup(o->dir) : joule_profiledir(root_fd, conf, err);
-    if (s->dir)
+    if (!o->dir)
+        o->dir = *dir = joule_profiledir(root_fd, conf, err);
+    if (o->dir)
         say_others(o, root_fd, conf);
     close(root_fd);
-    if (!s->dir)
-        return o->dir ? joule_error_set(err, ENOMEM, "out of memory") : -1;
+    if (!o->dir)
+        return -1;
     for (size_t i = 0; i < o->jobs; i++)
-        if (joule_job_resolve(&o->job[i], &s->id[i], err) < 0)
+        if (joule_job_resolve(&o->job[i], err) < 0)
             return -1;
     return 0;
 }
 
-static int prepare(const struct joule_sh5_options *o, struct setting *s,
-                   struct joule_error *err)
-{
-    if (o->mode == JOULE_MODE_MERGE && prepare_merge(o, s, err) < 0)
-        return -1;
-    return o->user ? become(o->user, err) : 0;
-}
-
-static int run(const struct joule_sh5_options *o, const struct setting *s)
+static int run(const struct joule_sh5_options *o)
 {
     int status = JOULE_EXIT_NOTHING;
     size_t listed = 0;
@@ -217,7 +175,7 @@ static int run(const struct joule_sh5_options *o, const struct setting *s)
         if (!output)
             return fail("out of memory");
         one = o->mode == JOULE_MODE_MERGE
-                  ? merge_job(o, job, s->dir, s->user, s->id[i], output)
+                  ? joule_merge(o, job, output)
                   : extract_job(o, job, output, &listed);
         status = combine(status, one, i == 0);
         free(output);
@@ -231,17 +189,22 @@ int main(int argc, char **argv)
 {
     struct joule_sh5_options o;
     struct joule_error err = {""};
-    struct setting s = {0};
+    char *dir = NULL, *user = NULL;
     int status = joule_sh5_options_parse(argc, argv, &o);
 
     if (status < 0) {
-        if (prepare(&o, &s, &err) < 0)
+        bool is_merge = o.mode == JOULE_MODE_MERGE;
+
+        if ((is_merge && prepare_merge(&o, &dir, &user, &err) < 0) ||
+            (o.user && become(o.user, &err) < 0)) {
             status = fail(err.text);
-        else
-            status = run(&o, &s);
+        } else {
+            o.user = user;
+            status = run(&o);
+        }
         free(o.job);
-        free(s.dir);
-        free(s.user);
+        free(dir);
+        free(user);
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         perror("sh5util: cannot write the output");

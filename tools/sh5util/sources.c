@@ -11,6 +11,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+
 /* ---- files of the job ---- */
 
 /* Of these are names of nodes; a file of another name is none of Slurm's. */
@@ -19,7 +21,7 @@
 
 /* The node in the part of a file's name behind the step: it ends where ".h5"
  * first stands, as Slurm has it, or with ".log". */
-static bool parse_node(const char *name, struct joule_stepfile *file)
+static bool parse_node(const char *name, struct joule_source *file)
 {
     size_t all = strlen(name), len;
     const char *end = strstr(name, ".h5");
@@ -39,8 +41,7 @@ static bool parse_node(const char *name, struct joule_stepfile *file)
 }
 
 /* <job>_<step>_<node>.h5 or .log */
-static bool parse_name(const char *name, uint32_t id,
-                       struct joule_stepfile *file)
+static bool parse_name(const char *name, uint32_t id, struct joule_source *file)
 {
     char step[JOULE_STEP_TEXT_MAX];
     char *rest;
@@ -92,9 +93,13 @@ static int open_user_dir(const char *dir, const char *user,
         err, EPERM, "the directory %s/%s belongs to somebody else", dir, user);
 }
 
-static int compare_files(const void *pa, const void *pb)
+#define BEING_WRITTEN                                                          \
+    "it is still being written: --unfinished takes what is in it so far"
+
+/* In the order of a merged file; a log behind the file that was made of it. */
+static int compare(const void *pa, const void *pb)
 {
-    const struct joule_stepfile *a = pa, *b = pb;
+    const struct joule_source *a = pa, *b = pb;
     int order = joule_step_compare(a->step, b->step);
 
     if (order == 0)
@@ -102,71 +107,88 @@ static int compare_files(const void *pa, const void *pb)
     return order ? order : a->is_log - b->is_log;
 }
 
-static int list(struct joule_stepfiles *files, DIR *dir, uint32_t id,
-                const struct joule_job *job, struct joule_error *err)
+/* Room for [more] sources. */
+static int make_room(struct joule_sources *s, size_t more,
+                     struct joule_error *err)
+{
+    struct joule_source *source =
+        reallocarray(s->source, s->count + more, sizeof(*source));
+
+    if (!source)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    s->source = source;
+    return 0;
+}
+
+/* Whether [log] has the name of the file before it but for its end. */
+static bool is_log_of(const struct joule_source *log,
+                      const struct joule_source *file)
+{
+    size_t len = strlen(file->name);
+
+    return log->is_log && !file->is_log && strlen(log->name) == len + 1 &&
+           strncmp(log->name, file->name, len - strlen("h5")) == 0;
+}
+
+static void drop_logs(struct joule_sources *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (kept == 0 || !is_log_of(&s->source[i], &s->source[kept - 1]))
+            s->source[kept++] = s->source[i];
+    s->count = kept;
+}
+
+static int list(struct joule_sources *s, DIR *dir, const struct joule_job *job,
+                struct joule_error *err)
 {
     struct dirent *entry;
 
     while (errno = 0, (entry = readdir(dir))) {
-        struct joule_stepfile file = {0}, *more = files->file;
+        struct joule_source file = {0};
 
-        if (!parse_name(entry->d_name, id, &file) ||
+        if (!parse_name(entry->d_name, job->id, &file) ||
             !joule_job_has_step(job, file.step))
             continue;
         strcpy(file.name, entry->d_name);
-        if ((files->count & (files->count - 1)) == 0)
-            more = reallocarray(more, files->count ? files->count * 2 : 1,
-                                sizeof(*more));
-        if (!more)
-            return joule_error_set(err, ENOMEM, "out of memory");
-        files->file = more;
-        files->file[files->count++] = file;
+        if ((s->count & (s->count - 1)) == 0 &&
+            make_room(s, s->count ? s->count : 1, err) < 0)
+            return -1;
+        s->source[s->count++] = file;
     }
     if (errno)
         return joule_error_set(err, errno, "cannot list the directory: %m");
-    if (files->count > 1)
-        qsort(files->file, files->count, sizeof(*files->file), compare_files);
+    if (s->count > 1)
+        qsort(s->source, s->count, sizeof(*s->source), compare);
+    drop_logs(s);
+    for (size_t i = 0; i < s->count; i++)
+        if (fstatat(s->dir_fd, s->source[i].name, &s->source[i].st,
+                    AT_SYMLINK_NOFOLLOW) == 0)
+            s->bytes += joule_source_bytes(&s->source[i]);
+    s->files = s->count;
     return 0;
 }
 
-int joule_stepfiles_find(const char *dir, const char *user, uint32_t id,
-                         const struct joule_job *job,
-                         struct joule_stepfiles *ret, struct joule_error *err)
+int joule_sources_find(struct joule_sources *s, const char *dir,
+                       const char *user, const struct joule_job *job,
+                       struct joule_error *err)
 {
     DIR *stream;
     int fd, rc;
 
-    memset(ret, 0, sizeof(*ret));
-    ret->dir_fd = open_user_dir(dir, user, err);
-    if (ret->dir_fd < 0)
+    s->dir_fd = open_user_dir(dir, user, err);
+    if (s->dir_fd < 0)
         return -1;
-    fd = openat(ret->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     stream = fd < 0 ? NULL : fdopendir(fd);
     if (!stream) {
-        rc = joule_error_set(err, errno, "cannot list %s/%s: %m", dir, user);
-        if (fd >= 0)
-            close(fd);
-    } else {
-        rc = list(ret, stream, id, job, err);
-        closedir(stream);
+        joule_close(fd);
+        return joule_error_set(err, errno, "cannot list %s/%s: %m", dir, user);
     }
-    if (rc < 0) {
-        int saved = errno;
-
-        joule_stepfiles_free(ret);
-        errno = saved;
-    }
+    rc = list(s, stream, job, err);
+    closedir(stream);
     return rc;
-}
-
-void joule_stepfiles_free(struct joule_stepfiles *files)
-{
-    if (files->dir_fd >= 0)
-        close(files->dir_fd);
-    free(files->file);
-    files->file = NULL;
-    files->count = 0;
-    files->dir_fd = -1;
 }
 
 /*
@@ -182,98 +204,54 @@ static bool is_locked(int fd)
     return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-int joule_stepfile_open(const struct joule_stepfiles *files,
-                        const struct joule_stepfile *file, struct stat *ret_st,
-                        bool *ret_is_busy, struct joule_error *err)
+int joule_source_open(const struct joule_sources *s,
+                      struct joule_source *source, struct joule_error *err)
 {
+    bool is_old = source->take == JOULE_TAKE_OLD;
     /* O_NONBLOCK: a pipe in its place must not hold us up. */
-    int fd = openat(files->dir_fd, file->name,
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool is_busy = false;
-    int saved;
+    int fd =
+        is_old
+            ? fcntl(s->old_fd, F_DUPFD_CLOEXEC, 0)
+            : openat(s->dir_fd, source->name,
+                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0)
         return joule_error_set(
             err, errno == ELOOP ? EPERM : errno, "it cannot be opened: %s",
             errno == ELOOP ? "it is a link" : strerror(errno));
-    if (fstat(fd, ret_st) < 0)
+    if (is_old)
+        return fd;
+    if (fstat(fd, &source->st) < 0)
         joule_error_set(err, errno, "it cannot be examined: %m");
-    else if (!S_ISREG(ret_st->st_mode))
+    else if (!S_ISREG(source->st.st_mode))
         joule_error_set(err, EPERM, "it is no regular file");
-    else if (ret_st->st_uid != geteuid() && ret_st->st_uid != 0)
+    else if (source->st.st_uid != geteuid() && source->st.st_uid != 0)
         joule_error_set(err, EPERM, "it belongs to somebody else");
-    else if ((is_busy = is_locked(fd)) && !ret_is_busy)
-        joule_error_set(err, EBUSY,
-                        "it is still being written: --unfinished takes what is "
-                        "in it so far");
+    else if (is_locked(fd) && !s->unfinished)
+        joule_error_set(err, EBUSY, "%s", BEING_WRITTEN);
     else {
-        if (ret_is_busy)
-            *ret_is_busy = is_busy;
+        source->is_busy = is_locked(fd);
         return fd;
     }
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 
 /* ---- what is merged ---- */
 
-static int compare(const void *pa, const void *pb)
+static bool is_step_of(const struct joule_source *source, const char *step)
 {
-    const struct joule_source *a = pa, *b = pb;
-    int order = joule_step_compare(a->step, b->step);
-
-    return order ? order : strverscmp(a->node, b->node);
-}
-
-/* The source of a node-step file; they stand first in the list. */
-static struct joule_source *find_file(const struct joule_sources *s,
-                                      size_t files,
-                                      const struct joule_plan_node *n)
-{
-    for (size_t i = 0; i < files; i++)
-        if (strcmp(s->source[i].node, n->name) == 0 &&
-            strcmp(s->source[i].step, n->step) == 0)
-            return &s->source[i];
-    return NULL;
-}
-
-static bool is_busy(const struct joule_sources *s,
-                    const struct joule_stepfile *file)
-{
-    bool busy = false;
-    struct stat st;
-    int fd = joule_stepfile_open(&s->files, file, &st, &busy, NULL);
-
-    if (fd >= 0)
-        close(fd);
-    return busy;
-}
-
-/* The log of which [source] was made: they have one name but for its end. */
-static bool is_log_of(const struct joule_stepfile *log,
-                      const struct joule_stepfile *file)
-{
-    size_t len = strlen(file->name);
-
-    return log->is_log && !file->is_log && len > 3 &&
-           strlen(log->name) == len + 1 &&
-           strncmp(log->name, file->name, len - 3) == 0;
+    return strcmp(source->step, step) == 0;
 }
 
 bool joule_sources_have(const struct joule_sources *s, const char *step)
 {
-    for (size_t i = 0; i < s->files.count; i++)
-        if (strcmp(s->files.file[i].step, step) == 0)
-            return true;
-    for (size_t i = 0; i < s->old.nodes; i++)
-        if (strcmp(s->old.node[i].step, step) == 0)
+    for (size_t i = 0; i < s->count; i++)
+        if (is_step_of(&s->source[i], step))
             return true;
     return false;
 }
 
-/* A file that is being written ends with a hole that holds nothing yet. */
 uint64_t joule_source_bytes(const struct joule_source *source)
 {
     uint64_t size = (uint64_t)source->st.st_size;
@@ -282,41 +260,43 @@ uint64_t joule_source_bytes(const struct joule_source *source)
     return on_disk > 0 && on_disk < size ? on_disk : size;
 }
 
-int joule_sources_list(struct joule_sources *s, struct joule_error *err)
+/* A file that may not be taken leaves what was merged of it before. */
+static void add_old(struct joule_sources *s, struct joule_source *source)
 {
-    size_t files;
+    int fd = s->unfinished ? -1 : joule_source_open(s, source, NULL);
 
-    s->source = calloc(s->files.count + s->old.nodes + 1, sizeof(*s->source));
-    if (!s->source)
-        return joule_error_set(err, ENOMEM, "out of memory");
-    for (size_t i = 0; i < s->files.count; i++) {
-        const struct joule_stepfile *file = &s->files.file[i];
-        struct joule_source *source = &s->source[s->count];
-
-        if (s->count > 0 && is_log_of(file, source[-1].file))
-            continue;
-        s->count++;
-        *source = (struct joule_source){
-            .step = file->step, .node = file->node, .file = file};
-        if (fstatat(s->files.dir_fd, file->name, &source->st,
-                    AT_SYMLINK_NOFOLLOW) == 0)
-            s->bytes += joule_source_bytes(source);
+    if (!s->unfinished && fd < 0 && errno == EBUSY) {
+        joule_source_set_why(source, BEING_WRITTEN);
+        joule_source_keep_old(s, source);
     }
-    files = s->count;
-    if (s->old_fd >= 0)
-        fstat(s->old_fd, &s->old_st);
+    joule_close(fd);
+}
+
+int joule_sources_add_old(struct joule_sources *s, struct joule_error *err)
+{
+    if (s->old.nodes == 0)
+        return 0;
+    fstat(s->old_fd, &s->old_st);
+    if (make_room(s, s->old.nodes, err) < 0)
+        return -1;
     for (size_t i = 0; i < s->old.nodes; i++) {
         const struct joule_plan_node *n = &s->old.node[i];
-        struct joule_source *source = find_file(s, files, n);
+        struct joule_source *source = s->source;
 
-        if (!source) {
-            s->source[s->count++] = (struct joule_source){
-                .step = n->step, .node = n->name, .st = s->old_st};
+        while (source < s->source + s->files &&
+               (strcmp(source->node, n->name) != 0 ||
+                !is_step_of(source, n->step)))
+            source++;
+        if (source < s->source + s->files) {
+            source->old = n;
+            add_old(s, source);
             continue;
         }
-        source->old = n;
-        if (!s->unfinished && is_busy(s, source->file))
-            joule_source_keep_old(s, source);
+        source = &s->source[s->count++];
+        *source = (struct joule_source){
+            .old = n, .take = JOULE_TAKE_OLD, .st = s->old_st};
+        strcpy(source->step, n->step);
+        strcpy(source->node, n->name);
     }
     qsort(s->source, s->count, sizeof(*s->source), compare);
     return 0;
@@ -325,55 +305,41 @@ int joule_sources_list(struct joule_sources *s, struct joule_error *err)
 void joule_sources_free(struct joule_sources *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        free(s->source[i].why);
+        joule_source_set_why(&s->source[i], NULL);
     free(s->source);
-    if (s->old_fd >= 0)
-        close(s->old_fd);
+    joule_close(s->old_fd);
+    joule_close(s->dir_fd);
     joule_plan_free(&s->old);
-    joule_stepfiles_free(&s->files);
-}
-
-int joule_source_open(const struct joule_sources *s,
-                      struct joule_source *source, struct joule_error *err)
-{
-    int fd;
-
-    if (source->file)
-        return joule_stepfile_open(&s->files, source->file, &source->st,
-                                   s->unfinished ? &source->is_busy : NULL,
-                                   err);
-    fd = fcntl(s->old_fd, F_DUPFD_CLOEXEC, 0);
-    return fd < 0 ? joule_error_set(err, errno, "cannot use it: %m") : fd;
 }
 
 void joule_source_keep_old(const struct joule_sources *s,
                            struct joule_source *source)
 {
-    source->later = source->file;
-    source->file = NULL;
+    source->take = JOULE_TAKE_OLD;
     source->st = s->old_st;
     source->rows = 0;
-    source->is_busy = source->is_bad = false;
 }
 
 void joule_source_set_why(struct joule_source *source, const char *sentence)
 {
-    free(source->why);
-    source->why = sentence ? strdup(sentence) : NULL;
+    static char no_memory[] = "damaged";
+    char *copy = sentence ? strdup(sentence) : NULL;
+
+    if (source->why != no_memory)
+        free(source->why);
     /* Without memory for the reason, it is still not whole. */
-    if (sentence && !source->why)
-        source->is_bad = true;
+    source->why = sentence && !copy ? no_memory : copy;
 }
 
 int joule_source_remove(const struct joule_sources *s,
                         const struct joule_source *source,
                         struct joule_error *err)
 {
-    const char *name = source->file->name;
+    const char *name = source->name;
     const struct stat *then = &source->st;
     struct stat now;
 
-    if (fstatat(s->files.dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(s->dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0)
         return 0;
     if (now.st_ino != then->st_ino || now.st_dev != then->st_dev ||
         now.st_size != then->st_size ||
@@ -381,7 +347,7 @@ int joule_source_remove(const struct joule_sources *s,
         now.st_mtim.tv_nsec != then->st_mtim.tv_nsec)
         return joule_error_set(
             err, EBUSY, "%s: it has changed meanwhile and is kept", name);
-    if (unlinkat(s->files.dir_fd, name, 0) < 0 && errno != ENOENT)
+    if (unlinkat(s->dir_fd, name, 0) < 0 && errno != ENOENT)
         return joule_error_set(err, errno, "%s: it cannot be removed: %m",
                                name);
     return 0;

@@ -20,81 +20,59 @@
 #include "tools/sh5util/jobid.h"
 #include "tools/sh5util/jobtables.h"
 
-/* ---- files of the job ---- */
-
-struct joule_stepfile {
-    char step[JOULE_STEP_TEXT_MAX];    /* as in a job file */
-    char node[JOULE_PROFILE_NAME_MAX]; /* "n1", or "n1.r1" of a second run */
-    char name[NAME_MAX + 1];
-    bool is_log; /* a profile log (log.h), not an HDF5 file */
-};
-
-struct joule_stepfiles {
-    int dir_fd;
-    struct joule_stepfile *file; /* by step, then node; a log comes last */
-    size_t count;
-};
-
-/*
- * Those of [job] (of its steps that are meant) for [user] below [dir].  None
- * is no failure.  -1 with a sentence: EINVAL (a user name that is none), ENOENT
- * and the like from open(2), EPERM (the user's directory is a link or somebody
- * else's).
- */
-int joule_stepfiles_find(const char *dir, const char *user, uint32_t id,
-                         const struct joule_job *job,
-                         struct joule_stepfiles *ret, struct joule_error *err);
-void joule_stepfiles_free(struct joule_stepfiles *files);
-
-/*
- * Open one for reading; *ret_st is what it was then, and *ret_is_busy whether
- * its writer has it locked.  -1 with a sentence: EPERM (no regular file, a
- * link, somebody else's), EBUSY (locked, and [ret_is_busy] is NULL), or from
- * open(2).
- */
-int joule_stepfile_open(const struct joule_stepfiles *files,
-                        const struct joule_stepfile *file, struct stat *ret_st,
-                        bool *ret_is_busy, struct joule_error *err);
-
-/* ---- what is merged ---- */
-
+/* A node of a step. */
 struct joule_source {
-    const char *step, *node;
-    const struct joule_stepfile *file; /* NULL: the merged file */
-    /* The merged file has this node, too; or NULL. */
-    const struct joule_plan_node *old;
-    /* The node of the merged file is taken, because this one is still being
-     * written, or [why] tells; or NULL. */
-    const struct joule_stepfile *later;
-    struct stat st;
-    bool is_busy;  /* its writer has it locked */
-    uint64_t rows; /* that were taken from it */
-    char *why;   /* it is not whole; NULL: everything was taken from it, and its
-                    writer has closed it */
-    bool is_bad; /* its reader died: leave it out */
+    char step[JOULE_PROFILE_NAME_MAX]; /* as in a job file */
+    char node[JOULE_PROFILE_NAME_MAX]; /* "n1", or "n1.r1" of a second run */
+    char name[NAME_MAX + 1];           /* of its file; empty: it has none */
+    bool is_log; /* the file is a profile log (log.h), not an HDF5 file */
+    const struct joule_plan_node *old; /* in the merged file; NULL: not there */
+    enum {
+        JOULE_TAKE_FILE,
+        JOULE_TAKE_OLD, /* the node of the merged file */
+        JOULE_TAKE_NOTHING,
+    } take;
+    struct stat st; /* of what is taken, when it was opened */
+    bool is_busy;   /* the writer of the file has it locked */
+    uint64_t rows;  /* that were taken from the file */
+    char *why; /* the file is not whole; NULL: everything was taken from it,
+                       and its writer has closed it */
 };
 
 /* Begins with all zeros, but for descriptors of -1. */
 struct joule_sources {
-    struct joule_stepfiles files;
+    int dir_fd;
     struct joule_plan old; /* the merged file */
     int old_fd;            /* -1: there is none yet */
     struct stat old_st;
-    bool unfinished;       /* take files that are still being written */
+    bool unfinished; /* take files that are still being written */
     struct joule_source *source;
     size_t count;
-    uint64_t bytes; /* to read from node-step files */
+    size_t files;   /* of them have a file */
+    uint64_t bytes; /* to read from files */
 };
 
-/* Of files and old: every node once, from its file if there is one that may
+/*
+ * The files of [job] (of its steps that are meant) for [user] below [dir], by
+ * step and node.  None is no failure.  -1 with a sentence: EINVAL (a user name
+ * that is none), EPERM (the user's directory is a link or somebody else's),
+ * ENOMEM, or from open(2).
+ */
+int joule_sources_find(struct joule_sources *s, const char *dir,
+                       const char *user, const struct joule_job *job,
+                       struct joule_error *err);
+
+/* Add the nodes of the merged file: every node once, from its file if that may
  * be taken, in the order of the merged file.  -1 with ENOMEM and a sentence. */
-int joule_sources_list(struct joule_sources *s, struct joule_error *err);
+int joule_sources_add_old(struct joule_sources *s, struct joule_error *err);
 void joule_sources_free(struct joule_sources *s);
 
 /* Whether the step is in any of them. */
 bool joule_sources_have(const struct joule_sources *s, const char *step);
 
-/* Open [source] for a worker.  -1 as joule_stepfile_open says. */
+/* Open [source] for a worker.  -1 with a sentence: EPERM (no regular file, a
+ * link, somebody else's), EBUSY (it is being written, and that is not wanted),
+ * or from open(2). */
 int joule_source_open(const struct joule_sources *s,
                       struct joule_source *source, struct joule_error *err);
 
@@ -102,15 +80,15 @@ int joule_source_open(const struct joule_sources *s,
 void joule_source_keep_old(const struct joule_sources *s,
                            struct joule_source *source);
 
-/* Say why a source is not whole; NULL: it is. */
+/* Say why a file is not whole; NULL: it is. */
 void joule_source_set_why(struct joule_source *source, const char *sentence);
 
-/* What there is to read of a node-step file. */
+/* What there is to read of a file: one that is being written ends with a hole. */
 uint64_t joule_source_bytes(const struct joule_source *source);
 
-/* Remove a node-step file, if it still is what it was when it was opened.  A log
- * beside it stays: the next merge takes it.  One that is gone is no failure.  -1 with
- * EBUSY (it has changed) or errno of unlink(2), and a sentence. */
+/* Remove a file, if it still is what it was when it was opened.  A log beside it
+ * stays: the next merge takes it.  One that is gone is no failure.  -1 with EBUSY
+ * (it has changed) or errno of unlink(2), and a sentence. */
 int joule_source_remove(const struct joule_sources *s,
                         const struct joule_source *source,
                         struct joule_error *err);
