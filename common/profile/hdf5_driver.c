@@ -21,8 +21,9 @@
 /* The largest address, less than any signed offset. */
 #define ADDRESS_MAX ((haddr_t)INT64_MAX / 2)
 
-#define BLOCK_SIZE  ((size_t)64 << 10)
-#define BLOCKS      16
+/* The most that is written at once of what is written in pieces. */
+#define BUFFER_SIZE ((size_t)64 << 10)
+
 #define ERROR_TEXTS 160
 #define CACHE_MAX   ((size_t)1 << 20)
 
@@ -33,38 +34,50 @@ struct access_info {
     bool is_cut; /* open the file although its end is missing */
 };
 
-struct block {
-    uint64_t number;  /* of the file: bytes number * BLOCK_SIZE ... */
-    uint64_t used;    /* time of its last use; 0: the block is free */
-    size_t length;    /* bytes that are known */
-    size_t low, high; /* bytes that are to be written; none if equal */
-    unsigned char *data;
-};
-
 struct file {
     H5FD_t pub; /* libhdf5's part comes first */
     int fd;
     bool is_new, is_cut;
-    haddr_t eoa;     /* end of what libhdf5 has allocated */
-    haddr_t eof;     /* end of what has been written */
-    haddr_t on_disk; /* the same without what is in blocks */
-    uint64_t uses;   /* counts up */
-    int error;       /* errno of the first write that failed */
-    struct block block[BLOCKS];
+    haddr_t eoa; /* end of what libhdf5 has allocated */
+    haddr_t eof; /* end of what has been written */
+    int error;   /* errno of the first write that failed */
+    /* Of a new file, what is to be written at [at]; else, what is there. */
+    unsigned char *buffer;
+    haddr_t at;
+    size_t used;
 };
 
-static void fail(struct file *file, int errnum)
+/* All of it, at [at]. */
+static void write_disk(struct file *file, haddr_t at, const void *buf,
+                       size_t size)
 {
-    if (file->error == 0)
-        file->error = errnum ? errnum : EIO;
+    const unsigned char *from = buf;
+
+    while (size > 0 && file->error == 0) {
+        ssize_t n = pwrite(file->fd, from, size, (off_t)at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            file->error = n < 0 && errno ? errno : ENOSPC;
+        else {
+            from += n;
+            at += (haddr_t)n;
+            size -= (size_t)n;
+        }
+    }
+}
+
+static void write_buffer(struct file *file)
+{
+    write_disk(file, file->at, file->buffer, file->used);
+    file->used = 0;
 }
 
 /* Bytes behind the end are zeros, as in libhdf5's own drivers. */
-static int read_disk(const struct file *file, haddr_t at, void *buf,
+static int read_disk(const struct file *file, haddr_t at, unsigned char *to,
                      size_t size)
 {
-    unsigned char *to = buf;
-
     while (size > 0) {
         ssize_t n = pread(file->fd, to, size, (off_t)at);
 
@@ -82,139 +95,10 @@ static int read_disk(const struct file *file, haddr_t at, void *buf,
     return 0;
 }
 
-static void write_disk(struct file *file, haddr_t at, const void *buf,
-                       size_t size)
-{
-    const unsigned char *from = buf;
-
-    while (size > 0 && file->error == 0) {
-        ssize_t n = pwrite(file->fd, from, size, (off_t)at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            fail(file, n < 0 ? errno : ENOSPC);
-            return;
-        }
-        from += n;
-        at += (haddr_t)n;
-        size -= (size_t)n;
-        if (file->on_disk < at)
-            file->on_disk = at;
-    }
-}
-
-static void write_block(struct file *file, struct block *b)
-{
-    if (b->low < b->high)
-        write_disk(file, b->number * BLOCK_SIZE + b->low, b->data + b->low,
-                   b->high - b->low);
-    b->low = b->high = 0;
-}
-
-static struct block *find_block(struct file *file, uint64_t number)
-{
-    for (int i = 0; i < BLOCKS; i++)
-        if (file->block[i].used && file->block[i].number == number)
-            return &file->block[i];
-    return NULL;
-}
-
-/* The block of that number, with what the file has of it; NULL: it cannot be
- * read. */
-static struct block *get_block(struct file *file, uint64_t number)
-{
-    haddr_t at = number * BLOCK_SIZE;
-    struct block *b = find_block(file, number);
-
-    if (b) {
-        b->used = ++file->uses;
-        return b;
-    }
-    b = &file->block[0];
-    for (int i = 1; i < BLOCKS; i++)
-        if (file->block[i].used < b->used)
-            b = &file->block[i];
-    if (!b->data)
-        b->data = malloc(BLOCK_SIZE);
-    if (!b->data)
-        return NULL;
-    write_block(file, b);
-    b->used = 0;
-    b->length = 0;
-    if (at < file->on_disk) {
-        haddr_t left = file->on_disk - at;
-
-        b->length = left < BLOCK_SIZE ? (size_t)left : BLOCK_SIZE;
-        if (read_disk(file, at, b->data, b->length) < 0)
-            return NULL;
-    }
-    b->number = number;
-    b->used = ++file->uses;
-    return b;
-}
-
-/* The blocks from [number] on are about to be read or written directly. */
-static void leave_blocks(struct file *file, uint64_t number, uint64_t count,
-                         bool forget)
-{
-    for (int i = 0; i < BLOCKS; i++) {
-        struct block *b = &file->block[i];
-
-        if (!b->used || b->number < number || b->number - number >= count)
-            continue;
-        if (forget) {
-            b->low = b->high = 0;
-            b->used = 0;
-        } else {
-            write_block(file, b);
-        }
-    }
-}
-
-static int read_piece(struct file *file, uint64_t number, size_t offset,
-                      unsigned char *to, size_t size)
-{
-    struct block *b = get_block(file, number);
-    size_t known = 0;
-
-    if (!b)
-        return -1;
-    if (b->length > offset)
-        known = b->length - offset < size ? b->length - offset : size;
-    memcpy(to, b->data + offset, known);
-    memset(to + known, 0, size - known);
-    return 0;
-}
-
-static int write_piece(struct file *file, uint64_t number, size_t offset,
-                       const unsigned char *from, size_t size)
-{
-    struct block *b = get_block(file, number);
-
-    if (!b)
-        return -1;
-    if (offset > b->length)
-        memset(b->data + b->length, 0, offset - b->length);
-    memcpy(b->data + offset, from, size);
-    if (b->low == b->high) {
-        b->low = offset;
-        b->high = offset + size;
-    }
-    if (b->low > offset)
-        b->low = offset;
-    if (b->high < offset + size)
-        b->high = offset + size;
-    if (b->length < b->high)
-        b->length = b->high;
-    return 0;
-}
-
 static herr_t file_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t at,
                         size_t size, void *buf)
 {
     struct file *file = (struct file *)pub;
-    unsigned char *to = buf;
 
     (void)type;
     (void)dxpl;
@@ -222,69 +106,57 @@ static herr_t file_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t at,
     if (file->error || at > ADDRESS_MAX || size > ADDRESS_MAX - at ||
         (file->is_cut && at + size > file->eof))
         return -1;
-    while (size > 0) {
-        uint64_t number = at / BLOCK_SIZE;
-        size_t offset = (size_t)(at % BLOCK_SIZE);
-        size_t part = BLOCK_SIZE - offset < size ? BLOCK_SIZE - offset : size;
-
-        if (part == BLOCK_SIZE) {
-            part = size / BLOCK_SIZE * BLOCK_SIZE;
-            leave_blocks(file, number, part / BLOCK_SIZE, false);
-            if (read_disk(file, at, to, part) < 0)
-                return -1;
-        } else if (read_piece(file, number, offset, to, part) < 0) {
-            return -1;
-        }
-        to += part;
-        at += part;
-        size -= part;
+    if (file->is_new) {
+        write_buffer(file);
+        return read_disk(file, at, buf, size);
     }
+    if (size > BUFFER_SIZE)
+        return read_disk(file, at, buf, size);
+    if (at < file->at || at + size > file->at + file->used) {
+        file->at = at - at % BUFFER_SIZE;
+        if (at + size > file->at + BUFFER_SIZE)
+            file->at = at;
+        file->used = 0;
+        if (read_disk(file, file->at, file->buffer, BUFFER_SIZE) < 0)
+            return -1;
+        file->used = BUFFER_SIZE;
+    }
+    memcpy(buf, file->buffer + (at - file->at), size);
     return 0;
 }
 
+/* Writes that follow one another are put together. */
 static herr_t file_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t at,
                          size_t size, const void *buf)
 {
     struct file *file = (struct file *)pub;
-    const unsigned char *from = buf;
 
     (void)type;
     (void)dxpl;
-    if (at > ADDRESS_MAX || size > ADDRESS_MAX - at)
+    if (at > ADDRESS_MAX || size > ADDRESS_MAX - at || !file->is_new)
         return -1;
-    while (size > 0 && file->error == 0) {
-        uint64_t number = at / BLOCK_SIZE;
-        size_t offset = (size_t)(at % BLOCK_SIZE);
-        size_t part = BLOCK_SIZE - offset < size ? BLOCK_SIZE - offset : size;
-
-        if (part == BLOCK_SIZE) {
-            part = size / BLOCK_SIZE * BLOCK_SIZE;
-            leave_blocks(file, number, part / BLOCK_SIZE, true);
-            write_disk(file, at, from, part);
-        } else if (write_piece(file, number, offset, from, part) < 0) {
-            fail(file, errno);
-        }
-        from += part;
-        at += part;
-        size -= part;
-        if (file->eof < at)
-            file->eof = at;
+    if (at < file->at || at > file->at + file->used ||
+        size > BUFFER_SIZE - (size_t)(at - file->at)) {
+        write_buffer(file);
+        file->at = at;
     }
+    if (size > BUFFER_SIZE) {
+        write_disk(file, at, buf, size);
+    } else {
+        memcpy(file->buffer + (at - file->at), buf, size);
+        if (file->used < at + size - file->at)
+            file->used = (size_t)(at + size - file->at);
+    }
+    if (file->eof < at + size)
+        file->eof = at + size;
     return 0;
-}
-
-static void write_all(struct file *file)
-{
-    for (int i = 0; i < BLOCKS; i++)
-        if (file->block[i].used)
-            write_block(file, &file->block[i]);
 }
 
 static herr_t file_flush(H5FD_t *pub, hid_t dxpl, hbool_t is_closing)
 {
     (void)dxpl;
     (void)is_closing;
-    write_all((struct file *)pub);
+    write_buffer((struct file *)pub);
     return 0;
 }
 
@@ -295,14 +167,22 @@ static herr_t file_truncate(H5FD_t *pub, hid_t dxpl, hbool_t is_closing)
 
     (void)dxpl;
     (void)is_closing;
-    write_all(file);
-    if (file->error || file->on_disk == file->eoa)
+    write_buffer(file);
+    if (file->error || file->eof == file->eoa)
         return 0;
-    if (ftruncate(file->fd, (off_t)file->eoa) < 0) {
-        fail(file, errno);
-        return 0;
-    }
-    file->on_disk = file->eof = file->eoa;
+    if (ftruncate(file->fd, (off_t)file->eoa) < 0)
+        file->error = errno;
+    else
+        file->eof = file->eoa;
+    return 0;
+}
+
+static herr_t file_close(H5FD_t *pub)
+{
+    struct file *file = (struct file *)pub;
+
+    free(file->buffer);
+    free(file);
     return 0;
 }
 
@@ -324,18 +204,12 @@ static H5FD_t *file_open(const char *name, unsigned flags, hid_t fapl,
     file->fd = info->fd;
     file->is_new = info->is_new;
     file->is_cut = info->is_cut;
-    file->on_disk = file->eof = (haddr_t)st.st_size;
-    return &file->pub;
-}
-
-static herr_t file_close(H5FD_t *pub)
-{
-    struct file *file = (struct file *)pub;
-
-    for (int i = 0; i < BLOCKS; i++)
-        free(file->block[i].data);
+    file->eof = (haddr_t)st.st_size;
+    file->buffer = malloc(BUFFER_SIZE);
+    if (file->buffer)
+        return &file->pub;
     free(file);
-    return 0;
+    return NULL;
 }
 
 /* A descriptor is one file: two of them are never taken to be the same. */
@@ -348,8 +222,9 @@ static herr_t file_query(const H5FD_t *pub, unsigned long *flags)
 {
     (void)pub;
     if (flags)
-        *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-                 H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_SUPPORTS_SWMR_IO;
+        *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
+                 H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
+                 H5FD_FEAT_SUPPORTS_SWMR_IO;
     return 0;
 }
 

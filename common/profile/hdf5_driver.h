@@ -15,7 +15,7 @@
  * and nothing else.
  *
  * Small reads and writes, of which libhdf5 does dozens for an object, go
- * through 16 blocks of 64 KiB, which are allocated as they are used.
+ * through a buffer of 64 KiB.
  *
  * A write that fails is remembered, and later ones are dropped: libhdf5 1.10
  * leaks its metadata cache when a file cannot be flushed.  joule_hdf5_close

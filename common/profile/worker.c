@@ -29,7 +29,7 @@
 #define CPU_BYTES_PER_S  ((uint64_t)16 << 20)
 #define WALL_BYTES_PER_S ((uint64_t)1 << 20)
 
-/* A chunk of JOULE_CHUNK_MAX in three shapes, libhdf5's caches, 16 blocks of
+/* A chunk of JOULE_CHUNK_MAX in three shapes, libhdf5's caches, a buffer of
  * 64 KiB for each of two files: what a whole file needs is below 20 MiB. */
 #define DATA_BYTES ((size_t)48 << 20)
 
