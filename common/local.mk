@@ -99,7 +99,6 @@ libjoule_hdf5_a_SOURCES = \
 	common/profile/hdf5_copy.c common/profile/hdf5_copy.h \
 	common/profile/hdf5_driver.c common/profile/hdf5_driver.h \
 	common/profile/hdf5_read.c common/profile/hdf5_read.h \
-	common/profile/sandbox.c common/profile/sandbox.h \
 	common/profile/worker.c common/profile/worker.h
 
 # The energy series of a step.  Whoever links it says $(LIBJOULE_SERIES).

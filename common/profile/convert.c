@@ -90,8 +90,7 @@ static int set_u64(hid_t object, const char *name, uint64_t value)
     hid_t id = H5Aopen(object, name, H5P_DEFAULT);
     herr_t rc = id < 0 ? -1 : H5Awrite(id, H5T_NATIVE_UINT64, &value);
 
-    if (id >= 0)
-        H5Aclose(id);
+    joule_hdf5_release(id);
     return rc < 0 ? -1 : 0;
 }
 
@@ -253,10 +252,8 @@ static int write_chunk(const struct convert *c, struct table *table,
 
 static void close_table(struct table *table)
 {
-    if (table->set >= 0)
-        H5Dclose(table->set);
-    if (table->type >= 0)
-        H5Tclose(table->type);
+    joule_hdf5_release(table->set);
+    joule_hdf5_release(table->type);
     table->set = table->type = -1;
     free(table->buffer);
     table->buffer = NULL;
@@ -381,8 +378,7 @@ static int destroy(struct convert *c, int rc, struct joule_error *err)
     for (uint32_t i = 0; i < c->count; i++)
         close_table(&c->tables[i]);
     free(c->tables);
-    if (c->group >= 0)
-        H5Gclose(c->group);
+    joule_hdf5_release(c->group);
     joule_log_close(c->log);
     errno = saved;
     if (rc == 0)

@@ -258,14 +258,10 @@ static herr_t copy_attribute(hid_t object, const char *name,
         to = -1;
         H5Adelete(to_object, name);
     }
-    if (to >= 0)
-        H5Aclose(to);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (from >= 0)
-        H5Aclose(from);
+    joule_hdf5_release(to);
+    joule_hdf5_release(space);
+    joule_hdf5_release(type);
+    joule_hdf5_release(from);
     H5Eclear2(H5E_DEFAULT);
     return 0;
 }
@@ -294,10 +290,8 @@ static hid_t create_table(hid_t group, const char *path,
         H5Pset_create_intermediate_group(links, 1) >= 0 &&
         H5Pset_chunk(list, 1, &chunk) >= 0)
         id = H5Dcreate2(group, path, type, space, links, list, H5P_DEFAULT);
-    if (list >= 0)
-        H5Pclose(list);
-    if (type >= 0)
-        H5Tclose(type);
+    joule_hdf5_release(list);
+    joule_hdf5_release(type);
     H5Pclose(links);
     H5Sclose(space);
     return id;

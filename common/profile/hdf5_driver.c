@@ -42,7 +42,7 @@ struct file {
     haddr_t eof; /* end of what has been written */
     int error;   /* errno of the first write that failed */
     /* Of a new file, what is to be written at [at]; else, what is there. */
-    unsigned char *buffer;
+    unsigned char buffer[BUFFER_SIZE];
     haddr_t at;
     size_t used;
 };
@@ -179,10 +179,7 @@ static herr_t file_truncate(H5FD_t *pub, hid_t dxpl, hbool_t is_closing)
 
 static herr_t file_close(H5FD_t *pub)
 {
-    struct file *file = (struct file *)pub;
-
-    free(file->buffer);
-    free(file);
+    free(pub);
     return 0;
 }
 
@@ -205,11 +202,7 @@ static H5FD_t *file_open(const char *name, unsigned flags, hid_t fapl,
     file->is_new = info->is_new;
     file->is_cut = info->is_cut;
     file->eof = (haddr_t)st.st_size;
-    file->buffer = malloc(BUFFER_SIZE);
-    if (file->buffer)
-        return &file->pub;
-    free(file);
-    return NULL;
+    return &file->pub;
 }
 
 /* A descriptor is one file: two of them are never taken to be the same. */
@@ -411,8 +404,7 @@ uint64_t joule_hdf5_size(hid_t object)
     const struct file *file = id < 0 ? NULL : file_of(id);
     uint64_t size = file ? file->eof : 0;
 
-    if (id >= 0)
-        H5Fclose(id);
+    joule_hdf5_release(id);
     return size;
 }
 
@@ -450,8 +442,7 @@ int joule_hdf5_put_attribute(hid_t object, const char *name, hid_t type,
     hid_t id = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     herr_t rc = id < 0 ? -1 : H5Awrite(id, memory, value);
 
-    if (id >= 0)
-        H5Aclose(id);
+    joule_hdf5_release(id);
     H5Sclose(space);
     return rc < 0 ? -1 : 0;
 }
@@ -470,8 +461,7 @@ int joule_hdf5_append(hid_t set, hid_t type, uint64_t at, const void *rows,
         rc = -1;
     if (rc >= 0)
         rc = H5Dwrite(set, type, memory, space, H5P_DEFAULT, rows);
-    if (space >= 0)
-        H5Sclose(space);
+    joule_hdf5_release(space);
     H5Sclose(memory);
     return rc < 0 ? -1 : 0;
 }

@@ -11,7 +11,7 @@
  * libhdf5 opens files by name, and follows the names that stand in a file
  * (external links, external storage).  This file driver gives it one descriptor
  * and no name: whatever a file says, no other file is opened.  It works where
- * open(2) is forbidden (sandbox.h): it reads, writes and cuts that descriptor
+ * open(2) is forbidden (worker.h): it reads, writes and cuts that descriptor
  * and nothing else.
  *
  * Small reads and writes, of which libhdf5 does dozens for an object, go
@@ -65,6 +65,13 @@ int joule_hdf5_close(hid_t file, struct joule_error *err);
 
 /* errno of the first write that failed; 0: none has. */
 int joule_hdf5_write_error(hid_t file);
+
+/* Close an object; a negative one is no failure. */
+static inline void joule_hdf5_release(hid_t object)
+{
+    if (object >= 0)
+        H5Idec_ref(object);
+}
 
 /* A new attribute of one element, of [type] in the file.  -1: see libhdf5. */
 int joule_hdf5_put_attribute(hid_t object, const char *name, hid_t type,

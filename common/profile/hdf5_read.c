@@ -121,10 +121,8 @@ static int read_member(hid_t type, unsigned i, hid_t memory,
                  ? joule_hdf5_error(err, EBADMSG, "its columns are damaged")
                  : 0;
     }
-    if (as >= 0)
-        H5Tclose(as);
-    if (member >= 0)
-        H5Tclose(member);
+    joule_hdf5_release(as);
+    joule_hdf5_release(member);
     H5free_memory(name);
     return rc;
 }
@@ -258,10 +256,8 @@ static int open_table(struct joule_hdf5_table *t, hid_t parent,
         joule_hdf5_error(err, EBADMSG, "it cannot be opened");
     else
         rc = read_layout(t, type, list, err);
-    if (list >= 0)
-        H5Pclose(list);
-    if (type >= 0)
-        H5Tclose(type);
+    joule_hdf5_release(list);
+    joule_hdf5_release(type);
     size = t->dataset < 0 ? 0 : joule_hdf5_size(t->dataset);
     t->bytes_left =
         size > UINT64_MAX / GROWTH_MAX ? UINT64_MAX : size * GROWTH_MAX;
@@ -290,12 +286,9 @@ void joule_hdf5_table_close(struct joule_hdf5_table *t)
 
     if (!t)
         return;
-    if (t->memory >= 0)
-        H5Tclose(t->memory);
-    if (t->space >= 0)
-        H5Sclose(t->space);
-    if (t->dataset >= 0)
-        H5Dclose(t->dataset);
+    joule_hdf5_release(t->memory);
+    joule_hdf5_release(t->space);
+    joule_hdf5_release(t->dataset);
     H5Eclear2(H5E_DEFAULT);
     free((void *)t->row);
     free(t);
@@ -366,8 +359,7 @@ static int load(const struct joule_hdf5_table *t, uint64_t first,
     if (memory >= 0 && H5Sselect_hyperslab(t->space, H5S_SELECT_SET, &start,
                                            NULL, &length, NULL) >= 0)
         rc = H5Dread(t->dataset, t->memory, memory, t->space, H5P_DEFAULT, buf);
-    if (memory >= 0)
-        H5Sclose(memory);
+    joule_hdf5_release(memory);
     if (rc < 0)
         H5Eclear2(H5E_DEFAULT);
     return rc < 0 ? -1 : 0;
@@ -597,8 +589,7 @@ static herr_t visit_step(hid_t steps, const char *name, const H5L_info_t *info,
     nodes = H5Gopen2(step, "Nodes", H5P_DEFAULT);
     rc = nodes < 0 ? note(w, name, "it has no nodes")
                    : list_group(w, nodes, name, visit_node);
-    if (nodes >= 0)
-        H5Gclose(nodes);
+    joule_hdf5_release(nodes);
     H5Gclose(step);
     return rc;
 }
@@ -634,12 +625,9 @@ int joule_hdf5_read_number(hid_t object, const char *name, uint64_t *ret)
         H5Sget_simple_extent_npoints(space) == 1 &&
         H5Aread(id, H5T_NATIVE_UINT64, &value) >= 0)
         rc = 0;
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
-    if (id >= 0)
-        H5Aclose(id);
+    joule_hdf5_release(space);
+    joule_hdf5_release(type);
+    joule_hdf5_release(id);
     H5Eclear2(H5E_DEFAULT);
     if (rc == 0)
         *ret = value;

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define WALK   (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -143,9 +145,7 @@ static int walk(const struct joule_place *place, char *path,
     }
     return fd;
 fail:
-    next = errno;
-    close(fd);
-    errno = next;
+    joule_close(fd);
     return -1;
 }
 
@@ -172,16 +172,12 @@ static int make_dir(const struct joule_place *place, int above)
  * same at this moment. */
 static int give_dir(const struct joule_place *place, int above)
 {
-    int fd = openat(above, place->user, FOLDER), rc = -1, saved;
+    int fd = openat(above, place->user, FOLDER), rc = -1;
     struct stat st;
 
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0)
+    if (fd >= 0 && fstat(fd, &st) == 0)
         rc = st.st_uid == 0 ? fchown(fd, place->uid, place->gid) : 0;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return rc;
 }
 
@@ -225,14 +221,13 @@ static int check_user_dir(const struct joule_place *place, int fd,
 static int open_user_dir(const struct joule_place *place, int above,
                          struct joule_error *err)
 {
-    int fd = openat(above, place->user, FOLDER), saved;
+    int fd = openat(above, place->user, FOLDER);
     struct stat st;
 
     /* Root's: one that this or another node is making at this moment. */
     if ((fd < 0 && (errno == ENOENT || errno == EACCES)) ||
         (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 && place->uid != 0)) {
-        if (fd >= 0)
-            close(fd);
+        joule_close(fd);
         if (make_user_dir(place, above) < 0)
             return joule_error_set(err, errno, "cannot make %s/%s: %s",
                                    place->dir, place->user, strerror(errno));
@@ -243,15 +238,13 @@ static int open_user_dir(const struct joule_place *place, int above,
                                place->user, strerror(errno));
     if (check_user_dir(place, fd, err) == 0)
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 
 static int open_all(const struct joule_place *place, struct joule_error *err)
 {
-    int above, fd, saved;
+    int above, fd;
 
     if (become_user(place, err) < 0)
         return -1;
@@ -259,9 +252,7 @@ static int open_all(const struct joule_place *place, struct joule_error *err)
     if (above < 0)
         return -1;
     fd = open_user_dir(place, above, err);
-    saved = errno;
-    close(above);
-    errno = saved;
+    joule_close(above);
     return fd;
 }
 
@@ -313,8 +304,8 @@ static int create_once(const struct joule_place *place, int dir_fd,
         return fd;
     saved = errno;
     unlinkat(dir_fd, name, 0);
-    close(fd);
     errno = saved;
+    joule_close(fd);
     return -1;
 }
 

@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/profile/worker.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/callfilter.h"
 #include "common/base/clock.h"
-#include "common/profile/sandbox.h"
+#include "common/base/file.h"
+#include "common/base/parse.h"
 
 /* Tasks that a worker has before it is through with the first of them. */
 #define AHEAD 4
@@ -76,6 +86,148 @@ struct pool {
     bool *is_refused; /* of each task: it was not opened */
 };
 
+/* ---- what a worker gives up ---- */
+
+static bool is_kept(int fd, const int *keep, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (keep[i] == fd)
+            return true;
+    return false;
+}
+
+static int close_others(const int *keep, size_t count, bool keeps_stderr)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    if (!dir)
+        return -1;
+    while ((entry = readdir(dir))) {
+        uint64_t fd;
+
+        /* "." and ".." are no numbers. */
+        if (joule_parse_u64(entry->d_name, 0, INT_MAX, &fd) == 0 &&
+            (int)fd != dirfd(dir) && !is_kept((int)fd, keep, count) &&
+            !(keeps_stderr && fd == STDERR_FILENO))
+            close((int)fd);
+    }
+    return closedir(dir);
+}
+
+/* What this process has of data, which the limit counts as well: that of its
+ * parent, whose list of files may be long.  proc(5): the sixth number, in
+ * pages, has the stack in it. */
+static int own_data(rlim_t *ret_bytes)
+{
+    FILE *f = fopen("/proc/self/statm", "re");
+    unsigned long pages;
+    int count;
+
+    if (!f)
+        return -1;
+    count = fscanf(f, "%*s %*s %*s %*s %*s %lu", &pages);
+    fclose(f);
+    if (count != 1)
+        return errno = EINVAL, -1;
+    *ret_bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    return 0;
+}
+
+static int bound_resources(size_t data_bytes)
+{
+    const struct rlimit none = {0, 0};
+    struct rlimit data;
+
+    if (setrlimit(RLIMIT_CORE, &none) < 0)
+        return -1;
+    if (JOULE_HAS_SANITIZER)
+        return 0;
+    if (own_data(&data.rlim_cur) < 0)
+        return -1;
+    data.rlim_max = data.rlim_cur += data_bytes;
+    return setrlimit(RLIMIT_DATA, &data);
+}
+
+/* All that read their arguments from registers or write to our own memory.
+ * What others there are fails with EPERM. */
+static const int calls[] = {
+    SYS_read,
+    SYS_pread64,
+    SYS_readv,
+    SYS_lseek,
+    SYS_fstat,
+    SYS_close,
+    SYS_write,
+    SYS_sendmsg,
+    SYS_sendto,
+    SYS_recvmsg,
+    SYS_recvfrom,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_brk,
+    SYS_madvise,
+    SYS_futex,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_rt_sigreturn,
+    SYS_rt_sigaction,
+    SYS_rt_sigprocmask,
+    SYS_setitimer,
+    SYS_getitimer,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_tgkill,
+    SYS_clock_gettime,
+    SYS_gettimeofday,
+    SYS_getrandom,
+    SYS_sched_yield,
+    SYS_restart_syscall,
+    SYS_newfstatat,
+    /* The last two only for who writes files. */
+    SYS_pwrite64,
+    SYS_ftruncate,
+};
+
+/*
+ * In a child after fork, before it reads a file that may be hostile: it keeps
+ * the descriptors [keep], dies with [parent], leaves no core file, gets no new
+ * privileges, has bounded memory, and of system calls only those that reading
+ * takes (seccomp(2), where the kernel has it): it can open no file, start no
+ * program and reach no other process.  Standard error is kept where no files are
+ * written.  Built with sanitizers, which need more, it is always kept, and memory
+ * and calls are not bounded.
+ */
+static int enter_sandbox(const struct joule_work *work, pid_t parent,
+                         const int *keep, size_t count)
+{
+    size_t data_bytes = work->data_bytes ? work->data_bytes : DATA_BYTES;
+    size_t allowed =
+        sizeof(calls) / sizeof(calls[0]) - (work->writes_files ? 0 : 2);
+
+    if (close_others(keep, count, !work->writes_files || JOULE_HAS_SANITIZER) <
+            0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+        return -1;
+    signal(SIGPIPE, SIG_IGN);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0) < 0 || bound_resources(data_bytes) < 0)
+        return -1;
+    return joule_callfilter_enter(calls, allowed, SECCOMP_RET_ERRNO | EPERM);
+}
+
+/* The process is killed after [seconds] of CPU time unless this is called
+ * again; 0: no more. */
+static void watch(unsigned seconds)
+{
+    const struct itimerval timer = {.it_value.tv_sec = (time_t)seconds};
+
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+/* ---- in a worker ---- */
+
 static int send_message(int fd, const struct message *m)
 {
     ssize_t n;
@@ -119,7 +271,7 @@ static int flush(struct joule_out *out)
 
     if (out->used == 0)
         return 0;
-    joule_sandbox_watch(out->cpu_s);
+    watch(out->cpu_s);
     return send_slot(out, &m);
 }
 
@@ -210,9 +362,7 @@ static void work_in_child(const struct joule_work *work, int task_fd,
     keep[keeps++] = out->fd;
     for (size_t i = 0; i < work->keeps && i < JOULE_WORK_KEEP_MAX; i++)
         keep[keeps++] = work->keep[i];
-    if (joule_sandbox_enter(parent, keep, keeps, work->writes_files,
-                            work->data_bytes ? work->data_bytes : DATA_BYTES,
-                            NULL) < 0)
+    if (enter_sandbox(work, parent, keep, keeps) < 0)
         _exit(125);
     /* What one file took, the next takes again: giving it back to the kernel
      * in between costs more than reading a small file. */
@@ -225,18 +375,19 @@ static void work_in_child(const struct joule_work *work, int task_fd,
         memset(&m, 0, sizeof(m));
         m.is_end = 1;
         out->cpu_s = (unsigned)order.cpu_s;
-        joule_sandbox_watch(out->cpu_s);
+        watch(out->cpu_s);
         if (work->run(work->arg, (size_t)order.task, fd, out, &err) < 0)
             m.errnum = errno ? errno : EIO;
         memcpy(m.text, err.text, sizeof(m.text));
-        joule_sandbox_watch(0);
-        if (fd >= 0)
-            close(fd);
+        watch(0);
+        joule_close(fd);
         if (send_slot(out, &m) < 0)
             break;
     }
     _exit(0);
 }
+
+/* ---- in the parent ---- */
 
 static int start_worker(struct pool *pool, struct worker *w,
                         struct joule_error *err)
@@ -281,10 +432,8 @@ static int stop_worker(struct worker *w, bool kill_it)
 {
     int status = 0;
 
-    if (w->task_fd >= 0)
-        close(w->task_fd);
-    if (w->data_fd >= 0)
-        close(w->data_fd);
+    joule_close(w->task_fd);
+    joule_close(w->data_fd);
     w->task_fd = w->data_fd = -1;
     if (w->pid > 0) {
         if (kill_it)
@@ -333,15 +482,13 @@ static int feed(struct pool *pool, struct worker *w, size_t task,
             return end_task(pool, next, errno, why.text, false, err);
         }
         if (w->pid == 0 && start_worker(pool, w, err) < 0) {
-            if (fd >= 0)
-                close(fd);
+            joule_close(fd);
             return -1;
         }
         order.has_fd = fd >= 0;
         order.cpu_s = work->cpu_s + bytes_of(work, next) / CPU_BYTES_PER_S;
         rc = send_order(w->task_fd, &order, fd);
-        if (fd >= 0)
-            close(fd);
+        joule_close(fd);
         if (rc < 0)
             return 0; /* it is gone: seen when it is waited for */
         w->next_task += pool->jobs;

@@ -3,7 +3,7 @@
  * worker.h - processes that read hostile files, and their output in order.
  *
  * Each of a number of tasks is run by a worker: a child in a sandbox
- * (sandbox.h) that gets descriptors and hands back bytes through memory that
+ * that gets descriptors and hands back bytes through memory that
  * it shares with its parent.  The parent takes them task by task, in
  * order, whatever the workers' number.  A worker that crashes, stands still or
  * sends nonsense costs its task and nothing else; another one takes its place.

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/profile/hdf5_driver.h"
 #include "common/profile/hdf5_read.h"
 #include "common/profile/worker.h"
@@ -319,7 +320,6 @@ int joule_plan_open(int dir_fd, const char *name, const char *path,
 {
     int fd = openat(dir_fd, name,
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    int saved;
 
     if (fd < 0 && errno == ELOOP)
         return joule_error_set(err, ELOOP, "%s is a link: name the file itself",
@@ -337,9 +337,7 @@ int joule_plan_open(int dir_fd, const char *name, const char *path,
                         path, (unsigned)ret_st->st_uid);
     else
         return fd;
-    saved = errno;
-    close(fd);
-    errno = saved;
+    joule_close(fd);
     return -1;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+
 /* The directory of [path], open, and its last part. */
 static int open_dir(struct joule_outfile *out, const char *path,
                     struct joule_error *err)
@@ -101,14 +103,9 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
 
 static void close_all(struct joule_outfile *out)
 {
-    int saved = errno;
-
-    if (out->fd >= 0)
-        close(out->fd);
-    if (out->dir_fd >= 0)
-        close(out->dir_fd);
+    joule_close(out->fd);
+    joule_close(out->dir_fd);
     out->fd = out->dir_fd = -1;
-    errno = saved;
 }
 
 static mode_t usual_mode(void)
