@@ -69,7 +69,6 @@ tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/options.c tools/sh5util/options.h \
 	tools/sh5util/outfile.c tools/sh5util/outfile.h \
 	tools/sh5util/jobtables.c tools/sh5util/jobtables.h \
-	tools/sh5util/profiledir.c tools/sh5util/profiledir.h \
 	tools/sh5util/resolve.c tools/sh5util/resolve.h \
 	tools/sh5util/say.c tools/sh5util/say.h \
 	tools/sh5util/sources.c tools/sh5util/sources.h

@@ -85,49 +85,35 @@ static int put_text(hid_t object, const char *name, const char *text)
     return rc;
 }
 
-static int set_u64(hid_t object, const char *name, uint64_t value)
+static int put_attributes(hid_t group, const struct joule_profile_facts *f,
+                          const struct joule_log_state *s)
 {
-    hid_t id = H5Aopen(object, name, H5P_DEFAULT);
-    herr_t rc = id < 0 ? -1 : H5Awrite(id, H5T_NATIVE_UINT64, &value);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        {"Joule Format", FORMAT},
+        {"Joule Start Wall ns", (uint64_t)f->start_wall_ns},
+        {"Joule Start Boot ns", (uint64_t)f->start_boot_ns},
+        {"Joule End ns", (uint64_t)s->end_ns},
+        {"Joule End Wall ns", (uint64_t)s->end_wall_ns},
+        {"Joule Run", f->run},
+        {"Joule Missed Periods", s->missed},
+        {"Joule Lost Rows", s->lost_rows},
+        {"Joule Lost First ns", s->lost_first_ns},
+        {"Joule Lost Last ns", s->lost_last_ns},
+        {"Joule Lost Error", (uint64_t)s->lost_error},
+    };
+    int rc = put_i32(group, "Node Index", f->node_index) |
+             put_text(group, "Node Name", f->node) |
+             put_i32(group, "Number of Tasks", f->tasks) |
+             put_i32(group, "CPUs per Task", f->cpus_per_task) |
+             put_text(group, "Start Time", f->start) |
+             put_text(group, "Joule Writer", f->writer);
 
-    joule_hdf5_release(id);
-    return rc < 0 ? -1 : 0;
-}
-
-static int put_facts(hid_t group, const struct joule_profile_facts *f)
-{
-    if (put_i32(group, "Node Index", f->node_index) < 0 ||
-        put_text(group, "Node Name", f->node) < 0 ||
-        put_i32(group, "Number of Tasks", f->tasks) < 0 ||
-        put_i32(group, "CPUs per Task", f->cpus_per_task) < 0 ||
-        put_text(group, "Start Time", f->start) < 0 ||
-        put_u64(group, "Joule Format", FORMAT) < 0 ||
-        put_text(group, "Joule Writer", f->writer) < 0 ||
-        put_u64(group, "Joule Start Wall ns", (uint64_t)f->start_wall_ns) < 0 ||
-        put_u64(group, "Joule Start Boot ns", (uint64_t)f->start_boot_ns) < 0 ||
-        put_u64(group, "Joule End ns", 0) < 0 ||
-        put_u64(group, "Joule End Wall ns", 0) < 0 ||
-        put_u64(group, "Joule Run", f->run) < 0 ||
-        put_u64(group, "Joule Missed Periods", 0) < 0 ||
-        put_u64(group, "Joule Lost Rows", 0) < 0 ||
-        put_u64(group, "Joule Lost First ns", 0) < 0 ||
-        put_u64(group, "Joule Lost Last ns", 0) < 0 ||
-        put_u64(group, "Joule Lost Error", 0) < 0)
-        return -1;
-    return 0;
-}
-
-static int set_state(hid_t group, const struct joule_log_state *s)
-{
-    if (set_u64(group, "Joule End ns", (uint64_t)s->end_ns) < 0 ||
-        set_u64(group, "Joule End Wall ns", (uint64_t)s->end_wall_ns) < 0 ||
-        set_u64(group, "Joule Missed Periods", s->missed) < 0 ||
-        set_u64(group, "Joule Lost Rows", s->lost_rows) < 0 ||
-        set_u64(group, "Joule Lost First ns", s->lost_first_ns) < 0 ||
-        set_u64(group, "Joule Lost Last ns", s->lost_last_ns) < 0 ||
-        set_u64(group, "Joule Lost Error", (uint64_t)s->lost_error) < 0)
-        return -1;
-    return 0;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        rc |= put_u64(group, numbers[i].name, numbers[i].value);
+    return rc;
 }
 
 /* ---- tables ---- */
@@ -199,18 +185,6 @@ static hid_t make_set(const struct convert *c, const struct table *table)
     return set;
 }
 
-static int open_set(const struct convert *c, struct table *table,
-                    struct joule_error *err)
-{
-    table->set = make_set(c, table);
-    if (table->set < 0 ||
-        put_u64(table->set, "Joule Period ns", (uint64_t)table->period_ns) <
-            0 ||
-        put_u64(table->set, "Joule Lost Rows", 0) < 0)
-        return fail(c, "cannot make a table", err);
-    return 0;
-}
-
 static int add_table(struct convert *c, const struct joule_log_table *def,
                      struct joule_error *err)
 {
@@ -239,8 +213,10 @@ static int add_table(struct convert *c, const struct joule_log_table *def,
 static int write_chunk(const struct convert *c, struct table *table,
                        struct joule_error *err)
 {
-    if (table->set < 0 && open_set(c, table, err) < 0)
-        return -1;
+    if (table->set < 0)
+        table->set = make_set(c, table);
+    if (table->set < 0)
+        return fail(c, "cannot make a table", err);
     if (table->filled > 0 &&
         joule_hdf5_append(table->set, table->type, table->rows, table->buffer,
                           table->filled) < 0)
@@ -275,7 +251,9 @@ static int finish_table(const struct convert *c, struct table *table,
         table->chunk = chunk;
     if (write_chunk(c, table, err) < 0)
         return -1;
-    if (table->lost && set_u64(table->set, "Joule Lost Rows", table->lost) < 0)
+    if (put_u64(table->set, "Joule Period ns", (uint64_t)table->period_ns) <
+            0 ||
+        put_u64(table->set, "Joule Lost Rows", table->lost) < 0)
         return fail(c, "cannot write an attribute", err);
     close_table(table);
     return 0;
@@ -338,7 +316,7 @@ static int begin(struct convert *c, int out_fd, struct joule_error *err)
     snprintf(name, sizeof(name), facts->run ? "%s.r%u" : "%s", facts->node,
              (unsigned)facts->run);
     c->group = H5Gcreate2(c->file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (c->group < 0 || put_facts(c->group, facts) < 0)
+    if (c->group < 0)
         return fail(c, "cannot make the node's group", err);
     return 0;
 }
@@ -366,7 +344,7 @@ static int finish(struct convert *c, struct joule_error *err)
     for (uint32_t i = 0; i < c->count; i++)
         if (finish_table(c, &c->tables[i], err) < 0)
             return -1;
-    if (set_state(c->group, &c->state) < 0)
+    if (put_attributes(c->group, joule_log_facts(c->log), &c->state) < 0)
         return fail(c, "cannot write an attribute", err);
     return 0;
 }

@@ -20,15 +20,11 @@ struct joule_convert_result {
 
 /*
  * Convert the profile log open at [log_fd] into an HDF5 file on the empty file
- * open at [out_fd], for reading and writing (both regular files, owned by the
- * caller).  All rows up to the first bad block are taken; a log that is still
- * being written has as many as it has by now.  Opens no file, and may run in a
- * sandbox.
- * joule_hdf5_prepare must have been called.
+ * open at [out_fd], for reading and writing.  All rows up to the first bad block
+ * are taken.  Opens no file, and may run in a sandbox; joule_hdf5_prepare must
+ * have been called.
  *
- * Memory: libhdf5's 2 to 10 MB, one chunk of each table (at most
- * JouleProfileChunk rows, less if it has less), and one block of the log.
- *
+ * Memory: libhdf5's 2 to 10 MB, a chunk of each table, and a block of the log.
  * 0, or -1 with a sentence and errno: EBADMSG (no log), ENOMEM, of read(2) or
  * write(2), or EIO (libhdf5).  What is in [out_fd] is then of no use.
  */

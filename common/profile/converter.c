@@ -14,22 +14,13 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/file.h"
 
 /* Descriptors are moved here first: none is then at a place of the helper's. */
 #define ABOVE 10
 
 /* How long to look for the end of a process that has answered or was killed. */
 #define REAP_MS 200
-
-static void close_all(int fds[3])
-{
-    int saved = errno;
-
-    for (int i = 0; i < 3; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    errno = saved;
-}
 
 /* errno value of the first that fails.  [fds]: log, answer, directory. */
 static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
@@ -50,12 +41,6 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attr,
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2(actions, fds[2],
                                               JOULE_CONVERTER_DIR);
-        /* Where the C library cannot, the helper does so itself. */
-#if __GLIBC_PREREQ(2, 34)
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addclosefrom_np(actions,
-                                                      JOULE_CONVERTER_DIR + 1);
-#endif
     if (rc == 0)
         rc = posix_spawnattr_setsigdefault(attr, &all);
     if (rc == 0)
@@ -110,7 +95,8 @@ static int start(const struct joule_converter *h, pid_t *ret_pid,
     close(answer[1]);
     if (rc == 0)
         rc = spawn(h, fds, ret_pid);
-    close_all(fds);
+    for (int i = 0; i < 3; i++)
+        joule_close(fds[i]);
     if (rc == 0)
         return answer[0];
     close(answer[0]);

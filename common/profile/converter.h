@@ -34,10 +34,9 @@ struct joule_converter {
 
 /*
  * Start the helper and wait for it, until CLOCK_BOOTTIME is [until_ns] at the
- * longest; then it is killed.  It has no other descriptor, an empty
- * environment, and no signal blocked, caught or ignored.  -1 with a sentence:
- * the log is still there.  errno ETIMEDOUT (killed), EPROTO (it failed), or why
- * it could not be started.
+ * longest; then it is killed.  It has an empty environment, and no signal blocked,
+ * caught or ignored.  -1 with a sentence: the log is still there.  errno
+ * ETIMEDOUT (killed), EPROTO (it failed), or why it could not be started.
  */
 int joule_converter_run(const struct joule_converter *helper, int64_t until_ns,
                         struct joule_error *err);

@@ -9,15 +9,13 @@
  *     joule_hdf5_copy_finish(copy, &err);
  *     joule_hdf5_copy_destroy(copy);
  *
- * A node is copied by H5Ocopy: chunks are taken over as they are stored, with
- * their filters, and are not unpacked.  A damaged chunk is therefore copied,
- * too; it is noticed when it is read.  Where H5Ocopy fails or the end of a file
- * is missing, rows are copied one batch after the other, without those that
- * cannot be read.
+ * A node is copied by H5Ocopy: chunks are taken over as they are stored, also
+ * damaged ones, which are noticed when they are read.  Where H5Ocopy fails, the
+ * end of a file is missing, or there is what is no table, rows are copied one
+ * batch after the other, without those that cannot be read.
  *
- * libhdf5 crashes on some damaged files: this belongs into a worker (worker.h),
- * and what a worker that crashed has written is of no use.  One thread at a
- * time.
+ * libhdf5 crashes on some damaged files: this belongs into a worker (worker.h).
+ * One thread at a time.
  */
 #ifndef JOULE_PROFILE_HDF5_COPY_H
 #define JOULE_PROFILE_HDF5_COPY_H

@@ -15,31 +15,10 @@
  *                 ...
  *     joule_log_close(reader);
  *
- * The file is a sequence of blocks.  All numbers are 64 bits, low byte first,
- * and blocks are multiples of 8 bytes:
- *
- *     head   "JOULELOG", kind, offset of the block in the file, bytes of the
- *            body, hash: FNV-1a (hash.h) of the three numbers before it and of
- *            the body, 8 bytes at a time
- *     body   by kind:
- *       1 facts  version (1), node index, tasks, CPUs per task, run, rows of a
- *                chunk, level of compression, shuffle (0 or 1), wall clock and
- *                boot clock at the beginning (ns), node, writer, start time
- *       2 table  its number (from 0), period (ns), name, number of columns, of
- *                each column its type (joule_field_type) and name
- *       3 rows   one after the other: number of the table + 2^32 * bytes of the
- *                cells, then the cells: ElapsedTime, EpochTime, the table's
- *                columns, ElapsedTimeNs
- *       4 state  periods missed, rows lost, ElapsedTimeNs of the first and the
- *                last row that is lost, errno, ElapsedTimeNs and wall clock of
- *                the end (0: the step runs), number of tables, rows lost of
- *                each
- *
- * A text is its length and its bytes, filled up with zeros to 8.  The first
- * block is that of the facts, a table comes before its rows, and the last of
- * several states is the one that counts.  The first block that is not sound
- * ends the log: the writer was killed while it wrote that block.  Until the log
- * is ended, up to JOULE_LOG_SPARE bytes of zeros follow the last block.
+ * The file is a sequence of blocks, each with a checksum (doc/hdf5-format.md):
+ * facts first, a table before its rows, and of several states the last one
+ * counts.  The first block that is not sound ends the log: the writer was killed
+ * while it wrote that block.
  *
  * The file belongs to a user, who may have put anything into it.
  * A log or a reader belongs to one thread at a time.

@@ -2,14 +2,11 @@
 /*
  * place.h - a job user's directory of profiles, and new files in it.
  *
- * Everything below ProfileHDF5Dir is the user's, and hostile.  Files are made
- * with the user's rights (the file system ids of the calling thread, which
- * stay the user's), relative to directories that were opened and looked at, no
+ * What is below ProfileHDF5Dir is the user's, and hostile.  Files are made with
+ * the user's rights, relative to directories that were opened and looked at, no
  * symbolic link is followed, and nothing that is there is opened or written
  * over.  A directory that is missing is made as root and given to the user;
  * where root has no rights (a root-squashed share), the user makes it.
- *
- * The calls may wait for the file system as long as that takes.
  */
 #ifndef JOULE_PROFILE_PLACE_H
 #define JOULE_PROFILE_PLACE_H
@@ -33,12 +30,10 @@ struct joule_place {
 
 /*
  * Open the user's directory.  If the process is root, the calling thread has the
- * user's file system ids from now on; else the process must be the user.  A call
- * that is refused is repeated for a tenth of a second, because another thread of
- * the process may set the ids of all threads.  -1 with a sentence and errno
- *   EINVAL  dir is not absolute, or the name is not one of a directory
- *   EPERM   somebody else could change what is in there; not the user's
- *   other   of the file system
+ * user's file system ids from now on; else the process must be the user.  -1 with
+ * a sentence and errno EINVAL (dir is not absolute, or the name is not one of a
+ * directory), EPERM (somebody else could change what is in there; not the
+ * user's), or of the file system.
  */
 int joule_place_open(const struct joule_place *place, struct joule_error *err);
 

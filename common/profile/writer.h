@@ -9,17 +9,17 @@
  *     joule_writer_append(writer, table, cells, epoch_s, mono_ns);
  *     joule_writer_close(writer, wait_ns);
  *
- * Rows wait in a queue of fixed size; the disk is the thread's affair
- * alone.  It wakes at each flush interval (and when the queue is half full),
- * makes the file if there is none yet, and brings to disk what has come.
- * Nothing is done on the disk before the first interval is over or the profile
- * is closed: while slurmstepd launches tasks it changes the user of all its
- * threads, and would wait for one that is stuck in the file system.
+ * Rows wait in two buffers of a fixed size, one of which is filled while the
+ * other is written; the disk is the thread's affair alone.  It wakes at each
+ * flush interval (and when a buffer is half full), makes the file if there is
+ * none yet, and brings to disk what has come.  Nothing is done on the disk before
+ * the first interval is over or the profile is closed: while slurmstepd launches
+ * tasks it changes the user of all its threads, and would wait for one that is
+ * stuck in the file system.
  *
- * When the disk refuses, that is said once, rows wait in the queue, and the
- * next interval tries again; when the queue is full, rows are dropped and
- * counted, and the file tells how many and when.  When the helper fails, the
- * log stays, and sh5util reads it.
+ * When the disk refuses, that is said once, and the next interval tries again;
+ * when both buffers are full, rows are dropped and counted, and the file tells
+ * how many and when.  When the helper fails, the log stays, and sh5util reads it.
  *
  * joule_writer_add_table and joule_writer_append may be called by any thread.
  */

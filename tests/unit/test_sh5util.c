@@ -18,7 +18,6 @@
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/outfile.h"
 #include "tools/sh5util/jobtables.h"
-#include "tools/sh5util/profiledir.h"
 #include "tools/sh5util/resolve.h"
 #include "tools/sh5util/say.h"
 

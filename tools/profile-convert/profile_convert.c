@@ -52,8 +52,7 @@ static int usage(FILE *to)
     return to == stdout ? 0 : 2;
 }
 
-/* Where the C library of slurmstepd has no posix_spawn_file_actions_addclosefrom_np.
- * close_range(2) is there since Linux 5.9. */
+/* close_range(2) is there since Linux 5.9. */
 static void close_others(void)
 {
 #ifdef SYS_close_range

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/parse.h"
+#include "tools/joule/slurmconf.h"
 
 #define WAIT_S 10
 
@@ -17,6 +20,74 @@
 #define WAIT_OTHERS_S 2
 #define OTHERS_SIZE   (256 * 1024)
 #define OTHERS_SHOWN  3
+
+/* ---- its configuration ---- */
+
+/* The slurm.conf that is there, or NULL. */
+static const char *find_conf(int root_fd,
+                             const struct joule_slurmconf_places *places)
+{
+    struct stat st;
+
+    for (size_t i = 0; places->path[i]; i++)
+        if (fstatat(root_fd, places->path[i] + strspn(places->path[i], "/"),
+                    &st, 0) == 0)
+            return places->path[i];
+    return NULL;
+}
+
+bool joule_profiledir_has_slurm(int root_fd, const char *conf)
+{
+    struct joule_slurmconf_places places;
+
+    return joule_slurmconf_look(conf, &places, NULL) == 0 &&
+           find_conf(root_fd, &places);
+}
+
+char *joule_profiledir(int root_fd, const char *conf_name,
+                       struct joule_error *err)
+{
+    const struct joule_slurmconf_setting *setting;
+    struct joule_slurmconf_places places;
+    struct joule_slurmconf conf;
+    struct joule_findings *ignored;
+    const char *slurm_conf;
+    char path[PATH_MAX], *dir = NULL;
+    int rc;
+
+    if (joule_slurmconf_look(conf_name, &places, err) < 0)
+        return NULL;
+    /* Without slurm.conf, acct_gather.conf may still be there. */
+    slurm_conf = find_conf(root_fd, &places);
+    if (!slurm_conf)
+        slurm_conf = places.path[0];
+    snprintf(path, sizeof(path), "%.*s/acct_gather.conf",
+             (int)(strrchr(slurm_conf, '/') - slurm_conf), slurm_conf);
+    ignored = calloc(1, sizeof(*ignored)); /* large */
+    if (!ignored) {
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    rc = joule_slurmconf_load(root_fd, path, &conf, ignored, err);
+    free(ignored);
+    if (rc < 0) {
+        joule_error_set(err, errno, "%s; name the directory with -p",
+                        err ? err->text : "");
+        return NULL;
+    }
+    setting = joule_slurmconf_find(&conf, "ProfileHDF5Dir");
+    if (!setting || !*setting->value)
+        joule_error_set(err, ENOENT,
+                        "%s does not set ProfileHDF5Dir: name the directory "
+                        "with -p",
+                        path);
+    else if (!(dir = strdup(setting->value)))
+        joule_error_set(err, ENOMEM, "out of memory");
+    joule_slurmconf_free(&conf);
+    return dir;
+}
+
+/* ---- jobs ---- */
 
 /* Whether the variables [first] and [second] make up [job]: "42" and "3". */
 static bool environment_is(const struct joule_job *job, const char *first,

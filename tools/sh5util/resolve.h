@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * resolve.h - the number in the names of files of a task of an array ("42_3")
- * or a component of a heterogeneous job ("42+1").
+ * resolve.h - what Slurm knows: where its node-step files are, and the number in
+ * the names of files of a task of an array ("42_3") or a component of a
+ * heterogeneous job ("42+1").
  */
 #ifndef JOULE_SH5UTIL_RESOLVE_H
 #define JOULE_SH5UTIL_RESOLVE_H
@@ -12,6 +13,17 @@
 
 #include "common/base/error.h"
 #include "tools/sh5util/jobid.h"
+
+/*
+ * ProfileHDF5Dir of the acct_gather.conf beside slurm.conf: [conf] as of
+ * $SLURM_CONF, or NULL (joule_slurmconf_look), below [root_fd].  The caller
+ * frees it.  NULL with a sentence: ENOENT (there is no such file, or it does
+ * not say), or as joule_slurmconf_load.
+ */
+char *joule_profiledir(int root_fd, const char *conf, struct joule_error *err);
+
+/* Whether there is such a slurm.conf: Slurm's commands can be asked. */
+bool joule_profiledir_has_slurm(int root_fd, const char *conf);
 
 /*
  * Set the job's id.  Within that job its environment says it; otherwise Slurm's commands are

@@ -15,7 +15,6 @@
 #include "tools/sh5util/extract.h"
 #include "tools/sh5util/merge.h"
 #include "tools/sh5util/options.h"
-#include "tools/sh5util/profiledir.h"
 #include "tools/sh5util/resolve.h"
 #include "tools/sh5util/say.h"
 
