@@ -290,34 +290,28 @@ static int check_own(const struct joule_place *place, int fd,
     return 0;
 }
 
-static int create_once(const struct joule_place *place, int dir_fd,
-                       const char *name, struct joule_error *err)
-{
-    int saved;
-    int fd = openat(dir_fd, name,
-                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return joule_error_set(err, errno, "cannot make %s/%s/%s: %s",
-                               place->dir, place->user, name, strerror(errno));
-    if (check_own(place, fd, err) == 0)
-        return fd;
-    saved = errno;
-    unlinkat(dir_fd, name, 0);
-    errno = saved;
-    joule_close(fd);
-    return -1;
-}
-
 static int create_file(const struct joule_place *place, int dir_fd,
                        const char *name, struct joule_error *err)
 {
-    int fd, tries = 0;
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int tries = 0, saved;
 
-    do
-        fd = create_once(place, dir_fd, name, err);
-    while (fd < 0 && errno != EEXIST && is_worth_a_try(place, &tries));
-    return fd;
+    do {
+        int fd = openat(dir_fd, name, flags, 0600);
+
+        if (fd < 0) {
+            joule_error_set(err, errno, "cannot make %s/%s/%s: %s", place->dir,
+                            place->user, name, strerror(errno));
+            continue;
+        }
+        if (check_own(place, fd, err) == 0)
+            return fd;
+        saved = errno;
+        unlinkat(dir_fd, name, 0);
+        errno = saved;
+        joule_close(fd);
+    } while (errno != EEXIST && is_worth_a_try(place, &tries));
+    return -1;
 }
 
 int joule_place_names(const char *log, char hdf5[NAME_MAX + 1],

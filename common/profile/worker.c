@@ -35,6 +35,9 @@
 /* A slot is sent once it holds so much, while it is still in the caches. */
 #define SENT_FROM ((size_t)224 << 10)
 
+#define CPU_S  5
+#define WALL_S 60
+
 /* See joule_work.bytes. */
 #define CPU_BYTES_PER_S  ((uint64_t)16 << 20)
 #define WALL_BYTES_PER_S ((uint64_t)1 << 20)
@@ -486,7 +489,8 @@ static int feed(struct pool *pool, struct worker *w, size_t task,
             return -1;
         }
         order.has_fd = fd >= 0;
-        order.cpu_s = work->cpu_s + bytes_of(work, next) / CPU_BYTES_PER_S;
+        order.cpu_s = (work->cpu_s ? work->cpu_s : CPU_S) +
+                      bytes_of(work, next) / CPU_BYTES_PER_S;
         rc = send_order(w->task_fd, &order, fd);
         joule_close(fd);
         if (rc < 0)
@@ -500,8 +504,8 @@ static int feed(struct pool *pool, struct worker *w, size_t task,
 static int wait_message(const struct pool *pool, const struct worker *w,
                         size_t task, struct message *m, struct joule_error *err)
 {
-    uint64_t wall_s =
-        pool->work->wall_s + bytes_of(pool->work, task) / WALL_BYTES_PER_S;
+    uint64_t wall_s = (pool->work->wall_s ? pool->work->wall_s : WALL_S) +
+                      bytes_of(pool->work, task) / WALL_BYTES_PER_S;
     int64_t start_ns = joule_clock_mono_ns(&joule_clock_system);
     struct pollfd p = {.fd = w->data_fd, .events = POLLIN};
 

@@ -72,8 +72,9 @@ struct joule_work {
     bool writes_files; /* run() writes to those */
     bool is_fresh;     /* each task has a worker of its own */
     size_t data_bytes; /* of memory for a worker; 0: 48 MiB */
-    unsigned cpu_s;  /* a task that computes so long without any output, and */
-    unsigned wall_s; /* one that is silent for so long, is ended */
+    /* A task that computes so long without any output, and one that is silent
+     * for so long, is ended; 0: 5 s, 60 s. */
+    unsigned cpu_s, wall_s;
 };
 
 /* Run tasks 0 .. [tasks] - 1 with [jobs] workers (1 to JOULE_WORKERS_MAX).

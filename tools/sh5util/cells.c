@@ -126,74 +126,34 @@ static bool is_number(const char *text, size_t len)
  * cell that begins as a formula does has an apostrophe in front, which is the
  * sign for text there.
  */
-static void put_csv(struct joule_cells *c, const char *text, size_t len)
+void joule_cells_text(struct joule_cells *c, const char *text, size_t len)
 {
-    bool quoted = false;
+    bool quoted = c->json || memchr(text, ',', len) || memchr(text, '"', len);
 
-    for (size_t i = 0; i < len; i++)
-        if (text[i] == ',' || text[i] == '"')
-            quoted = true;
+    joule_cells_next(c);
     if (quoted)
         *c->at++ = '"';
-    if (len > 0 && strchr("=+-@", text[0]) && !is_number(text, len))
+    if (!c->json && len > 0 && strchr("=+-@", text[0]) && !is_number(text, len))
         *c->at++ = '\'';
-    while (len > 0) {
-        size_t n = joule_text_char_of(text, len);
-
-        if (*text == '"')
-            *c->at++ = '"';
-        if (n == 0) {
-            *c->at++ = '?';
-            n = 1;
-        } else {
-            memcpy(c->at, text, n);
-            c->at += n;
-        }
-        text += n;
-        len -= n;
-    }
-    if (quoted)
-        *c->at++ = '"';
-}
-
-static void put_json(struct joule_cells *c, const char *text, size_t len)
-{
-    static const char hex[] = "0123456789abcdef";
-
-    *c->at++ = '"';
     while (len > 0) {
         size_t n = joule_text_char_of(text, len);
         unsigned char byte = (unsigned char)*text;
 
-        if (n == 0 && (byte < 0x20 || byte == 0x7F)) {
-            memcpy(c->at, "\\u00", 4);
-            c->at[4] = hex[byte >> 4];
-            c->at[5] = hex[byte & 15];
-            c->at += 6;
-            n = 1;
-        } else if (n == 0) {
-            *c->at++ = '?';
-            n = 1;
-        } else if (*text == '"' || *text == '\\') {
-            *c->at++ = '\\';
-            *c->at++ = *text;
-        } else {
+        if (n > 0 && (byte == '"' || (c->json && byte == '\\')))
+            *c->at++ = c->json ? '\\' : '"';
+        if (n > 0)
             memcpy(c->at, text, n);
-            c->at += n;
-        }
+        else if (c->json && (byte < 0x20 || byte == 0x7F))
+            sprintf(c->at, "\\u%04x", byte);
+        else
+            *c->at = '?';
+        c->at += n > 0 ? n : *c->at == '\\' ? 6 : 1;
+        n = n > 0 ? n : 1;
         text += n;
         len -= n;
     }
-    *c->at++ = '"';
-}
-
-void joule_cells_text(struct joule_cells *c, const char *text, size_t len)
-{
-    joule_cells_next(c);
-    if (c->json)
-        put_json(c, text, len);
-    else
-        put_csv(c, text, len);
+    if (quoted)
+        *c->at++ = '"';
 }
 
 void joule_cells_value(struct joule_cells *c, const struct joule_value *value,

@@ -12,10 +12,6 @@
 #include "common/profile/hdf5_driver.h"
 #include "tools/sh5util/say.h"
 
-/* Seconds of a reader's CPU, and of silence: see worker.h. */
-#define CPU_S  5
-#define WALL_S 60
-
 /* A worker reads so many bytes of rows at a time. */
 #define BATCH_SIZE ((size_t)128 << 10)
 
@@ -256,8 +252,6 @@ static int run(struct joule_extraction *x,
         .arg = x,
         .keep = &x->input_fd,
         .keeps = 1,
-        .cpu_s = CPU_S,
-        .wall_s = WALL_S,
     };
 
     if (open_input(x, err) < 0)
@@ -412,27 +406,44 @@ static int prepare(struct reading *r, struct joule_error *err)
     return 0;
 }
 
+/* Room for a row, which begins with the prefix; NULL: nobody wants it. */
+static char *begin_row(const struct reading *r, struct joule_cells *c,
+                       struct joule_error *err)
+{
+    char *at = joule_out_room(r->out, r->row_room, err);
+
+    if (!at)
+        return NULL;
+    memcpy(at, r->prefix, r->prefix_len);
+    *c = (struct joule_cells){.at = at + r->prefix_len,
+                              .json = r->x->options->json};
+    return at;
+}
+
+static void end_row(const struct reading *r, struct joule_cells *c,
+                    const char *at)
+{
+    joule_cells_end(c);
+    joule_out_commit(r->out, (size_t)(c->at - at));
+}
+
 static int put_rows(struct reading *r, const unsigned char *row, size_t count,
                     struct joule_error *err)
 {
     size_t columns = r->x->selection.columns;
-    struct joule_cells c = {.json = r->x->options->json};
+    struct joule_cells c;
 
     for (; count > 0; count--, row += r->type->size) {
-        char *at = joule_out_room(r->out, r->row_room, err);
+        char *at = begin_row(r, &c, err);
 
         if (!at)
             return -1;
-        memcpy(at, r->prefix, r->prefix_len);
-        c.at = at + r->prefix_len;
-        c.is_first = false;
         for (size_t i = 0; i < columns; i++)
             if (r->column[i])
                 joule_cells_column(&c, r->column[i], row);
             else
                 joule_cells_missing(&c);
-        joule_cells_end(&c);
-        joule_out_commit(r->out, (size_t)(c.at - at));
+        end_row(r, &c, at);
     }
     return 0;
 }
@@ -440,18 +451,14 @@ static int put_rows(struct reading *r, const unsigned char *row, size_t count,
 static int put_totals(struct reading *r, const struct joule_total *totals,
                       struct joule_error *err)
 {
-    struct joule_cells c = {.json = r->x->options->json};
-    char *at = joule_out_room(r->out, r->row_room, err);
+    struct joule_cells c;
+    char *at = begin_row(r, &c, err);
 
-    if (!at)
-        return -1;
-    memcpy(at, r->prefix, r->prefix_len);
-    c.at = at + r->prefix_len;
-    for (size_t i = 0; i < r->x->selection.columns; i++)
+    for (size_t i = 0; at && i < r->x->selection.columns; i++)
         joule_total_put(&totals[i], &c);
-    joule_cells_end(&c);
-    joule_out_commit(r->out, (size_t)(c.at - at));
-    return 0;
+    if (at)
+        end_row(r, &c, at);
+    return at ? 0 : -1;
 }
 
 static int read_all(struct reading *r, struct joule_error *err)

@@ -18,10 +18,6 @@
 #define TABLES_MAX 1000000
 #define TYPES_MAX  4096
 
-/* Seconds of a reader's CPU, and of silence: see worker.h. */
-#define CPU_S  5
-#define WALL_S 60
-
 enum record_kind {
     RECORD_NODE,  /* of [step]: "Joule Start Wall ns" */
     RECORD_TABLE, /* of the node before it: path, rows, and a joule_rowtype */
@@ -352,8 +348,6 @@ int joule_plan_read(int fd, struct joule_plan *ret, struct joule_error *err)
         .arg = &b,
         .keep = &fd,
         .keeps = 1,
-        .cpu_s = CPU_S,
-        .wall_s = WALL_S,
     };
     int rc, saved;
 

@@ -25,9 +25,6 @@
 #include "tools/sh5util/say.h"
 #include "tools/sh5util/sources.h"
 
-#define CPU_S  5
-#define WALL_S 60
-
 /* Of a log, a chunk of each table is in memory while it is converted: as much
  * as joule-profile-convert has. */
 #define LOG_DATA_BYTES ((size_t)256 << 20)
@@ -427,8 +424,6 @@ static int run_pass(struct merge *m, bool is_trial, struct joule_error *err)
         .writes_files = true,
         .is_fresh = is_trial,
         .data_bytes = m->scratch_fd >= 0 ? LOG_DATA_BYTES : 0,
-        .cpu_s = CPU_S,
-        .wall_s = WALL_S,
     };
 
     m->is_trial = is_trial;
