@@ -10,10 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 
 /* Descriptors are moved here first: none is then at a place of the helper's. */
@@ -110,13 +109,12 @@ static int read_answer(int fd, char *answer, size_t size, int64_t until_ns)
     size_t used = 0;
 
     for (;;) {
-        int64_t left_ns = until_ns - joule_clock_mono_ns(&joule_clock_system);
-        struct timespec left = {.tv_sec = left_ns / JOULE_NS_PER_S,
-                                .tv_nsec = left_ns % JOULE_NS_PER_S};
+        int64_t left_ns = joule_deadline_left(until_ns);
+        struct timespec left = joule_timespec(left_ns);
         ssize_t n;
 
         answer[used] = '\0';
-        if (left_ns <= 0) {
+        if (left_ns == 0) {
             errno = ETIMEDOUT;
             return -1;
         }
@@ -133,7 +131,6 @@ static int read_answer(int fd, char *answer, size_t size, int64_t until_ns)
 /* Its status; false: it does not end, or somebody else has taken the status. */
 static bool reap(pid_t pid, int *ret_status)
 {
-    const struct timespec pause = {.tv_nsec = 1000 * 1000};
     pid_t rc = 0;
 
     for (int i = 0; i < REAP_MS && rc == 0; i++) {
@@ -141,7 +138,7 @@ static bool reap(pid_t pid, int *ret_status)
         if (rc < 0 && errno == EINTR)
             rc = 0;
         if (rc == 0)
-            nanosleep(&pause, NULL);
+            joule_sleep_ns(JOULE_NS_PER_MS);
     }
     return rc == pid;
 }

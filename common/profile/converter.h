@@ -33,8 +33,8 @@ struct joule_converter {
 };
 
 /*
- * Start the helper and wait for it, until CLOCK_BOOTTIME is [until_ns] at the
- * longest; then it is killed.  It has an empty environment, and no signal blocked,
+ * Start the helper and wait for it, until the deadline [until_ns] (deadline.h) at
+ * the longest; then it is killed.  It has an empty environment, and no signal blocked,
  * caught or ignored.  -1 with a sentence: the log is still there.  errno
  * ETIMEDOUT (killed), EPROTO (it failed), or why it could not be started.
  */

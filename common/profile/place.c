@@ -11,9 +11,9 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -60,8 +60,7 @@ static int become_user(const struct joule_place *place, struct joule_error *err)
  * launches tasks; then glibc sets that of all its threads, and with it what
  * this one has been given here.  What failed meanwhile says nothing.
  */
-#define TRIES  20
-#define TRY_NS 5000000
+#define TRIES 20
 
 static bool is_worth_a_try(const struct joule_place *place, int *tries)
 {
@@ -71,7 +70,7 @@ static bool is_worth_a_try(const struct joule_place *place, int *tries)
         (refused || !has_ids(place->uid, place->gid)) && (*tries)++ < TRIES;
 
     if (again) {
-        nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
+        joule_sleep_ns(5 * JOULE_NS_PER_MS);
         become_user(place, NULL);
     }
     errno = failure;

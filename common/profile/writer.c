@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/base/thread.h"
 #include "common/profile/converter.h"
@@ -470,58 +471,35 @@ static void finish(struct joule_writer *w)
         convert(w);
 }
 
-static void add_ns(struct timespec *ts, int64_t ns)
-{
-    ns += ts->tv_nsec;
-    ts->tv_sec += (time_t)(ns / JOULE_NS_PER_S);
-    ts->tv_nsec = (long)(ns % JOULE_NS_PER_S);
-}
-
-/* The first flush after [mono_ns].  Flushes are a little after the multiples of
- * flush_ns: the series add their rows at the multiples of their periods. */
-static int64_t next_flush_ns(const struct joule_writer *w, int64_t mono_ns)
-{
-    int64_t first_ns = w->start_ns + w->opt.flush_ns + FLUSH_LATE_NS;
-
-    if (mono_ns < first_ns)
-        return first_ns;
-    return first_ns +
-           ((mono_ns - first_ns) / w->opt.flush_ns + 1) * w->opt.flush_ns;
-}
-
-/* Wait until CLOCK_MONOTONIC is [until]; with [early] only until half of the
- * buffer is full.  false: no row will come any more. */
-static bool wait_rows(struct joule_writer *w, const struct timespec *until,
-                      bool early)
+/* Wait for the deadline; with [early] only until half of the buffer is full.
+ * false: no row will come any more. */
+static bool wait_rows(struct joule_writer *w, int64_t until_ns, bool early)
 {
     bool closed;
 
     pthread_mutex_lock(&w->lock);
     while (!w->closed && !(early && is_half_full(w)))
-        if (pthread_cond_timedwait(&w->wake, &w->lock, until) != 0)
+        if (!joule_cond_wait(&w->wake, &w->lock, until_ns))
             break;
     closed = w->closed;
     pthread_mutex_unlock(&w->lock);
     return !closed;
 }
 
-/* A flush that took longer than an interval skips the next ones.  After a flush
- * that failed, a half full queue causes no other before its time. */
+/* Flushes are a little after the multiples of flush_ns: the series add their rows
+ * at the multiples of their periods.  A flush that took longer than an interval
+ * skips the next ones.  After a flush that failed, a half full buffer causes no
+ * other before its time. */
 static void run(struct joule_writer *w)
 {
-    struct timespec until, now;
+    int64_t first_ns = w->start_ns + w->opt.flush_ns + FLUSH_LATE_NS, until_ns;
     bool refused = false;
-    int64_t now_ns;
 
-    now_ns = joule_clock_mono_ns(w->opt.clock);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    add_ns(&until, next_flush_ns(w, now_ns) - now_ns);
-    while (wait_rows(w, &until, !refused)) {
+    until_ns = joule_deadline_in(first_ns - joule_clock_mono_ns(w->opt.clock));
+    while (wait_rows(w, until_ns, !refused)) {
         refused = flush(w) != 0;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        while (until.tv_sec < now.tv_sec ||
-               (until.tv_sec == now.tv_sec && until.tv_nsec <= now.tv_nsec))
-            add_ns(&until, w->opt.flush_ns);
+        while (until_ns <= joule_deadline_now())
+            until_ns += w->opt.flush_ns;
     }
     finish(w);
 }
@@ -595,18 +573,14 @@ static int copy_options(struct joule_writer *w)
 static void init_locks(struct joule_writer *w)
 {
     pthread_mutexattr_t attr;
-    pthread_condattr_t cond_attr;
 
     pthread_mutexattr_init(&attr);
     if (pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT) != 0 ||
         pthread_mutex_init(&w->lock, &attr) != 0)
         pthread_mutex_init(&w->lock, NULL); /* a kernel without it */
     pthread_mutexattr_destroy(&attr);
-    pthread_condattr_init(&cond_attr);
-    pthread_condattr_setclock(&cond_attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &cond_attr);
-    pthread_cond_init(&w->ended, &cond_attr);
-    pthread_condattr_destroy(&cond_attr);
+    joule_cond_init(&w->wake);
+    joule_cond_init(&w->ended);
 }
 
 struct joule_writer *joule_writer_create(const struct joule_writer_options *opt,
@@ -650,21 +624,17 @@ int joule_writer_close(struct joule_writer *w, int64_t wait_ns)
 {
     void (*problem)(const char *, void *);
     void *arg;
-    struct timespec until;
+    int64_t until_ns = joule_deadline_in(wait_ns);
     bool done;
 
     if (!w)
         return 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    add_ns(&until, wait_ns);
     pthread_mutex_lock(&w->lock);
-    w->helper_until_ns =
-        joule_clock_mono_ns(&joule_clock_system) + wait_ns - wait_ns / 10;
+    w->helper_until_ns = until_ns - wait_ns / 10;
     w->closed = true;
     pthread_cond_signal(&w->wake);
-    while (!w->done)
-        if (pthread_cond_timedwait(&w->ended, &w->lock, &until) != 0)
-            break;
+    while (!w->done && joule_cond_wait(&w->ended, &w->lock, until_ns))
+        continue;
     done = w->done;
     w->abandoned = !done;
     problem = w->opt.problem;
