@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <malloc.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@
 #include <unistd.h>
 
 #include "common/base/callfilter.h"
-#include "common/base/clock.h"
+#include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/base/parse.h"
 
@@ -65,10 +66,15 @@ struct message {
     char text[JOULE_ERROR_MAX];
 };
 
+/* Memory of a worker and its parent. */
+struct shared {
+    sem_t free; /* slots that neither of them has */
+    char slot[JOULE_WORKER_SLOTS][JOULE_WORKER_SLOT_SIZE];
+};
+
 struct joule_out {
-    char *slots;
+    struct shared *shared;
     int fd;
-    unsigned free;  /* slots that the parent does not have */
     unsigned slot;  /* the one that is filled */
     size_t used;    /* bytes of it */
     unsigned cpu_s; /* of the task that is run */
@@ -76,8 +82,8 @@ struct joule_out {
 
 struct worker {
     pid_t pid;
-    int task_fd, data_fd; /* our ends; -1 */
-    char *slots;
+    int fd; /* our end of its socket; -1 */
+    struct shared *shared;
     size_t next_task; /* that is given to it */
 };
 
@@ -231,38 +237,23 @@ static void watch(unsigned seconds)
 
 /* ---- in a worker ---- */
 
-static int send_message(int fd, const struct message *m)
-{
-    ssize_t n;
-
-    do
-        n = send(fd, m, sizeof(*m), MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof(*m) ? 0 : -1;
-}
-
 /* Hand over what is in the slot, and wait for one that is free. */
 static int send_slot(struct joule_out *out, struct message *m)
 {
-    char credit;
+    ssize_t n;
 
     m->slot = out->slot;
     m->length = out->used;
-    if (send_message(out->fd, m) < 0)
+    do
+        n = send(out->fd, m, sizeof(*m), MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof(*m))
         return -1;
     if (out->used == 0)
         return 0;
-    out->free--;
-    while (out->free == 0 ||
-           recv(out->fd, &credit, 1, MSG_DONTWAIT | MSG_PEEK) == 1) {
-        ssize_t n = recv(out->fd, &credit, 1, 0);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+    while (sem_wait(&out->shared->free) < 0)
+        if (errno != EINTR)
             return -1;
-        out->free++;
-    }
     out->slot = (out->slot + 1) % JOULE_WORKER_SLOTS;
     out->used = 0;
     return 0;
@@ -291,7 +282,7 @@ void *joule_out_room(struct joule_out *out, size_t size,
         joule_error_set(err, EPIPE, "who wants the output is gone");
         return NULL;
     }
-    return out->slots + out->slot * JOULE_WORKER_SLOT_SIZE + out->used;
+    return out->shared->slot[out->slot] + out->used;
 }
 
 void joule_out_commit(struct joule_out *out, size_t size)
@@ -352,16 +343,15 @@ static int send_order(int to, const struct order *order, int fd)
 }
 
 /* Never returns. */
-static void work_in_child(const struct joule_work *work, int task_fd,
-                          struct joule_out *out, pid_t parent)
+static void work_in_child(const struct joule_work *work, struct joule_out *out,
+                          pid_t parent)
 {
-    int keep[JOULE_WORK_KEEP_MAX + 2];
+    int keep[JOULE_WORK_KEEP_MAX + 1];
     size_t keeps = 0;
     struct order order;
     struct message m;
     int fd;
 
-    keep[keeps++] = task_fd;
     keep[keeps++] = out->fd;
     for (size_t i = 0; i < work->keeps && i < JOULE_WORK_KEEP_MAX; i++)
         keep[keeps++] = work->keep[i];
@@ -372,7 +362,7 @@ static void work_in_child(const struct joule_work *work, int task_fd,
     mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
     mallopt(M_TOP_PAD, 2 << 20);
-    while (receive_order(task_fd, &order, &fd) == 0) {
+    while (receive_order(out->fd, &order, &fd) == 0) {
         struct joule_error err = {""};
 
         memset(&m, 0, sizeof(m));
@@ -395,36 +385,28 @@ static void work_in_child(const struct joule_work *work, int task_fd,
 static int start_worker(struct pool *pool, struct worker *w,
                         struct joule_error *err)
 {
-    int task[2], data[2];
     pid_t parent = getpid();
+    int ends[2];
 
-    if (!w->slots) {
-        w->slots =
-            mmap(NULL, JOULE_WORKER_SLOTS * JOULE_WORKER_SLOT_SIZE,
-                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (w->slots == MAP_FAILED) {
-            w->slots = NULL;
+    if (!w->shared) {
+        w->shared = mmap(NULL, sizeof(*w->shared), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (w->shared == MAP_FAILED) {
+            w->shared = NULL;
             return joule_error_set(err, errno, "no memory for a reader: %m");
         }
     }
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, task) < 0)
+    sem_init(&w->shared->free, 1, JOULE_WORKER_SLOTS - 1);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return joule_error_set(err, errno, "cannot start a reader: %m");
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, data) < 0) {
-        close(task[0]);
-        close(task[1]);
-        return joule_error_set(err, errno, "cannot start a reader: %m");
-    }
     w->pid = fork();
     if (w->pid == 0) {
-        struct joule_out out = {
-            .slots = w->slots, .fd = data[1], .free = JOULE_WORKER_SLOTS};
+        struct joule_out out = {.shared = w->shared, .fd = ends[1]};
 
-        work_in_child(pool->work, task[1], &out, parent);
+        work_in_child(pool->work, &out, parent);
     }
-    close(task[1]);
-    close(data[1]);
-    w->task_fd = task[0];
-    w->data_fd = data[0];
+    close(ends[1]);
+    w->fd = ends[0];
     if (w->pid > 0)
         return 0;
     return joule_error_set(err, errno, "cannot start a reader: %m");
@@ -435,9 +417,8 @@ static int stop_worker(struct worker *w, bool kill_it)
 {
     int status = 0;
 
-    joule_close(w->task_fd);
-    joule_close(w->data_fd);
-    w->task_fd = w->data_fd = -1;
+    joule_close(w->fd);
+    w->fd = -1;
     if (w->pid > 0) {
         if (kill_it)
             kill(w->pid, SIGKILL);
@@ -491,7 +472,7 @@ static int feed(struct pool *pool, struct worker *w, size_t task,
         order.has_fd = fd >= 0;
         order.cpu_s = (work->cpu_s ? work->cpu_s : CPU_S) +
                       bytes_of(work, next) / CPU_BYTES_PER_S;
-        rc = send_order(w->task_fd, &order, fd);
+        rc = send_order(w->fd, &order, fd);
         joule_close(fd);
         if (rc < 0)
             return 0; /* it is gone: seen when it is waited for */
@@ -506,28 +487,26 @@ static int wait_message(const struct pool *pool, const struct worker *w,
 {
     uint64_t wall_s = (pool->work->wall_s ? pool->work->wall_s : WALL_S) +
                       bytes_of(pool->work, task) / WALL_BYTES_PER_S;
-    int64_t start_ns = joule_clock_mono_ns(&joule_clock_system);
-    struct pollfd p = {.fd = w->data_fd, .events = POLLIN};
+    int64_t end_ns = joule_deadline_in((int64_t)wall_s * JOULE_NS_PER_S);
+    struct pollfd p = {.fd = w->fd, .events = POLLIN};
 
     for (;;) {
         int rc = poll(&p, 1, TICK_MS);
-        int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+        ssize_t n;
 
         if (pool->work->tick)
             pool->work->tick(pool->work->arg);
-        if (rc > 0) {
-            ssize_t n = recv(w->data_fd, m, sizeof(*m), MSG_DONTWAIT);
-
-            if (n == (ssize_t)sizeof(*m))
-                return 1;
-            if (n < 0 && (errno == EINTR || errno == EAGAIN))
-                continue;
-            return 0;
-        }
-        if ((uint64_t)(now_ns - start_ns) / JOULE_NS_PER_S >= wall_s)
+        if (rc <= 0 && joule_deadline_left(end_ns) == 0)
             return joule_error_set(err, ETIMEDOUT,
                                    "it could not be read within %llu s",
                                    (unsigned long long)wall_s);
+        if (rc <= 0)
+            continue;
+        n = recv(w->fd, m, sizeof(*m), MSG_DONTWAIT);
+        if (n == (ssize_t)sizeof(*m))
+            return 1;
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+            return 0;
     }
 }
 
@@ -570,11 +549,10 @@ static int take_slot(struct pool *pool, struct worker *w, size_t task,
         return 0;
     if (m->slot >= JOULE_WORKER_SLOTS || m->length > JOULE_WORKER_SLOT_SIZE)
         return joule_error_set(why, EBADMSG, "its reader sent nonsense");
-    if (work->take(work->arg, task, w->slots + m->slot * JOULE_WORKER_SLOT_SIZE,
-                   (size_t)m->length, why) < 0)
+    if (work->take(work->arg, task, w->shared->slot[m->slot], (size_t)m->length,
+                   why) < 0)
         return -1;
-    /* A worker that is gone is seen at the next turn. */
-    (void)!send(w->data_fd, "", 1, MSG_NOSIGNAL);
+    sem_post(&w->shared->free);
     return 0;
 }
 
@@ -643,16 +621,15 @@ int joule_work_run(const struct joule_work *work, size_t tasks, unsigned jobs,
     if (pool->jobs > JOULE_WORKERS_MAX)
         pool->jobs = JOULE_WORKERS_MAX;
     for (unsigned i = 0; i < pool->jobs; i++) {
-        pool->worker[i].task_fd = pool->worker[i].data_fd = -1;
+        pool->worker[i].fd = -1;
         pool->worker[i].next_task = i;
     }
     rc = run_tasks(pool, err);
     saved = errno;
     for (unsigned i = 0; i < pool->jobs; i++) {
         stop_worker(&pool->worker[i], rc < 0);
-        if (pool->worker[i].slots)
-            munmap(pool->worker[i].slots,
-                   JOULE_WORKER_SLOTS * JOULE_WORKER_SLOT_SIZE);
+        if (pool->worker[i].shared)
+            munmap(pool->worker[i].shared, sizeof(struct shared));
     }
     free(pool->is_refused);
     free(pool);
