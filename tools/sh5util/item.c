@@ -227,6 +227,12 @@ struct item {
     bool has_ns;     /* a table has ElapsedTimeNs: the last column is that */
 };
 
+/* Least, largest and sum of the values of a moment. */
+struct moment {
+    size_t least, largest, count;
+    struct joule_value sum;
+};
+
 struct step {
     const struct item *item;
     const char *name;
@@ -237,17 +243,8 @@ struct step {
     bool is_float;
     struct joule_out *out;
     size_t room;
-    double most; /* largest sum so far */
-    bool has_most;
+    struct moment most; /* of the largest sum so far; count 0: none */
     uint64_t most_elapsed;
-    double most_mean;
-    struct joule_error most_value;
-};
-
-/* Least, largest and sum of the values of a moment. */
-struct moment {
-    size_t least, largest, count;
-    struct joule_value sum;
 };
 
 static struct moment sum_up(const struct step *s)
@@ -303,23 +300,6 @@ static int put_moment(struct step *s, const struct moment *m,
     return 0;
 }
 
-static void keep_most(struct step *s, const struct moment *m, uint64_t elapsed)
-{
-    char text[JOULE_NUMBER_MAX + 1];
-    char *end;
-
-    if (s->has_most && m->sum.real <= s->most)
-        return;
-    s->has_most = true;
-    s->most = m->sum.real;
-    s->most_elapsed = elapsed;
-    s->most_mean = m->sum.real / (double)m->count;
-    end = s->is_float ? joule_number_fixed(text, m->sum.real)
-                      : joule_number_i128(text, m->sum.whole);
-    *end = '\0';
-    joule_error_set(&s->most_value, 0, "%s", text);
-}
-
 static int walk_step(struct step *s, struct joule_error *err)
 {
     struct cursor *driver = &s->cursor[s->driver];
@@ -338,7 +318,10 @@ static int walk_step(struct step *s, struct joule_error *err)
             continue;
         if (put_moment(s, &m, err) < 0)
             return -1;
-        keep_most(s, &m, driver->now.elapsed);
+        if (s->most.count == 0 || m.sum.real > s->most.sum.real) {
+            s->most = m;
+            s->most_elapsed = driver->now.elapsed;
+        }
     }
     return 0;
 }
@@ -385,6 +368,21 @@ static uint64_t close_step(struct step *s)
     return lost;
 }
 
+static void say_most(const struct step *s, struct joule_error *sentence)
+{
+    const struct joule_value *sum = &s->most.sum;
+    char text[JOULE_NUMBER_MAX + 1];
+
+    *(s->is_float ? joule_number_fixed(text, sum->real)
+                  : joule_number_i128(text, sum->whole)) = '\0';
+    joule_error_set(sentence, 0,
+                    "    Step %s Maximum accumulated %s Value (%s) "
+                    "occurred at Time=%llu, Ave Node %.6f",
+                    s->name, s->item->x.options->item, text,
+                    (unsigned long long)s->most_elapsed,
+                    sum->real / (double)s->most.count);
+}
+
 static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
                     struct joule_error *err)
 {
@@ -416,12 +414,8 @@ static int run_task(void *arg, size_t task, int fd, struct joule_out *out,
         return joule_error_set(err, EBADMSG,
                                "step %s: damaged, %llu samples are missing",
                                s.name, (unsigned long long)lost);
-    if (s.has_most)
-        joule_error_set(err, 0,
-                        "    Step %s Maximum accumulated %s Value (%s) "
-                        "occurred at Time=%llu, Ave Node %.6f",
-                        s.name, x->options->item, s.most_value.text,
-                        (unsigned long long)s.most_elapsed, s.most_mean);
+    if (s.most.count > 0)
+        say_most(&s, err);
     return 0;
 }
 
