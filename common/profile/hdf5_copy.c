@@ -164,7 +164,6 @@ static int see_table(void *arg, const char *path,
 
     (void)path;
     (void)err;
-    n->result->tables++;
     n->result->rows += table->rows;
     n->result->lost_rows += joule_hdf5_table_missing(table);
     return 0;
@@ -324,7 +323,6 @@ static int save_table(void *arg, const char *path,
         rc = copy_rows(to, from, &rows);
         H5Dclose(to);
     }
-    n->result->tables++;
     n->result->rows += rows;
     n->result->lost_rows += from->lost;
     return rc == 0
@@ -332,25 +330,15 @@ static int save_table(void *arg, const char *path,
                : joule_hdf5_error(err, EIO, "%.100s cannot be copied", path);
 }
 
-static int skip_stranger(void *arg, const char *path, const char *sentence,
-                         struct joule_error *err)
-{
-    (void)arg; /* it was noted when the node was looked at */
-    (void)path;
-    (void)sentence;
-    (void)err;
-    return 0;
-}
-
 static int copy_readable(struct joule_hdf5_copy *c, struct node *n,
                          struct joule_error *err)
 {
-    const struct joule_hdf5_visitor visitor = {
-        .table = save_table, .note = skip_stranger, .arg = n};
+    /* Strangers were noted when the node was looked at. */
+    const struct joule_hdf5_visitor visitor = {.table = save_table, .arg = n};
     struct joule_hdf5_copied *r = n->result;
     int rc;
 
-    r->tables = r->rows = r->lost_rows = 0;
+    r->rows = r->lost_rows = 0;
     if (H5Lexists(c->nodes, n->of->name, H5P_DEFAULT) > 0 &&
         H5Ldelete(c->nodes, n->of->name, H5P_DEFAULT) < 0)
         return cannot_write(c, err);
@@ -419,7 +407,7 @@ int joule_hdf5_copy_node(struct joule_hdf5_copy *c,
     if (ret->write_error)
         return cannot_write(c, err);
     if (rc < 0)
-        ret->tables = ret->rows = 0;
+        ret->rows = 0;
     errno = saved;
     return rc;
 }

@@ -40,7 +40,7 @@ struct joule_hdf5_node {
 
 /* What has become of a node. */
 struct joule_hdf5_copied {
-    uint64_t tables, rows;
+    uint64_t rows;
     uint64_t lost_rows; /* that could not be read */
     uint64_t left_out;  /* things that could not be kept */
     int32_t is_there;   /* the file has such a group */

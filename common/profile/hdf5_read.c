@@ -453,7 +453,9 @@ static int note(struct walk *w, const char *path, const char *sentence)
     const struct joule_hdf5_visitor *v = w->visitor;
 
     H5Eclear2(H5E_DEFAULT);
-    return v->note(v->arg, path, sentence, w->err) < 0 ? end_walk(w) : 0;
+    if (!v->note || v->note(v->arg, path, sentence, w->err) == 0)
+        return 0;
+    return end_walk(w);
 }
 
 static unsigned depth_of(const char *path)

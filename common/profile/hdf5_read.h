@@ -146,8 +146,8 @@ struct joule_hdf5_visitor {
     /* Each returns 0, or -1 with errno and a sentence, which ends the walk. */
     int (*table)(void *arg, const char *path, struct joule_hdf5_table *table,
                  struct joule_error *err);
-    /* [path] cannot be read, or is no group and no table.  NULL: [sentence] is
-     * about what was not even found. */
+    /* Optional: [path] cannot be read, or is no group and no table.  NULL:
+     * [sentence] is about what was not even found. */
     int (*note)(void *arg, const char *path, const char *sentence,
                 struct joule_error *err);
     void *arg;

@@ -129,8 +129,7 @@ START_TEST(whole_numbers)
     ck_assert_str_eq(mine, "-9223372036854775808");
     *joule_number_i128(mine, (__int128)UINT64_MAX * 1000) = '\0';
     ck_assert_str_eq(mine, "18446744073709551615000");
-    *joule_number_i128(mine, ((__int128)10000000000000000000u) * 10) =
-        '\0';
+    *joule_number_i128(mine, ((__int128)10000000000000000000u) * 10) = '\0';
     ck_assert_str_eq(mine, "100000000000000000000");
     *joule_number_i128(mine, -(__int128)UINT64_MAX - 1) = '\0';
     ck_assert_str_eq(mine, "-18446744073709551616");
