@@ -196,10 +196,6 @@ static int plan_governor(struct planner *k, enum joule_governor governor)
         if (!own->epp || joule_cpufreq_has_word(k->policy->epps, epp))
             snprintf(k->plan.target.epp, sizeof(k->plan.target.epp), "%s", epp);
     }
-    if (governor == JOULE_GOVERNOR_USERSPACE)
-        k->plan.target.setspeed_khz = k->original->setspeed_khz
-                                          ? k->original->setspeed_khz
-                                          : k->policy->cur_khz;
     return 0;
 }
 
@@ -273,8 +269,9 @@ int joule_cpufreq_plan(const struct joule_cpufreq_policy *p,
     /* Others than the autonomous ones hold the lower limit. */
     if (governor == JOULE_GOVERNOR_POWERSAVE && !k.driver->is_autonomous)
         k.plan.ceiling_khz = k.plan.target.min_khz;
-    if (governor == JOULE_GOVERNOR_USERSPACE)
-        k.plan.ceiling_khz = k.plan.target.setspeed_khz;
+    /* Where nobody has set it, the governor keeps the frequency that it finds. */
+    if (governor == JOULE_GOVERNOR_USERSPACE && original->setspeed_khz)
+        k.plan.ceiling_khz = original->setspeed_khz;
     *ret = k.plan;
     return k.is_adjusted;
 }

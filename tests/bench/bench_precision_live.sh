@@ -204,7 +204,7 @@ print_rows() {
 
 [ "$(id -u)" = 0 ] || fail "needs root"
 for file in "$JOULE_BUILD/tests/bench/bench_precision" "$SHIM" \
-    "$JOULE_BUILD/tests/system/fusedboard" "$STAMP"; do
+    "$JOULE_BUILD/tests/system/fusedledger" "$STAMP"; do
     [ -x "$file" ] || fail "there is no $file"
 done
 read -r FULL_SECONDS NODE_W IDLE_W _ PAPER < <(job_of 0)

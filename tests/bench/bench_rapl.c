@@ -249,7 +249,7 @@ static pid_t start_counters(void)
     }
 }
 
-/* A slurmd with our plugin, for the board. */
+/* A slurmd with our plugin, for the ledger.*/
 static pid_t start_slurmd(void)
 {
     struct plugin ours;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * replay.h - a node whose hours pass within a moment: its energy is measured by
- * the code that measures real ones (sensors, node total, board, and the step's
+ * the code that measures real ones (sensors, node total, ledger, and the step's
  * node energy), with a clock of its own, and beside that exactly.
  *
  * It has two counters (RAPL) that see a part of its power, wrap after 64 kJ and
  * move once a millisecond, and a BMC that shows all of it in whole watts, as
- * DCMI does.  Three drivers measure it side by side, each with a board of its
+ * DCMI does.  Three drivers measure it side by side, each with a ledger of its
  * own; what the sampler's thread does is done here, once a second, and when a
  * step begins or ends.
  *

@@ -62,7 +62,7 @@ has_watched() {
     for node; do
         cluster slurmd "$name" "$node" stop || return 1
         cluster at "$name" "$node" \
-            "$JOULE_BUILD/tests/system/fusedboard" "$node" "$part" "$lag" \
+            "$JOULE_BUILD/tests/system/fusedledger" "$node" "$part" "$lag" \
             "${SENSORS:-Node=3}" | note
         cluster slurmd "$name" "$node" start || return 1
         wait_for 60 is_measured "$name" "$node" || { not_measured "$name" "$node"; return 1; }

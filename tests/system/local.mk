@@ -6,9 +6,9 @@ tests_system_stamp_SOURCES = tests/system/stamp.c
 # Nothing to load but libc: a task starts in a fraction of a millisecond.
 tests_system_stamp_LDADD =
 
-check_PROGRAMS += tests/system/fusedboard
-tests_system_fusedboard_SOURCES = tests/system/fusedboard.c
-tests_system_fusedboard_LDADD = $(LIBJOULE) -lm
+check_PROGRAMS += tests/system/fusedledger
+tests_system_fusedledger_SOURCES = tests/system/fusedledger.c
+tests_system_fusedledger_LDADD = $(LIBJOULE) -lm
 
 if HAVE_SLURM
 check_PROGRAMS += tests/system/rpcping tests/system/spoil
@@ -90,7 +90,7 @@ EXTRA_DIST += \
 
 # What scripts need beside what `make all` makes; tests/run makes it.
 system-programs: tests/system/stamp tests/system/burn tests/system/rpcping \
-	tests/system/hogsessions tests/system/stuckfs tests/system/fusedboard \
+	tests/system/hogsessions tests/system/stuckfs tests/system/fusedledger \
 	tests/system/ledgerdump tests/system/steps tests/system/spoil \
 	tests/system/slowseries.so tests/system/confrace.so \
 	tests/system/shim_title.so tests/peer/cpusets tests/unit/makenode \

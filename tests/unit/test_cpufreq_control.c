@@ -95,6 +95,23 @@ START_TEST(jobs_on_a_policy)
 }
 END_TEST
 
+/* A governor that keeps the frequency it finds asks for no lower one. */
+START_TEST(userspace_beside_a_range)
+{
+    struct joule_control_grant a, b;
+
+    take(101, 1, "0", "userspace", &a);
+    take(102, 2, "1", "1500000-2000000", &b);
+    governor_is(0, "userspace");
+    ck_assert_str_eq(freqtree_read(&tree, 0, "scaling_max_freq"), "3000000");
+    release(&a);
+    governor_is(0, "ondemand");
+    ck_assert_str_eq(freqtree_read(&tree, 0, "scaling_max_freq"), "2000000");
+    release(&b);
+    check_clean();
+}
+END_TEST
+
 /* A dead holder is found, whoever else lives; a number that is used again is
  * not mistaken for it. */
 START_TEST(dead_holders)
@@ -282,6 +299,7 @@ int main(void)
     tcase_add_test(c, own_policies_only);
     tcase_add_loop_test(c, steps_of_a_job, 0, 6);
     tcase_add_loop_test(c, jobs_on_a_policy, 0, 6);
+    tcase_add_test(c, userspace_beside_a_range);
     tcase_add_test(c, dead_holders);
     tcase_add_test(c, next_step_recovers);
     tcase_add_loop_test(c, other_namespace, 0, 2);

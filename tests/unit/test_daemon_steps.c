@@ -798,7 +798,7 @@ END_TEST
 
 /* ---- what a power is of, without a thread ---- */
 
-static struct joule_snapshot node_board;
+static struct joule_snapshot node_snapshot;
 static struct joule_sensor *follower; /* goes on from states; asks no BMC */
 static struct joule_sensor_state state;
 static struct joule_steps *steps;
@@ -814,9 +814,9 @@ static void book_opens(void)
     opt.sensor = follower = joule_meter_sensor_create(&meter);
     if (!joule_sensor_resume(follower, &state)) {
         state = follower->state;
-        joule_node_total_start(&node_board.total, bmc.domain,
+        joule_node_total_start(&node_snapshot.total, bmc.domain,
                                bmc.meter.domain_count,
-                               node_board.total.node_uj);
+                               node_snapshot.total.node_uj);
     }
     steps = joule_steps_create(&opt, &err);
     ck_assert_msg(steps != NULL, "%s", err.text);
@@ -853,9 +853,9 @@ static uint64_t book_samples(int seconds, double watts, uint64_t sensor_key)
                                     bmc.now_ns - S / 2, 0, 3 * S);
         ck_assert(joule_sensor_resume(follower, &state));
         now_ns = joule_sensor_read(follower, false, readings);
-        joule_node_total_update(&node_board.total, bmc.domain, readings,
+        joule_node_total_update(&node_snapshot.total, bmc.domain, readings,
                                 now_ns);
-        t = joule_steps_sample(steps, &node_board);
+        t = joule_steps_sample(steps, &node_snapshot);
         ck_assert_ptr_nonnull(t);
         ck_assert_uint_eq(t->faults, 0);
         if (i == 0)
@@ -891,7 +891,7 @@ static void book_begins(void)
 {
     fake_power_init(&bmc);
     memset(&state, 0, sizeof(state));
-    memset(&node_board, 0, sizeof(node_board));
+    memset(&node_snapshot, 0, sizeof(node_snapshot));
     book_opens();
     book_registers(4, 0xf);
     ck_assert_uint_eq(book_samples(121, 136, 5), 120 * 136 * J);
@@ -956,8 +956,8 @@ START_TEST(test_packages_divide_the_node)
     struct joule_reading readings[5] = {0};
     const struct joule_ledger_totals *t = NULL;
 
-    memset(&node_board, 0, sizeof(node_board));
-    joule_node_total_start(&node_board.total, domains, 5, 0);
+    memset(&node_snapshot, 0, sizeof(node_snapshot));
+    joule_node_total_start(&node_snapshot.total, domains, 5, 0);
     fake_power_init(&bmc);
     steps = joule_steps_create(&opt, &err);
     ck_assert_msg(steps != NULL, "%s", err.text);
@@ -967,9 +967,9 @@ START_TEST(test_packages_divide_the_node)
             readings[k].state = JOULE_READING_OK;
             readings[k].uj += used_j[k] * J;
         }
-        joule_node_total_update(&node_board.total, domains, readings,
+        joule_node_total_update(&node_snapshot.total, domains, readings,
                                 bmc.now_ns);
-        t = joule_steps_sample(steps, &node_board);
+        t = joule_steps_sample(steps, &node_snapshot);
         ck_assert_ptr_nonnull(t);
         if (i == 0)
             book_registers(1, 0x1);

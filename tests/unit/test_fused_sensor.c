@@ -850,7 +850,7 @@ START_TEST(follows_nobody)
 }
 END_TEST
 
-/* The board has the state, and another slurmd goes on with it. */
+/* The ledger has the state, and another slurmd goes on with it. */
 START_TEST(sampled)
 {
     struct tree tree;
@@ -1015,7 +1015,7 @@ START_TEST(followed)
 }
 END_TEST
 
-/* The last figure is what the board says. */
+/* The last figure is what the ledger says. */
 START_TEST(followed_to_the_end)
 {
     uint64_t begin_uj;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fusedboard NODE PART LAG SENSORS - the ledger of a node whose slurmd has
+ * fusedledger NODE PART LAG SENSORS - the ledger of a node whose slurmd has
  * watched BMC and counters for 15 minutes of jobs before it was stopped: RAPL
  * sees PART of the node's power, and the BMC shows it with a first-order lag of
  * LAG seconds in steps of 4 W.  SENSORS is the slurmd's EnergyIPMIPowerSensors.
@@ -54,7 +54,7 @@ static int publish(const char *node, double part, double lag_s,
                                JOULE_SENSOR_FOLLOW, &err);
     ledger = sensor ? joule_ledger_create(root_fd, node, 1, &err) : NULL;
     if (!ledger) {
-        fprintf(stderr, "fusedboard: %s\n", err.text);
+        fprintf(stderr, "fusedledger: %s\n", err.text);
         return 1;
     }
     state = sensor->state;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 
     if (argc != 5 || !parse(argv[2], 1, &part) ||
         !parse(argv[3], 3600, &lag_s)) {
-        fputs("usage: fusedboard NODE PART LAG SENSORS\n", stderr);
+        fputs("usage: fusedledger NODE PART LAG SENSORS\n", stderr);
         return 2;
     }
     return publish(argv[1], part, lag_s, argv[4]);
