@@ -805,9 +805,19 @@ END_TEST
 struct shared {
     _Atomic uint64_t flushed[12];
     _Atomic int tables;
+    _Atomic int rounds; /* that may be written: a reader that is slower than the
+                           writer would never come to the end */
 };
 
-/* Rows and tables without an end, flushed every few of them. */
+static void sleep_us(unsigned us)
+{
+    struct timespec ts = {.tv_sec = us / 1000000,
+                          .tv_nsec = us % 1000000 * 1000};
+
+    nanosleep(&ts, NULL);
+}
+
+/* Rows and tables, flushed every few of them, until it is killed. */
 static void write_on(struct shared *shared, int fd, unsigned seed)
 {
     struct joule_log *log = joule_log_create(fd, &facts, NULL);
@@ -818,6 +828,8 @@ static void write_on(struct shared *shared, int fd, unsigned seed)
     for (round = 0; log; round++) {
         size_t size = 0;
 
+        while (round >= shared->rounds)
+            sleep_us(100);
         if (tables < 12 && round % 8 == 0) {
             struct joule_log_table table = task((unsigned)tables++, name);
 
@@ -839,20 +851,13 @@ static void write_on(struct shared *shared, int fd, unsigned seed)
     _exit(1);
 }
 
-static void sleep_us(unsigned us)
-{
-    struct timespec ts = {.tv_sec = us / 1000000,
-                          .tv_nsec = us % 1000000 * 1000};
-
-    nanosleep(&ts, NULL);
-}
-
 static pid_t must_start(struct shared *shared, int fd, unsigned seed)
 {
     pid_t pid;
 
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     memset(shared, 0, sizeof(*shared));
+    shared->rounds = 512;
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
@@ -913,6 +918,7 @@ START_TEST(read_while_it_is_written)
             }
             pid = must_start(shared, fd, (unsigned)i);
         }
+        shared->rounds += 128;
         tables = shared->tables;
         for (k = 0; k < tables; k++)
             least[k] = shared->flushed[k];
