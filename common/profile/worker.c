@@ -505,7 +505,10 @@ static int wait_message(const struct pool *pool, const struct worker *w,
         n = recv(w->fd, m, sizeof(*m), MSG_DONTWAIT);
         if (n == (ssize_t)sizeof(*m))
             return 1;
-        if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+        /* ECONNRESET is told before what the worker has sent: it died with
+         * orders that it had not read. */
+        if (n >= 0 ||
+            (errno != EINTR && errno != EAGAIN && errno != ECONNRESET))
             return 0;
     }
 }

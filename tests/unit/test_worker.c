@@ -331,6 +331,55 @@ START_TEST(time_by_size)
 }
 END_TEST
 
+/* A worker dies with orders that it has not read, while its parent is busy: what
+ * it had sent before is not lost. */
+static int last_run(void *arg, size_t task, int fd, struct joule_out *out,
+                    struct joule_error *err)
+{
+    char *room = joule_out_room(out, 1, err);
+
+    (void)arg;
+    (void)fd;
+    if (task == 2)
+        raise(SIGKILL);
+    *room = 'x';
+    joule_out_commit(out, 1);
+    return 0;
+}
+
+static int busy_take(void *arg, size_t task, const void *data, size_t len,
+                     struct joule_error *err)
+{
+    const struct timespec busy = {.tv_nsec = 300000000};
+
+    (void)arg;
+    (void)data;
+    (void)len;
+    (void)err;
+    if (task == 0)
+        nanosleep(&busy, NULL);
+    return 0;
+}
+
+START_TEST(last_words)
+{
+    struct results t = {.last = 0};
+    const struct joule_work work = {.run = last_run,
+                                    .take = busy_take,
+                                    .ended = ended,
+                                    .arg = &t,
+                                    .cpu_s = 5,
+                                    .wall_s = 20};
+    struct joule_error err;
+
+    ck_assert_int_eq(joule_work_run(&work, 4, 1, &err), 0);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(t.errnum[i], i == 2 ? EBADMSG : 0);
+        ck_assert_int_eq(t.is_dead[i], i == 2);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("worker");
@@ -343,6 +392,7 @@ int main(void)
     tcase_add_loop_test(tc, a_worker_that_writes, 0, 2);
     tcase_add_test(tc, a_worker_that_reads);
     tcase_add_test(tc, time_by_size);
+    tcase_add_test(tc, last_words);
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
