@@ -269,8 +269,8 @@ static enum applied apply(struct joule_control *c, struct joule_entry *entry,
 /* Apply policies of which nobody wants to know the result; entries that have
  * done their duty go.  Returns how many were applied; *ret_failed could not
  * be. */
-static unsigned settle(struct joule_control *c, const struct joule_cpus *ids,
-                       unsigned *ret_failed, struct joule_control_notes *notes)
+static unsigned reapply(struct joule_control *c, const struct joule_cpus *ids,
+                        unsigned *ret_failed, struct joule_control_notes *notes)
 {
     unsigned applied = 0, id;
 
@@ -327,7 +327,7 @@ int joule_control_recover(struct joule_control *c,
         return -1;
     memset(&loose, 0, sizeof(loose));
     r.ended = joule_control_drop_dead(&c->store, &c->journal, &loose);
-    r.restored = settle(c, &loose, &r.failed, &r.notes);
+    r.restored = reapply(c, &loose, &r.failed, &r.notes);
     if (finish(c, save(c, err)) < 0)
         return -1;
     if (ret)
@@ -349,7 +349,7 @@ int joule_control_restore(struct joule_control *c,
     c->journal.holder_count = 0;
     for (size_t i = 0; i < c->journal.entry_count; i++)
         joule_cpus_add(&all, c->journal.entry[i].policy);
-    settle(c, &all, &failed, notes);
+    reapply(c, &all, &failed, notes);
     return finish(c, save(c, err) < 0 ? -1 : (int)failed);
 }
 
@@ -406,7 +406,7 @@ static int give_back(struct joule_control *c,
             joule_journal_remove_holder(&c->journal,
                                         (size_t)(h - c->journal.holder));
     }
-    settle(c, &loose, &failed, &notes);
+    reapply(c, &loose, &failed, &notes);
     if (finish(c, save(c, err)) < 0)
         return -1;
     if (notes.count > 0)
@@ -585,7 +585,7 @@ static void give_up(struct taking *t, unsigned id)
     joule_cpus_add(&only, id);
     joule_cpus_remove(&t->grant->policies, id);
     joule_cpus_remove(&holder_of(&c->journal, t->grant)->policies, id);
-    settle(c, &only, &failed, &ignored);
+    reapply(c, &only, &failed, &ignored);
 }
 
 /* Set the holder's policies.  Returns how many it had to give up. */
