@@ -28,7 +28,8 @@ sources() {
     (cd "$TOP" && sed -n '/^libjoule_hdf5_a_SOURCES/,/[^\\]$/p' common/local.mk |
         grep -oE 'common/profile/[a-z0-9_]+\.c')
     echo "tests/fuzz/$1.c"
-    (cd "$TOP" && echo common/base/{callfilter,clock,error,parse}.c common/profile/log.c)
+    (cd "$TOP" && echo common/base/{callfilter,clock,deadline,error,file,parse}.c \
+        common/profile/log.c)
 }
 
 build() { # TARGET
