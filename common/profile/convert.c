@@ -133,18 +133,23 @@ static size_t chunk_rows(const struct joule_profile_facts *facts,
 
 static hid_t make_type(const struct joule_log_table *def)
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, (def->count + JOULE_ROW_TIMES) * 8);
-    herr_t rc = 0;
+    hid_t type =
+        H5Tcreate(H5T_COMPOUND, (joule_log_cells(def) + JOULE_ROW_TIMES) * 8);
+    hid_t text = H5Tcopy(H5T_C_S1);
+    const hid_t types[] = {H5T_STD_U64LE, H5T_IEEE_F64LE, text};
+    herr_t rc = H5Tset_size(text, JOULE_TEXT_CELLS * 8);
     size_t at = 16;
 
     rc |= H5Tinsert(type, "ElapsedTime", 0, H5T_STD_U64LE);
     rc |= H5Tinsert(type, "EpochTime", 8, H5T_STD_U64LE);
-    for (size_t i = 0; i < def->count; i++, at += 8)
-        rc |= H5Tinsert(type, def->fields[i].name, at,
-                        def->fields[i].type == JOULE_FIELD_DOUBLE
-                            ? H5T_IEEE_F64LE
-                            : H5T_STD_U64LE);
+    for (size_t i = 0; i < def->count; i++) {
+        hid_t of = types[def->fields[i].type];
+
+        rc |= H5Tinsert(type, def->fields[i].name, at, of);
+        at += H5Tget_size(of);
+    }
     rc |= H5Tinsert(type, "ElapsedTimeNs", at, H5T_STD_U64LE);
+    H5Tclose(text);
     if (rc >= 0)
         return type;
     H5Tclose(type);
@@ -199,7 +204,7 @@ static int add_table(struct convert *c, const struct joule_log_table *def,
         .period_ns = def->period_ns,
         .type = make_type(def),
         .set = -1,
-        .row_bytes = (def->count + JOULE_ROW_TIMES) * 8,
+        .row_bytes = (joule_log_cells(def) + JOULE_ROW_TIMES) * 8,
         .chunk = chunk_rows(joule_log_facts(c->log), def->period_ns),
     };
     if (!table->name)

@@ -75,9 +75,7 @@ int joule_log_check_table(const struct joule_log_table *table)
         const struct joule_field *field = &table->fields[i];
 
         if (!is_printable(field->name, strlen(field->name)) ||
-            (field->type != JOULE_FIELD_U64 &&
-             field->type != JOULE_FIELD_DOUBLE) ||
-            is_column_taken(table, i))
+            field->type > JOULE_FIELD_TEXT || is_column_taken(table, i))
             return -1;
     }
     return 0;
@@ -85,17 +83,26 @@ int joule_log_check_table(const struct joule_log_table *table)
 
 /* ---- rows ---- */
 
+size_t joule_log_cells(const struct joule_log_table *table)
+{
+    size_t cells = table->count;
+
+    for (size_t i = 0; i < table->count; i++)
+        if (table->fields[i].type == JOULE_FIELD_TEXT)
+            cells += JOULE_TEXT_CELLS - 1;
+    return cells;
+}
+
 void joule_log_put_row(void *to, uint32_t table, uint64_t elapsed_s,
-                       uint64_t epoch_s, const void *cells, size_t fields,
+                       uint64_t epoch_s, const void *cells, size_t count,
                        uint64_t ns)
 {
     uint64_t *word = to, cell;
 
-    *word++ =
-        htole64(table | (uint64_t)(joule_log_row_bytes(fields) - 8) << 32);
+    *word++ = htole64(table | (uint64_t)(joule_log_row_bytes(count) - 8) << 32);
     *word++ = htole64(elapsed_s);
     *word++ = htole64(epoch_s);
-    for (size_t i = 0; i < fields; i++) {
+    for (size_t i = 0; i < count; i++) {
         memcpy(&cell, (const char *)cells + i * 8, 8);
         *word++ = htole64(cell);
     }
@@ -556,7 +563,7 @@ static bool get_facts(struct joule_log_reader *r)
     return !c.is_bad && c.left == 0 && is_name(f->node, strlen(f->node));
 }
 
-static int add_cells(struct joule_log_reader *r, size_t fields)
+static int add_cells(struct joule_log_reader *r, size_t count)
 {
     /* Room for 1, 2, 4, 8 ... tables. */
     if ((r->tables & (r->tables - 1)) == 0) {
@@ -571,7 +578,7 @@ static int add_cells(struct joule_log_reader *r, size_t fields)
         if (!cells || !lost)
             return -1;
     }
-    r->cells[r->tables++] = (uint32_t)(joule_log_row_bytes(fields) - 8);
+    r->cells[r->tables++] = (uint32_t)(joule_log_row_bytes(count) - 8);
     return 0;
 }
 
@@ -588,14 +595,14 @@ static int get_table(struct joule_log_reader *r, struct joule_log_block *ret)
     t->fields = r->fields;
     for (size_t i = 0; i < t->count; i++) {
         r->fields[i].type =
-            (enum joule_field_type)get_u64(&c, JOULE_FIELD_DOUBLE);
+            (enum joule_field_type)get_u64(&c, JOULE_FIELD_TEXT);
         r->fields[i].name = get_text(&c);
     }
     if (c.is_bad || c.left != 0 || number != r->tables ||
         joule_log_check_table(t) < 0)
         return 0;
     ret->number = (uint32_t)number;
-    return add_cells(r, t->count) < 0 ? -1 : 1;
+    return add_cells(r, joule_log_cells(t)) < 0 ? -1 : 1;
 }
 
 static bool get_state(struct joule_log_reader *r, struct joule_log_block *ret)

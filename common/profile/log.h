@@ -46,10 +46,15 @@
 /* The most that may be flushed at once, in bytes of rows. */
 #define JOULE_LOG_ROWS_MAX ((size_t)64 * 1024 * 1024)
 
+/* A field is one cell of 8 bytes; a text has JOULE_TEXT_CELLS of them: its bytes,
+ * the first in the lowest byte of the first cell, and NULs behind them. */
 enum joule_field_type {
     JOULE_FIELD_U64,
     JOULE_FIELD_DOUBLE,
+    JOULE_FIELD_TEXT,
 };
+
+#define JOULE_TEXT_CELLS 32
 
 /* A column between "EpochTime" and "ElapsedTimeNs". */
 struct joule_field {
@@ -104,15 +109,18 @@ struct joule_log_state {
  * characters, or there is none), E2BIG (too many columns). */
 int joule_log_check_table(const struct joule_log_table *table);
 
+/* The cells of a row, without those of its times. */
+size_t joule_log_cells(const struct joule_log_table *table);
+
 /* Bytes of a row in memory and in the log: cells with their head. */
-static inline size_t joule_log_row_bytes(size_t fields)
+static inline size_t joule_log_row_bytes(size_t cells)
 {
-    return (1 + JOULE_ROW_TIMES + fields) * 8;
+    return (1 + JOULE_ROW_TIMES + cells) * 8;
 }
 
-/* Lay a row at [to]: joule_log_row_bytes, aligned to 8. */
+/* Lay a row of [count] cells at [to]: joule_log_row_bytes, aligned to 8. */
 void joule_log_put_row(void *to, uint32_t table, uint64_t elapsed_s,
-                       uint64_t epoch_s, const void *cells, size_t fields,
+                       uint64_t epoch_s, const void *cells, size_t count,
                        uint64_t ns);
 
 /* The table of the row at [row] (joule_log_put_row), its bytes and

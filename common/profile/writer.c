@@ -30,6 +30,7 @@ struct buffer {
 /* One allocation with its fields and all names. */
 struct table {
     struct joule_log_table log;
+    size_t cells;     /* of a row */
     uint64_t last_ns; /* of the row before */
     uint64_t lost;    /* rows */
 };
@@ -143,6 +144,7 @@ static struct table *copy_table(const struct joule_log_table *from)
     table->log = *from;
     table->log.name = text;
     table->log.fields = fields;
+    table->cells = joule_log_cells(from);
     return table;
 }
 
@@ -189,7 +191,7 @@ int joule_writer_add_table(struct joule_writer *w, const char *name,
 
     if (joule_log_check_table(&table) < 0)
         return -1;
-    if (joule_log_row_bytes(count) > w->opt.queue_bytes) {
+    if (joule_log_row_bytes(joule_log_cells(&table)) > w->opt.queue_bytes) {
         errno = E2BIG;
         return -1;
     }
@@ -243,7 +245,7 @@ static int put_row(struct joule_writer *w, uint32_t number, const void *cells,
                    int64_t epoch_s, uint64_t ns)
 {
     struct table *table = w->tables[number];
-    size_t bytes = joule_log_row_bytes(table->log.count);
+    size_t bytes = joule_log_row_bytes(table->cells);
     int64_t elapsed_s = epoch_s - w->start_wall_ns / JOULE_NS_PER_S;
 
     if (ns < table->last_ns)
@@ -254,7 +256,7 @@ static int put_row(struct joule_writer *w, uint32_t number, const void *cells,
     }
     joule_log_put_row(w->fill.bytes + w->fill.used, number,
                       elapsed_s > 0 ? (uint64_t)elapsed_s : 0,
-                      (uint64_t)epoch_s, cells, table->log.count, ns);
+                      (uint64_t)epoch_s, cells, table->cells, ns);
     w->fill.used += bytes;
     table->last_ns = ns;
     return 0;
@@ -282,6 +284,16 @@ int joule_writer_append(struct joule_writer *w, int table, const void *cells,
                      "");
     errno = error;
     return error ? -1 : 0;
+}
+
+bool joule_writer_is_behind(struct joule_writer *w)
+{
+    bool half;
+
+    pthread_mutex_lock(&w->lock);
+    half = is_half_full(w);
+    pthread_mutex_unlock(&w->lock);
+    return half;
 }
 
 void joule_writer_add_missed(struct joule_writer *w, uint64_t periods)

@@ -26,6 +26,8 @@
 #ifndef JOULE_PROFILE_WRITER_H
 #define JOULE_PROFILE_WRITER_H
 
+#include <stdbool.h>
+
 #include "common/base/clock.h"
 #include "common/base/error.h"
 #include "common/profile/log.h"
@@ -72,7 +74,7 @@ int joule_writer_add_table(struct joule_writer *writer, const char *name,
                            int64_t period_ns);
 
 /*
- * A row: [cells] are 8 bytes for each field.  [epoch_s] is the wall time that
+ * A row: [cells] are joule_log_cells of 8 bytes.  [epoch_s] is the wall time that
  * the row is labelled with, [mono_ns] when it was measured; a row from before
  * the one before it in its table is put at the time of that one.  Takes well
  * below a microsecond and never waits for the disk.  -1 with errno ENOBUFS
@@ -80,6 +82,10 @@ int joule_writer_add_table(struct joule_writer *writer, const char *name,
  */
 int joule_writer_append(struct joule_writer *writer, int table,
                         const void *cells, int64_t epoch_s, int64_t mono_ns);
+
+/* Whether more than half of the queue waits for the disk: rows that can wait, or
+ * be left out, should. */
+bool joule_writer_is_behind(struct joule_writer *writer);
 
 /* Periods of a sampled series that never got a row: the file tells how many. */
 void joule_writer_add_missed(struct joule_writer *writer, uint64_t periods);
