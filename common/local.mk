@@ -107,4 +107,6 @@ LIBJOULE_SERIES = libjoule_series.a $(LIBJOULE_PROFILE)
 
 libjoule_series_a_SOURCES = \
 	common/step/energy_series.c common/step/energy_series.h \
-	common/step/pace.c common/step/pace.h
+	common/step/pace.c common/step/pace.h \
+	common/step/region_reader.c common/step/region_reader.h \
+	common/step/regions.c common/step/regions.h

@@ -4,6 +4,8 @@ EXTRA_DIST += \
 	debian/changelog \
 	debian/control \
 	debian/copyright \
+	debian/libjoule-dev.install \
+	debian/libjoule1.install \
 	debian/not-installed \
 	debian/rules \
 	debian/slurm-joule-doc.install \

@@ -19,6 +19,7 @@
 #include "common/profile/config.h"
 #include "common/profile/writer.h"
 #include "common/step/energy_series.h"
+#include "common/step/regions.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/series_input.h"
@@ -93,6 +94,7 @@ static struct {
     uint32_t running;     /* bits; 0: not decided yet */
     struct joule_writer *writer;
     struct joule_energy_series *energy;
+    struct joule_regions *regions;
     char *groups[GROUPS_MAX];
     int64_t group_count;
     struct dataset *datasets;
@@ -142,15 +144,19 @@ static void forget_datasets(void)
 static void close_profile(void)
 {
     struct joule_energy_series *energy;
+    struct joule_regions *regions;
     struct joule_writer *writer;
 
     pthread_mutex_lock(&self.lock);
     energy = self.energy;
+    regions = self.regions;
     writer = self.writer;
     self.energy = NULL;
+    self.regions = NULL;
     self.writer = NULL;
     forget_datasets();
     pthread_mutex_unlock(&self.lock);
+    joule_regions_destroy(regions);
     joule_energy_series_destroy(energy);
     joule_writer_close(writer, CLOSE_NS);
 }
@@ -328,6 +334,38 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
     return joule_energy_series_create(&opt);
 }
 
+/* Regions of the step's processes, where its energy is profiled, too. */
+static struct joule_regions *open_regions(const struct joule_slurm_step *step,
+                                          struct joule_writer *writer)
+{
+    char name[64];
+    struct joule_regions_options opt = {
+        .root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
+        .node = step->node,
+        .name = name,
+        .uid = step->uid,
+        .gid = step->gid,
+        .clock = &joule_clock_system,
+        .writer = writer,
+        .ask_period_ns = slurm_period_ns,
+    };
+    const char *wish = joule_slurm_step_getenv(step, "JOULE_PROFILE_PERIOD");
+    struct joule_regions *regions;
+    struct joule_error err;
+
+    joule_profile_period(&self.config, wish, &opt.period_ns, NULL);
+    if (step->step_id == SLURM_BATCH_SCRIPT)
+        snprintf(name, sizeof(name), "%u.batch", step->job_id);
+    else
+        snprintf(name, sizeof(name), "%u.%u", step->job_id, step->step_id);
+    regions = joule_regions_create(&opt, &err);
+    if (!regions)
+        slurm_error("%s: no regions: %s", joule_profile_name, err.text);
+    if (opt.root_fd >= 0)
+        close(opt.root_fd);
+    return regions;
+}
+
 /* What goes wrong here is said once, and the step runs without a profile. */
 int acct_gather_profile_p_node_step_start(void *record)
 {
@@ -360,6 +398,8 @@ int acct_gather_profile_p_node_step_start(void *record)
     self.timers = joule_timers_find();
     if (self.running & ACCT_GATHER_PROFILE_ENERGY)
         self.energy = open_energy(&step, writer);
+    if (self.energy)
+        self.regions = open_regions(&step, writer);
     pthread_mutex_lock(&self.lock);
     self.writer = writer;
     pthread_mutex_unlock(&self.lock);

@@ -14,7 +14,7 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 # shellcheck source-path=SCRIPTDIR source=package.sh
 . "$LIB/package.sh"
-PACKAGES=(slurm-joule-plugins slurm-joule-tools slurm-joule-doc)
+PACKAGES=(slurm-joule-plugins slurm-joule-tools slurm-joule-doc libjoule1 libjoule-dev)
 
 # Sources that a clone has and the tarball lacks.
 not_packed() {
@@ -22,7 +22,7 @@ not_packed() {
     name=$(basename "$1" .tar.xz)
     comm -23 <(cd "$TOP" && find .ci .clang-format .editorconfig .gitignore \
         COPYING Makefile.am NEWS.md README.md bootstrap common configure.ac \
-        debian doc etc m4 plugins rpm tests tools -type f \
+        debian doc etc lib m4 plugins rpm tests tools -type f \
         ! -path 'm4/l*.m4' ! -path 'debian/build/*' ! -name '*.o' | sort) \
         <(tar -tf "$1" | sed "s|^$name/||" | sort)
 }

@@ -19,7 +19,7 @@ may() {
     allowed=" $folder common/base $* "
     for file in "$folder"/*.[ch]; do
         for other in $(sed -nE \
-            's,^#include "((common|plugins|tools|tests)/[^"]*)/[^/"]*",\1,p' \
+            's,^#include "((common/|plugins/|tools/|tests/|lib)[^"]*)/[^/"]*",\1,p' \
             "$file" | sort -u); do
             case $allowed in
             *" $other "*) ;;
@@ -36,7 +36,7 @@ may common/cgroup
 may common/node common/energy
 may common/daemon common/energy common/sensors common/cgroup common/node
 may common/profile
-may common/step common/energy common/sensors common/node common/profile
+may common/step common/energy common/sensors common/node common/profile lib
 may common/cpufreq common/cgroup
 may plugins/slurm_abi common/energy common/sensors common/node common/cgroup \
     common/daemon common/step common/profile
@@ -77,6 +77,11 @@ only '#include <hdf5\.h>' common/profile/ tools/sh5util/
 only '#include <freeipmi/' common/sensors/ipmi_link.c
 # What is not in a sentence for the log.
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c
+
+# What applications link knows nothing of the rest.
+for file in lib/*.[ch]; do
+    ! grep -HE '^#include "' "$file" | grep -v '"lib/' || status=1
+done
 
 # Every folder has a rule.
 for folder in $(find common plugins tools -name '*.[ch]' |

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What applications link; its license is that of its files (lib/COPYING).  It takes
+# nothing of what Slurm loads.
+libjouledir = $(libdir)
+libjoule_PROGRAMS = lib/libjoule.so.1
+lib_libjoule_so_1_SOURCES = lib/regions.c lib/segment.h
+lib_libjoule_so_1_CPPFLAGS = $(AM_CPPFLAGS) -DJOULE_RUN_DIR=\"/run/slurm-joule\"
+lib_libjoule_so_1_LDFLAGS = $(LDFLAGS_MODULE)
+lib_libjoule_so_1_LDADD =
+
+include_HEADERS = lib/joule.h
+pkgconfigdir = $(libdir)/pkgconfig
+nodist_pkgconfig_DATA = lib/joule.pc
+
+lib/joule.pc: lib/joule.pc.in Makefile
+	$(AM_V_GEN)mkdir -p lib && sed -e 's|@prefix[@]|$(prefix)|' \
+		-e 's|@includedir[@]|$(includedir)|' -e 's|@libdir[@]|$(libdir)|' \
+		-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
+		$(srcdir)/lib/joule.pc.in > $@
+CLEANFILES += lib/joule.pc
+EXTRA_DIST += lib/joule.pc.in lib/COPYING
+
+install-exec-hook:
+	cd $(DESTDIR)$(libdir) && ln -sf libjoule.so.1 libjoule.so
+uninstall-hook:
+	rm -f $(DESTDIR)$(libdir)/libjoule.so
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_regions
+TESTS += tests/unit/test_regions
+tests_unit_test_regions_SOURCES = tests/unit/test_regions.c lib/regions.c
+tests_unit_test_regions_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DJOULE_RUN_DIR=\"/run/slurm-joule\"
+tests_unit_test_regions_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT)
+endif

@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Regions that processes record with lib/joule.h, and what slurmstepd makes of
+ * them: the whole way from a call to a row of the profile log. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/deadline.h"
+#include "common/profile/log.h"
+#include "common/step/region_reader.h"
+#include "common/step/regions.h"
+#include "lib/joule.h"
+#include "lib/segment.h"
+#include "tests/unit/dice.h"
+#include "tests/unit/tree.h"
+
+#define MS       JOULE_NS_PER_MS
+#define ROWS_MAX 40000
+#define NAMES    JOULE_REGIONS_NAMES
+
+static struct tree tree;
+static char dir[128], run_dir[80];
+static struct joule_writer *writer;
+static struct joule_regions *regions;
+static struct joule_error err;
+
+/* ---- the log ---- */
+
+struct row {
+    uint64_t process, thread, depth, region, kind, count, begin, end, time;
+};
+
+struct process_row {
+    uint64_t process, pid, rank, begin, end, lost, too_deep, without_begin,
+        without_name;
+};
+
+static struct row rows[ROWS_MAX];
+static size_t row_count;
+static struct process_row processes[ROWS_MAX];
+static size_t process_count;
+static uint64_t cpu_ns[ROWS_MAX]; /* the last of each process */
+static size_t cpu_rows;
+static char names[NAMES][JOULE_TEXT_CELLS * 8];
+static size_t name_count;
+
+static void take_row(const char *table, const uint64_t *cells)
+{
+    if (strcmp(table, "Regions") == 0) {
+        ck_assert_uint_lt(row_count, ROWS_MAX);
+        memcpy(&rows[row_count++], cells, sizeof(rows[0]));
+    } else if (strcmp(table, "RegionProcesses") == 0) {
+        memcpy(&processes[process_count++], cells, sizeof(processes[0]));
+    } else if (strcmp(table, "RegionCPU") == 0) {
+        ck_assert_uint_lt(cells[0], ROWS_MAX);
+        ck_assert_uint_ge(cells[1], cpu_ns[cells[0]]);
+        cpu_ns[cells[0]] = cells[1];
+        cpu_rows++;
+    } else if (strcmp(table, "RegionNames") == 0) {
+        ck_assert_uint_eq(cells[0], name_count);
+        memcpy(names[name_count++], cells + 1, sizeof(names[0]));
+    }
+}
+
+static void read_log(int fd)
+{
+    struct joule_log_reader *log = joule_log_open(fd, &err);
+    struct joule_log_block block;
+    char tables[8][32];
+    uint32_t table;
+    const uint64_t *cells;
+    int rc;
+
+    ck_assert_msg(log, "%s", err.text);
+    while ((rc = joule_log_next(log, &block, &err)) > 0) {
+        if (block.kind == JOULE_LOG_TABLE)
+            snprintf(tables[block.number], sizeof(tables[0]), "%s",
+                     block.table.name);
+        while (block.kind == JOULE_LOG_ROWS &&
+               (cells = joule_log_row(log, &table)))
+            take_row(tables[table], cells + 2);
+        if (block.kind == JOULE_LOG_STATE)
+            ck_assert_uint_eq(block.state.lost_rows, 0);
+    }
+    ck_assert_int_eq(rc, 0);
+    joule_log_close(log);
+}
+
+/* ---- the step ---- */
+
+static void begin_step(void)
+{
+    const struct joule_writer_options opt = {
+        .place = {.dir = dir,
+                  .user = "me",
+                  .uid = geteuid(),
+                  .gid = getegid(),
+                  .admin = geteuid()},
+        .base = "7_0_n1",
+        .facts = {.node = "n1", .writer = "test", .tasks = 1},
+        .clock = &joule_clock_system,
+        .flush_ns = 50 * MS,
+        .queue_bytes = 1024 * 1024,
+    };
+    const struct joule_regions_options regions_opt = {
+        .root_fd = tree.fd,
+        .node = "n1",
+        .name = "7.0",
+        .uid = geteuid(),
+        .gid = getegid(),
+        .clock = &joule_clock_system,
+        .period_ns = 10 * MS,
+    };
+    struct joule_regions_options with_writer = regions_opt;
+
+    writer = joule_writer_create(&opt, &err);
+    ck_assert_msg(writer, "%s", err.text);
+    with_writer.writer = writer;
+    regions = joule_regions_create(&with_writer, &err);
+    ck_assert_msg(regions, "%s", err.text);
+}
+
+static void setup(void)
+{
+    tree_create(&tree);
+    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
+    tree_mkdir(&tree, "profiles/me");
+    snprintf(dir, sizeof(dir), "%s/profiles", tree.path);
+    snprintf(run_dir, sizeof(run_dir), "%s/run/slurm-joule", tree.path);
+    setenv("JOULE_RUN_DIR", run_dir, 1);
+    setenv("SLURMD_NODENAME", "n1", 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_PROCID", "3", 1);
+    row_count = process_count = name_count = cpu_rows = 0;
+    memset(cpu_ns, 0, sizeof(cpu_ns));
+    begin_step();
+}
+
+/* The end of the step; rows are what it has left. */
+static void end_step(void)
+{
+    char path[256];
+    int fd;
+
+    joule_regions_destroy(regions);
+    regions = NULL;
+    ck_assert_int_eq(joule_writer_close(writer, 10 * JOULE_NS_PER_S), 0);
+    writer = NULL;
+    snprintf(path, sizeof(path), "%s/me/7_0_n1.log", dir);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    read_log(fd);
+    close(fd);
+}
+
+static void teardown(void)
+{
+    joule_regions_destroy(regions);
+    joule_writer_close(writer, JOULE_NS_PER_S);
+    regions = NULL;
+    writer = NULL;
+    tree_destroy(&tree);
+}
+
+/* A task of the step, which has not recorded before. */
+static pid_t start_task(void (*body)(void))
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        body();
+        _exit(0);
+    }
+    return pid;
+}
+
+static int end_task(pid_t pid)
+{
+    int status;
+
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void run_task(void (*body)(void))
+{
+    ck_assert_int_eq(end_task(start_task(body)), 0);
+}
+
+static void sleep_ms(int64_t ms)
+{
+    joule_sleep_ns(ms * MS);
+}
+
+/* ---- what rows say ---- */
+
+struct sum {
+    uint64_t rows, count, time, unended, lost;
+};
+
+static struct sum sum_of(const char *name)
+{
+    struct sum sum = {0};
+
+    for (size_t i = 0; i < row_count; i++) {
+        const struct row *row = &rows[i];
+
+        ck_assert_uint_lt(row->region, name_count);
+        ck_assert_uint_lt(row->process, process_count);
+        ck_assert_uint_le(row->begin, row->end);
+        if (strcmp(names[row->region], name) != 0)
+            continue;
+        sum.rows++;
+        sum.count += row->count;
+        sum.time += row->time;
+        sum.unended += row->kind == JOULE_REGION_UNENDED;
+        sum.lost += row->kind == JOULE_REGION_LOST;
+    }
+    return sum;
+}
+
+static void is_about(uint64_t ns, double ms, double more)
+{
+    ck_assert_msg((double)ns >= ms * 1e6 && (double)ns <= (ms + more) * 1e6,
+                  "%.3f ms instead of %g to %g", (double)ns / 1e6, ms,
+                  ms + more);
+}
+
+/* ---- tests ---- */
+
+static void two_regions(void)
+{
+    joule_region_begin("outer");
+    sleep_ms(20);
+    joule_region_begin("inner");
+    sleep_ms(50);
+    joule_region_end("inner");
+    joule_region_end("outer");
+    joule_mark("here");
+    if (strcmp(joule_status(), "recording") != 0)
+        _exit(1);
+}
+
+START_TEST(nested)
+{
+    struct sum outer, inner;
+
+    run_task(two_regions);
+    end_step();
+    outer = sum_of("outer");
+    inner = sum_of("inner");
+    ck_assert_uint_eq(outer.rows, 1);
+    ck_assert_uint_eq(inner.rows, 1);
+    ck_assert_uint_eq(sum_of("here").rows, 1);
+    is_about(inner.time, 50, 200);
+    is_about(outer.time - inner.time, 20, 200);
+    for (size_t i = 0; i < row_count; i++) {
+        bool is_inner = strcmp(names[rows[i].region], "inner") == 0;
+
+        ck_assert_uint_eq(rows[i].depth, is_inner);
+        if (rows[i].kind == JOULE_REGION_ENDED)
+            ck_assert_uint_eq(rows[i].time, rows[i].end - rows[i].begin);
+    }
+    ck_assert_uint_eq(process_count, 1);
+    ck_assert_uint_eq(processes[0].rank, 3);
+    ck_assert_uint_eq(processes[0].lost, 0);
+}
+END_TEST
+
+static void badly_paired(void)
+{
+    joule_region_end("never begun");
+    joule_region_begin("a");
+    joule_region_begin("b");
+    joule_region_end("a"); /* overlapping */
+    joule_region_end("b");
+    joule_region_end("b");
+    joule_region_begin("a");
+    joule_region_begin("a"); /* in itself */
+    joule_region_end("a");
+    joule_region_end("a");
+    joule_region_begin(NULL);
+    joule_region_end(NULL);
+    joule_mark(NULL);
+    for (int i = 0; i < 40; i++)
+        joule_region_begin("deep");
+    for (int i = 0; i < 40; i++)
+        joule_region_end("deep");
+}
+
+START_TEST(pairing)
+{
+    run_task(badly_paired);
+    end_step();
+    ck_assert_uint_eq(sum_of("a").count, 3);
+    ck_assert_uint_eq(sum_of("b").count, 1);
+    ck_assert_uint_eq(sum_of("deep").count, JOULE_REGION_DEPTH);
+    ck_assert_uint_eq(processes[0].too_deep, 8);
+    ck_assert_uint_eq(processes[0].without_begin, 2);
+}
+END_TEST
+
+#define CALLS 1000000
+
+static void hot_loop(void)
+{
+    for (int i = 0; i < CALLS; i++) {
+        joule_region_begin("loop");
+        joule_region_begin("part");
+        joule_region_end("part");
+        joule_region_end("loop");
+    }
+}
+
+/* The number of rows is bounded by time. */
+START_TEST(folded)
+{
+    int64_t begin_ns = joule_deadline_now(), ms;
+    struct sum loop, part;
+
+    run_task(hot_loop);
+    ms = (joule_deadline_now() - begin_ns) / MS;
+    end_step();
+    loop = sum_of("loop");
+    part = sum_of("part");
+    ck_assert_uint_eq(loop.count, CALLS);
+    ck_assert_uint_eq(part.count, CALLS);
+    ck_assert_uint_le(part.time, loop.time);
+    ck_assert_uint_le(loop.time, (uint64_t)(ms * MS));
+    ck_assert_uint_le(loop.rows, (uint64_t)(ms / 8 + 3));
+}
+END_TEST
+
+static void never_ends(void)
+{
+    joule_region_begin("done");
+    sleep_ms(10);
+    joule_region_end("done");
+    joule_region_begin("endless");
+    for (;;)
+        pause();
+}
+
+START_TEST(killed)
+{
+    pid_t pid = start_task(never_ends);
+
+    sleep_ms(300);
+    kill(pid, SIGKILL);
+    end_task(pid);
+    end_step();
+    ck_assert_uint_eq(sum_of("done").count, 1);
+    ck_assert_uint_eq(sum_of("endless").unended, 1);
+    is_about(sum_of("endless").time, 200, 500);
+}
+END_TEST
+
+/* The process is gone for a while when its memory is read. */
+START_TEST(killed_early)
+{
+    pid_t pid = start_task(never_ends);
+
+    sleep_ms(300);
+    kill(pid, SIGKILL);
+    end_task(pid);
+    sleep_ms(1500);
+    end_step();
+    ck_assert_uint_eq(sum_of("endless").unended, 1);
+    is_about(sum_of("endless").time, 200, 1700);
+}
+END_TEST
+
+static void forking(void)
+{
+    pid_t pid;
+
+    joule_region_begin("parent");
+    pid = fork();
+    if (pid == 0) {
+        joule_region_end("parent"); /* not the child's */
+        joule_region_begin("child");
+        joule_region_end("child");
+        _exit(strcmp(joule_status(), "recording") != 0);
+    }
+    if (end_task(pid) != 0)
+        _exit(1);
+    joule_region_end("parent");
+}
+
+START_TEST(forked)
+{
+    run_task(forking);
+    end_step();
+    ck_assert_uint_eq(process_count, 2);
+    ck_assert_uint_eq(sum_of("parent").count, 1);
+    ck_assert_uint_eq(sum_of("child").count, 1);
+    ck_assert_uint_eq(processes[0].without_begin + processes[1].without_begin,
+                      1);
+}
+END_TEST
+
+#define THREADS 1000
+
+static pthread_barrier_t all_there;
+
+static void *thread_body(void *arg)
+{
+    joule_region_begin("thread");
+    pthread_barrier_wait(&all_there);
+    for (int i = 0; i < 10; i++) {
+        joule_region_begin("work");
+        joule_region_end("work");
+    }
+    joule_region_end("thread");
+    if (arg)
+        joule_region_begin("left open");
+    return NULL;
+}
+
+static void many_threads(void)
+{
+    static pthread_t threads[THREADS];
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 65536);
+    pthread_barrier_init(&all_there, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], &attr, thread_body,
+                           i % 100 == 0 ? threads : NULL) != 0)
+            _exit(1);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+START_TEST(threads)
+{
+    run_task(many_threads);
+    end_step();
+    ck_assert_uint_eq(sum_of("thread").count, THREADS);
+    ck_assert_uint_eq(sum_of("work").count, 10 * THREADS);
+    ck_assert_uint_eq(sum_of("left open").unended, THREADS / 100);
+    ck_assert_uint_eq(process_count, 1);
+}
+END_TEST
+
+static char odd_name[] = "a\tb\x1b[31m\xff,\"\n=x";
+
+static void many_names(void)
+{
+    char name[1024];
+
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    joule_region_begin(name);
+    joule_region_end(name);
+    joule_region_begin(odd_name);
+    joule_region_end(odd_name);
+    joule_region_begin("");
+    joule_region_end("");
+    /* One buffer, another text each time. */
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof(name), "name %d", i);
+        joule_region_begin(name);
+        joule_region_end(name);
+    }
+}
+
+START_TEST(any_name)
+{
+    char longest[JOULE_REGION_NAME_MAX + 1];
+
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    run_task(many_names);
+    end_step();
+    ck_assert_uint_eq(sum_of(longest).count, 1);
+    ck_assert_uint_eq(sum_of(odd_name).count, 1);
+    ck_assert_uint_eq(sum_of("").count, 1);
+    ck_assert_uint_eq(sum_of("name 7").count, 1);
+    ck_assert_uint_eq(sum_of("name 1019").count, 1);
+    ck_assert_uint_eq(sum_of("name 1020").count, 0);
+    ck_assert_uint_eq(sum_of(JOULE_OTHER_NAMES).count, 980);
+    ck_assert_uint_eq(processes[0].without_name, 980);
+}
+END_TEST
+
+#define MARKS 200000
+
+static void mark_much(void)
+{
+    for (int i = 0; i < MARKS; i++)
+        joule_mark(i % 2 ? "odd" : "even");
+}
+
+/* Marks are not folded: what has no room is in the sum of its name. */
+START_TEST(overrun)
+{
+    struct sum odd, even;
+
+    run_task(mark_much);
+    end_step();
+    odd = sum_of("odd");
+    even = sum_of("even");
+    ck_assert_uint_eq(odd.count, MARKS / 2);
+    ck_assert_uint_eq(even.count, MARKS / 2);
+    ck_assert_uint_eq(odd.lost, 1);
+    ck_assert_uint_ge(processes[0].lost, 1000);
+    ck_assert_uint_eq(odd.rows + even.rows - 2 + processes[0].lost, MARKS);
+}
+END_TEST
+
+static void burn(void)
+{
+    int64_t end_ns = joule_deadline_in(400 * MS);
+
+    joule_region_begin("burn");
+    while (joule_deadline_left(end_ns) > 0)
+        continue;
+    joule_region_end("burn");
+    sleep_ms(300);
+}
+
+START_TEST(cpu_time)
+{
+    run_task(burn);
+    end_step();
+    /* A busy machine gives it less of the time. */
+    is_about(cpu_ns[0], 50, 360);
+    ck_assert_uint_ge(cpu_rows, 3);
+    ck_assert_uint_le(cpu_rows, 71);
+}
+END_TEST
+
+#define TASKS 200
+
+static void short_task(void)
+{
+    joule_region_begin("short");
+    joule_region_end("short");
+}
+
+START_TEST(many_processes)
+{
+    pid_t pids[TASKS];
+    unsigned fds = tree_open_fds();
+
+    for (int i = 0; i < TASKS; i++)
+        pids[i] = start_task(short_task);
+    for (int i = 0; i < TASKS; i++)
+        ck_assert_int_eq(end_task(pids[i]), 0);
+    /* They are let go of while the step runs. */
+    for (int i = 0; i < 300 && tree_open_fds() > fds + 2; i++)
+        sleep_ms(10);
+    ck_assert_uint_le(tree_open_fds(), fds + 2); /* the log and its directory */
+    end_step();
+    ck_assert_uint_eq(process_count, TASKS);
+    ck_assert_uint_eq(sum_of("short").count, TASKS);
+}
+END_TEST
+
+/* ---- where there is nothing to record ---- */
+
+static void without_job(void)
+{
+    unsetenv("SLURM_JOB_ID");
+    two_regions();
+}
+
+static void without_profile(void)
+{
+    setenv("SLURM_JOB_ID", "8", 1);
+    errno = 77;
+    joule_region_begin("x");
+    joule_region_end("x");
+    _exit(errno != 77 || !strstr(joule_status(), "--profile"));
+}
+
+START_TEST(not_recorded)
+{
+    ck_assert_int_eq(WEXITSTATUS(end_task(start_task(without_job))), 1);
+    ck_assert_int_eq(end_task(start_task(without_profile)), 0);
+    end_step();
+    ck_assert_uint_eq(process_count, 0);
+    /* A step whose processes record nothing has no such tables. */
+    ck_assert_uint_eq(name_count, 0);
+}
+END_TEST
+
+/* ---- what is no library of ours ---- */
+
+/* The [count] files, which are given away; 0: a message without. */
+static void send_files(const int *fds, size_t count)
+{
+    struct joule_hello hello = {JOULE_SEGMENT_MAGIC, JOULE_SEGMENT_VERSION,
+                                JOULE_SEGMENT_BYTES};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct iovec text = {&hello, sizeof(hello)};
+    union {
+        char bytes[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct msghdr message = {.msg_name = &address,
+                             .msg_namelen = sizeof(address),
+                             .msg_iov = &text,
+                             .msg_iovlen = 1,
+                             .msg_control = count ? control.bytes : NULL,
+                             .msg_controllen =
+                                 count ? CMSG_SPACE(count * sizeof(int)) : 0};
+    struct cmsghdr *c = &control.align;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/n1/regions/7.0",
+             run_dir);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(count * sizeof(int));
+    if (count)
+        memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+    ck_assert_int_eq(sendmsg(fd, &message, MSG_NOSIGNAL), sizeof(hello));
+    close(fd);
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+static void send_file(int fd)
+{
+    send_files(&fd, 1);
+}
+
+static int make_file(off_t size, int seals)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    ck_assert_int_eq(ftruncate(fd, size), 0);
+    ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+START_TEST(other_files)
+{
+    const int fixed = F_SEAL_SHRINK | F_SEAL_GROW;
+    int pipe_fds[2], many[8];
+    unsigned fds = tree_open_fds();
+
+    ck_assert_int_eq(pipe(pipe_fds), 0);
+    close(pipe_fds[1]);
+    send_file(pipe_fds[0]);
+    send_file(open("/dev/zero", O_RDWR | O_CLOEXEC));
+    send_file(open(tree.path, O_RDONLY | O_CLOEXEC));
+    send_file(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+    send_file(make_file(JOULE_SEGMENT_BYTES, 0));
+    send_file(make_file(JOULE_SEGMENT_BYTES, F_SEAL_GROW));
+    send_file(make_file(4096, fixed));
+    send_file(make_file(JOULE_SEGMENT_BYTES, fixed)); /* no magic */
+    send_files(NULL, 0);
+    for (int i = 0; i < 8; i++)
+        many[i] = make_file(JOULE_SEGMENT_BYTES, fixed);
+    send_files(many, 2);
+    send_files(many + 2, 6);
+    run_task(two_regions);
+    end_step();
+    ck_assert_uint_eq(process_count, 1);
+    ck_assert_uint_eq(sum_of("inner").count, 1);
+    ck_assert_uint_le(tree_open_fds(), fds);
+}
+END_TEST
+
+static uint64_t odd_number(uint64_t *state)
+{
+    const uint64_t odd[] = {0, 1, UINT64_MAX, UINT64_MAX / 2, 255, 1023, 1024};
+
+    return dice(state, 2) ? odd[dice(state, 7)] : dice(state, 1 << 20);
+}
+
+struct lies {
+    size_t regions;
+    uint64_t from_ns, now_ns;
+};
+
+static uint32_t take_name(void *arg, const char *text)
+{
+    (void)arg;
+    ck_assert_uint_le(strlen(text), JOULE_REGION_NAME_MAX);
+    return 0;
+}
+
+static void check_region(void *arg, const struct joule_region *region)
+{
+    struct lies *lies = arg;
+
+    lies->regions++;
+    ck_assert_uint_ge(region->count, 1);
+    ck_assert_uint_ge(region->begin_ns, lies->from_ns);
+    ck_assert_uint_ge(region->end_ns, region->begin_ns);
+    ck_assert_uint_le(region->end_ns, lies->now_ns);
+    if (region->kind != JOULE_REGION_LOST)
+        ck_assert_uint_le(region->time_ns, region->end_ns - region->begin_ns);
+    ck_assert_uint_le(region->kind, JOULE_REGION_LOST);
+}
+
+/* A segment of which every field may be anything: what comes of it is sound, and
+ * bounded. */
+START_TEST(lies)
+{
+    struct lies l = {.from_ns = 1000, .now_ns = 1000000};
+    const struct joule_region_sink sink = {take_name, check_region, &l};
+    uint64_t dice_state = 7 + (uint64_t)_i;
+    struct joule_region_counts counts;
+    struct joule_region_reader *reader;
+    int fd = make_file(JOULE_SEGMENT_BYTES, F_SEAL_SHRINK | F_SEAL_GROW);
+    struct joule_segment *s =
+        mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    ck_assert_ptr_ne(s, MAP_FAILED);
+    for (size_t i = 0; i < sizeof(*s) / 8; i++)
+        ((uint64_t *)s)[i] = odd_number(&dice_state);
+    s->head.magic = JOULE_SEGMENT_MAGIC;
+    s->head.version = JOULE_SEGMENT_VERSION;
+    reader = joule_region_reader_open(fd, &err);
+    ck_assert_msg(reader, "%s", err.text);
+    for (int round = 0; round < 3; round++) {
+        s->head.record_count = odd_number(&dice_state);
+        for (uint64_t i = 0; i < JOULE_SEGMENT_RECORDS; i++)
+            if (dice(&dice_state, 2))
+                s->record[i].seq =
+                    s->head.record_count -
+                    (s->head.record_count - i - 1) % JOULE_SEGMENT_RECORDS;
+        ck_assert_uint_le(
+            joule_region_reader_read(reader, &sink, l.from_ns, l.now_ns, 5000),
+            5000);
+    }
+    joule_region_reader_end(reader, &sink, l.from_ns, l.now_ns, &counts);
+    ck_assert_uint_le(l.regions,
+                      3 * 5000 + JOULE_SEGMENT_RECORDS +
+                          JOULE_SEGMENT_THREADS *
+                              (JOULE_REGION_CELLS + JOULE_REGION_DEPTH) +
+                          JOULE_SEGMENT_NAMES);
+    joule_region_reader_close(reader);
+    munmap(s, sizeof(*s));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("regions");
+    TCase *tc = tcase_create("regions"), *plain = tcase_create("segment");
+    SRunner *sr;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, nested);
+    tcase_add_test(tc, pairing);
+    tcase_add_test(tc, folded);
+    tcase_add_test(tc, killed);
+    tcase_add_test(tc, killed_early);
+    tcase_add_test(tc, forked);
+    tcase_add_test(tc, threads);
+    tcase_add_test(tc, any_name);
+    tcase_add_test(tc, overrun);
+    tcase_add_test(tc, cpu_time);
+    tcase_add_test(tc, many_processes);
+    tcase_add_test(tc, not_recorded);
+    tcase_add_test(tc, other_files);
+    suite_add_tcase(s, tc);
+    tcase_add_loop_test(plain, lies, 0, 20);
+    suite_add_tcase(s, plain);
+    sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
