@@ -73,6 +73,26 @@ tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/say.c tools/sh5util/say.h \
 	tools/sh5util/sources.c tools/sh5util/sources.h
 
+# Commands of joule that read profiles; joule starts it.
+if HAVE_HDF5
+joulelibexec_PROGRAMS += joule-report
+
+joule_report_SOURCES = \
+	tools/report/nodes.c tools/report/nodes.h \
+	tools/report/region_energy.c tools/report/region_energy.h \
+	tools/report/regions.c \
+	tools/report/report.c tools/report/report.h
+joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
+joule_report_LDADD = $(LIBSH5UTIL)
+endif
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_region_energy
+TESTS += tests/unit/test_region_energy
+tests_unit_test_region_energy_SOURCES = tests/unit/test_region_energy.c \
+	tests/unit/dice.h tools/report/region_energy.c
+endif
+
 # What slurmstepd starts at the end of a step that is profiled.
 if HAVE_HDF5
 joulelibexec_PROGRAMS += joule-profile-convert

@@ -53,6 +53,7 @@ may tools/cpufreq-keeper common/cpufreq
 may tools/profile-convert common/profile
 may tools/joule common/energy common/sensors common/node common/daemon \
     common/cgroup common/profile common/cpufreq
+may tools/report common/profile tools/joule tools/sh5util lib
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/profile tools/joule
 
@@ -73,7 +74,7 @@ only '#include [<"]slurm/' plugins/slurm_abi/
 # slurmstepd has no libhdf5.
 only '#include (<hdf5\.h>|"common/profile/(hdf5_|convert\.))' \
     common/profile/hdf5_ common/profile/convert. common/profile/worker.c tools/
-only '#include <hdf5\.h>' common/profile/ tools/sh5util/
+only '#include <hdf5\.h>' common/profile/ tools/sh5util/ tools/report/
 only '#include <freeipmi/' common/sensors/ipmi_link.c
 # What is not in a sentence for the log.
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c

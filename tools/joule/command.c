@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #define OPTIONS_MAX 16
 #define LONG        256 /* what getopt_long returns for the first row */
@@ -20,20 +21,40 @@ row_of(const struct joule_command_option *table, int c)
 {
     if (c >= LONG)
         return &table[c - LONG];
-    while (table->name[1] || table->name[0] != c)
+    while (strlen(table->name) != 1 || table->name[0] != c)
         table++;
     return table;
+}
+
+static int take(const struct joule_command_option *row, const char *argument,
+                const char *command)
+{
+    char text[64];
+
+    if (row->flag) {
+        *row->flag = true;
+    } else if (!row->count) {
+        *row->text = argument ? argument : row->unsaid;
+    } else if (*row->count < row->max) {
+        row->text[(*row->count)++] = argument;
+    } else {
+        snprintf(text, sizeof(text),
+                 *row->name ? "--%s is given too often" : "too many arguments",
+                 row->name);
+        return joule_command_error(command, text);
+    }
+    return -1;
 }
 
 int joule_command_parse(const struct joule_command_option *table,
                         const char *usage, int argc, char **argv)
 {
     struct option words[OPTIONS_MAX] = {{"help", no_argument, NULL, 'h'}};
-    char letters[2 * OPTIONS_MAX] = "h", *letter = letters + 1, text[64];
+    char letters[2 * OPTIONS_MAX] = "h", *letter = letters + 1;
     const struct joule_command_option *row;
-    int c, count = 1;
+    int c, count = 1, rc = -1;
 
-    for (row = table; row->name; row++) {
+    for (row = table; row->name && *row->name; row++) {
         if (row->name[1])
             words[count++] = (struct option){row->name,
                                              row->flag     ? no_argument
@@ -53,20 +74,14 @@ int joule_command_parse(const struct joule_command_option *table,
             fprintf(stderr, "Try 'joule %s --help'.\n", argv[0]);
             return 2;
         }
-        row = row_of(table, c);
-        if (row->flag) {
-            *row->flag = true;
-        } else if (!row->count) {
-            *row->text = optarg ? optarg : row->unsaid;
-        } else if (*row->count < row->max) {
-            row->text[(*row->count)++] = optarg;
-        } else {
-            snprintf(text, sizeof(text), "--%s is given too often", row->name);
-            return joule_command_error(argv[0], text);
-        }
+        rc = take(row_of(table, c), optarg, argv[0]);
+        if (rc >= 0)
+            return rc;
     }
-    if (optind == argc)
-        return -1;
-    return joule_command_error(argv[0],
-                               "there are no arguments beside the options");
+    if (optind < argc && !row->name)
+        return joule_command_error(argv[0],
+                                   "there are no arguments beside the options");
+    for (; optind < argc && rc < 0; optind++)
+        rc = take(row, argv[optind], argv[0]);
+    return rc;
 }

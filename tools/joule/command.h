@@ -14,7 +14,8 @@ int joule_ledger_main(int argc, char **argv);
 int joule_cpufreq_main(int argc, char **argv);
 
 struct joule_command_option {
-    const char *name;   /* "json", or one letter: "j"; NULL ends a table */
+    const char *name;   /* "json", or one letter: "j"; "": what is no option;
+                           NULL ends a table */
     bool *flag;         /* there is no argument: this becomes true */
     const char **text;  /* else, where the argument goes */
     const char *unsaid; /* NULL: it must be there; else what stands for it */

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "tools/sh5util/options.h"
 #include "tools/sh5util/resolve.h"
 #include "tools/sh5util/say.h"
+#include "tools/sh5util/sources.h"
 
 static int fail(const char *text)
 {
@@ -30,30 +30,6 @@ static char *own_name(void)
     const struct passwd *pw = getpwuid(geteuid());
 
     return pw ? strdup(pw->pw_name) : NULL;
-}
-
-/*
- * Root becomes [user] for good: whatever lies in the user's directories is then
- * read, written and removed with the user's rights.
- */
-static int become(const char *user, struct joule_error *err)
-{
-    const struct passwd *pw;
-
-    if (geteuid() != 0)
-        return 0;
-    errno = 0;
-    pw = getpwnam(user);
-    if (!pw)
-        return joule_error_set(err, errno ? errno : ENOENT,
-                               "there is no user \"%s\"", user);
-    if (pw->pw_uid == 0)
-        return 0;
-    if (initgroups(pw->pw_name, pw->pw_gid) < 0 ||
-        setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
-        setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
-        return joule_error_set(err, errno, "cannot become user %s: %m", user);
-    return 0;
 }
 
 /* [given], or a name made of the job and, for -I, series and item. */
@@ -195,7 +171,7 @@ int main(int argc, char **argv)
         bool is_merge = o.mode == JOULE_MODE_MERGE;
 
         if ((is_merge && prepare_merge(&o, &dir, &user, &err) < 0) ||
-            (o.user && become(o.user, &err) < 0)) {
+            (o.user && joule_sources_become(o.user, &err) < 0)) {
             status = fail(err.text);
         } else {
             o.user = user;

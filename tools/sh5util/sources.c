@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,5 +352,27 @@ int joule_source_remove(const struct joule_sources *s,
     if (unlinkat(s->dir_fd, name, 0) < 0 && errno != ENOENT)
         return joule_error_set(err, errno, "%s: it cannot be removed: %m",
                                name);
+    return 0;
+}
+
+/* ---- the user ---- */
+
+int joule_sources_become(const char *user, struct joule_error *err)
+{
+    const struct passwd *pw;
+
+    if (geteuid() != 0)
+        return 0;
+    errno = 0;
+    pw = getpwnam(user);
+    if (!pw)
+        return joule_error_set(err, errno ? errno : ENOENT,
+                               "there is no user \"%s\"", user);
+    if (pw->pw_uid == 0)
+        return 0;
+    if (initgroups(pw->pw_name, pw->pw_gid) < 0 ||
+        setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
+        setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
+        return joule_error_set(err, errno, "cannot become user %s: %m", user);
     return 0;
 }

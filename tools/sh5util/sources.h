@@ -52,6 +52,11 @@ struct joule_sources {
     uint64_t bytes; /* to read from files */
 };
 
+/* Root becomes [user] for good: whatever lies in the user's directories is then
+ * read, written and removed with the user's rights.  Others stay who they are.  -1
+ * with a sentence. */
+int joule_sources_become(const char *user, struct joule_error *err);
+
 /*
  * The files of [job] (of its steps that are meant) for [user] below [dir], by
  * step and node.  None is no failure.  -1 with a sentence: EINVAL (a user name
