@@ -214,6 +214,7 @@ sleeper() {
     wait_for 20 job_is_over "$name"
     read -r from to < "$SCRATCH/sleeper"
     idle=$(awk -v w=$IDLE_W -v ns=$((to - from)) 'BEGIN { print w * ns / 1e9 }')
+    sleep 0.7 # until the wattmeter's log has half a second more
     most=$(cluster energy "$C" $((from - 500000000)) $((to + 500000000)))
     check "$name: its step" charged "$(job_number "$name").0" "$idle" 1 $IDLE_W
     check "the wattmeter had $most uJ at most" awk -v uj="$most" \

@@ -100,8 +100,8 @@ requeued() {
     job=$(cluster user prof sbatch --parsable -w node2 --requeue \
         --profile=all --acctg-freq=$FREQ -o /dev/null "$SCRATCH/batch")
     JOB=$job
-    wait_for 60 test -e "$dir/${job}_0_node2.log" ||
-        { not_ok "requeue: the first run's log"; return; }
+    wait_for 60 test -e "$dir/${job}_0_node2.h5" ||
+        { not_ok "requeue: the first run's file"; return; }
     sleep 4
     cluster run prof scontrol requeue "$job"
     # Slurm lets requeued jobs wait for two minutes, and says so once more when
@@ -109,14 +109,14 @@ requeued() {
     # second in which the first was killed fails: slurmd takes it for that one ("Job
     # already killed, do not launch batch job").
     for _ in {1..40}; do
-        [ ! -e "$dir/${job}_0_node2.r1.log" ] || break
+        [ ! -e "$dir/${job}_0_node2.r1.h5" ] || break
         sleep 2
         ! is_pending "$job" || sleep 2
         ! is_pending "$job" ||
             cluster run prof scontrol update "jobid=$job" StartTime=now
     done
-    [ -e "$dir/${job}_0_node2.r1.log" ] ||
-        { not_ok "requeue: the second run's log" "$(ls -la "$dir")"; return; }
+    [ -e "$dir/${job}_0_node2.r1.h5" ] ||
+        { not_ok "requeue: the second run's file" "$(ls -la "$dir")"; return; }
     check "requeue: the first file is whole" \
         test "$(rows "$dir/${job}_0_node2.h5" /node2/Energy | wc -l)" -ge 2
     sleep 4
