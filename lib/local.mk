@@ -26,10 +26,11 @@ uninstall-hook:
 	rm -f $(DESTDIR)$(libdir)/libjoule.so
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_regions
-TESTS += tests/unit/test_regions
-tests_unit_test_regions_SOURCES = tests/unit/test_regions.c lib/regions.c
-tests_unit_test_regions_CPPFLAGS = $(AM_CPPFLAGS) \
-	-DJOULE_RUN_DIR=\"/run/slurm-joule\"
+REGION_TESTS = tests/unit/test_regions
+check_PROGRAMS += $(REGION_TESTS)
+TESTS += $(REGION_TESTS)
+tests_unit_test_regions_SOURCES = tests/unit/test_regions.c \
+	tests/unit/regionstep.c tests/unit/regionstep.h lib/regions.c
+tests_unit_test_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_unit_test_regions_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT)
 endif

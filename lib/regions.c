@@ -101,47 +101,61 @@ static void publish(const struct joule_region_record *record)
     __atomic_fetch_add(&name->time_ns, record->time_ns, __ATOMIC_RELAXED);
 }
 
+static void publish_ended(const struct joule_region_thread *part,
+                          const struct joule_region_cell *ended)
+{
+    const struct joule_region_record record = {
+        .name = ended->name,
+        .thread = (uint16_t)part->number,
+        .depth = (uint8_t)ended->depth,
+        .kind = JOULE_REGION_ENDED,
+        .count = ended->count,
+        .begin_ns = ended->begin_ns,
+        .end_ns = ended->end_ns,
+        .time_ns = ended->time_ns,
+    };
+
+    publish(&record);
+}
+
 static void publish_cell(const struct joule_region_thread *part,
                          struct joule_region_cell *cell)
 {
-    struct joule_region_record record = {
-        .name = cell->name,
-        .thread = (uint16_t)part->number,
-        .depth = (uint8_t)cell->depth,
-        .kind = JOULE_REGION_ENDED,
-        .count = cell->count,
-        .begin_ns = cell->begin_ns,
-        .end_ns = cell->end_ns,
-        .time_ns = cell->time_ns,
-    };
-
     if (cell->count > 0)
-        publish(&record);
+        publish_ended(part, cell);
     __atomic_store_n(&cell->count, 0, __ATOMIC_RELEASE);
 }
 
-/* A region has ended: into the record of its name, or a new one. */
+/* A region has ended: into the record of its name, or a new one.  A long one is a
+ * record of its own at once. */
 static void end_region(struct joule_region_thread *part, uint32_t name,
                        uint32_t depth, uint64_t begin_ns, uint64_t end_ns)
 {
+    uint64_t fold_ns =
+        __atomic_load_n(&segment->head.fold_ns, __ATOMIC_RELAXED);
     struct joule_region_cell *cell =
         &part->cell[(name + 7 * depth) % JOULE_REGION_CELLS];
+    struct joule_region_cell ended = {.name = name,
+                                      .depth = depth,
+                                      .begin_ns = begin_ns,
+                                      .end_ns = end_ns,
+                                      .time_ns = end_ns - begin_ns};
 
     if (likely(cell->count > 0 && cell->name == name && cell->depth == depth &&
-               end_ns - cell->begin_ns <=
-                   __atomic_load_n(&segment->head.fold_ns, __ATOMIC_RELAXED))) {
+               end_ns - cell->begin_ns <= fold_ns)) {
         cell->end_ns = end_ns;
         cell->time_ns += end_ns - begin_ns;
         __atomic_store_n(&cell->count, cell->count + 1, __ATOMIC_RELEASE);
         return;
     }
     publish_cell(part, cell);
-    cell->name = name;
-    cell->depth = depth;
-    cell->begin_ns = begin_ns;
-    cell->end_ns = end_ns;
-    cell->time_ns = end_ns - begin_ns;
-    __atomic_store_n(&cell->count, 1, __ATOMIC_RELEASE);
+    if (end_ns - begin_ns < fold_ns) {
+        *cell = ended;
+        __atomic_store_n(&cell->count, 1, __ATOMIC_RELEASE);
+    } else {
+        ended.count = 1;
+        publish_ended(part, &ended);
+    }
 }
 
 /* ---- names ---- */
@@ -527,11 +541,13 @@ JOULE_API void joule_region_begin(const char *name)
     __atomic_store_n(&part->depth, depth + 1, __ATOMIC_RELEASE);
 }
 
-/* Of the regions that are open the innermost of this name; -1: none. */
+/* Of the regions that are open the innermost of this name, or of any; -1: none. */
 static int find_open(const struct joule_region_thread *part, const char *name)
 {
     int at = (int)part->depth - 1;
 
+    if (!name)
+        return at;
     while (at >= 0 && !is_name(part->open[at].name, name))
         at--;
     /* One that had no room for its name. */
@@ -549,7 +565,7 @@ JOULE_API void joule_region_end(const char *name)
     uint64_t ns;
     int at;
 
-    if (!part || !name)
+    if (!part)
         return;
     ns = now_ns();
     depth = part->depth;

@@ -231,49 +231,63 @@ static void end_thread(struct pass *pass, const struct joule_region_thread *t,
     }
 }
 
-/* What a name has in sum, and was not handed out. */
+/* What name [i] has in sum, and was not handed out. */
+static void put_rest(struct pass *pass, uint32_t i,
+                     const struct joule_region_name *entry)
+{
+    const struct name *name = &pass->reader->names[i];
+    struct joule_region region = {
+        .name = name->number,
+        .thread = JOULE_REGION_NO_THREAD,
+        .kind = JOULE_REGION_LOST,
+        .begin_ns = pass->from_ns,
+        .end_ns = pass->now_ns,
+    };
+
+    if (least(entry->count, SUM_MAX) <= name->count)
+        return;
+    region.count = least(entry->count, SUM_MAX) - name->count;
+    if (least(entry->time_ns, SUM_MAX) > name->time_ns)
+        region.time_ns = least(entry->time_ns, SUM_MAX) - name->time_ns;
+    pass->sink->region(pass->sink->arg, &region);
+}
+
 static void put_lost(struct pass *pass, uint32_t count)
 {
     struct joule_region_reader *r = pass->reader;
-    struct joule_region_name entry;
+    struct joule_region_name names[BATCH];
 
-    if (count > JOULE_SEGMENT_NAMES || r->lost == 0)
+    if (count == 0 || count > JOULE_SEGMENT_NAMES || r->lost == 0 ||
+        read_names(pass, count - 1) < 0)
         return;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct name *name;
-        struct joule_region region = {
-            .thread = JOULE_REGION_NO_THREAD,
-            .kind = JOULE_REGION_LOST,
-            .begin_ns = pass->from_ns,
-            .end_ns = pass->now_ns,
-        };
-
-        if (read_names(pass, i) < 0 ||
-            read_at(r, &entry, sizeof(entry), AT(name) + i * sizeof(entry)) < 0)
+    for (uint32_t at = 0, n; at < count; at += n) {
+        n = (uint32_t)least(count - at, BATCH);
+        if (read_at(r, names, n * sizeof(*names),
+                    AT(name) + at * sizeof(*names)) < 0)
             return;
-        name = &r->names[i];
-        if (least(entry.count, SUM_MAX) <= name->count)
-            continue;
-        region.name = name->number;
-        region.count = least(entry.count, SUM_MAX) - name->count;
-        if (least(entry.time_ns, SUM_MAX) > name->time_ns)
-            region.time_ns = least(entry.time_ns, SUM_MAX) - name->time_ns;
-        pass->sink->region(pass->sink->arg, &region);
+        for (uint32_t i = 0; i < n; i++)
+            put_rest(pass, at + i, &names[i]);
     }
 }
 
 void joule_region_reader_end(struct joule_region_reader *reader,
                              const struct joule_region_sink *sink,
-                             uint64_t from_ns, uint64_t now_ns,
+                             uint64_t from_ns, uint64_t now_ns, size_t most,
                              struct joule_region_counts *ret)
 {
     struct pass pass = {reader, sink, from_ns, now_ns};
     struct joule_region_thread thread;
     struct joule_segment_head head;
+    uint64_t end;
 
-    for (size_t used = 0, n; used < JOULE_SEGMENT_RECORDS; used += n)
-        if ((n = read_batch(&pass, JOULE_SEGMENT_RECORDS - used, true)) == 0)
+    for (size_t used = 0, n; used < most; used += n)
+        if ((n = read_batch(&pass, most - used, true)) == 0)
             break;
+    /* What is left is lost. */
+    if (read_count(reader, &end) == 0) {
+        reader->lost += end - reader->next;
+        reader->next = end;
+    }
     memset(ret, 0, sizeof(*ret));
     if (read_at(reader, &head, sizeof(head), AT(head)) < 0)
         return;

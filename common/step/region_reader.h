@@ -5,7 +5,7 @@
  *
  *     reader = joule_region_reader_open(fd, &err);
  *     joule_region_reader_read(reader, &sink, from_ns, now_ns, most);  now and then
- *     joule_region_reader_end(reader, &sink, from_ns, now_ns);     the process has ended
+ *     joule_region_reader_end(reader, &sink, from_ns, now_ns, most, &counts);
  *     joule_region_reader_close(reader);
  *
  * The file is the user's, is read by pread(2) only, and may hold anything: a
@@ -69,11 +69,12 @@ size_t joule_region_reader_read(struct joule_region_reader *reader,
                                 const struct joule_region_sink *sink,
                                 uint64_t from_ns, uint64_t now_ns, size_t most);
 
-/* After the last read: hand out what its threads have not recorded, regions that
- * have not ended, and for each name what was lost. */
+/* After the last read: hand out up to [most] records that are left, then what its
+ * threads have not recorded, regions that have not ended, and for each name what
+ * was lost. */
 void joule_region_reader_end(struct joule_region_reader *reader,
                              const struct joule_region_sink *sink,
-                             uint64_t from_ns, uint64_t now_ns,
+                             uint64_t from_ns, uint64_t now_ns, size_t most,
                              struct joule_region_counts *ret);
 
 #endif

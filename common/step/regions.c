@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/step/regions.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -79,7 +81,10 @@ struct joule_regions {
     char **names;
     uint32_t name_count;
     uint32_t name_slot[NAME_SLOTS]; /* index in names, + 1 */
+    uint64_t hash_begin;            /* of names; nobody can foretell it */
     struct process *reading;        /* whose regions are handed out */
+    size_t rows_left;               /* that may be added for them now */
+    uint64_t dropped;               /* rows of them that were not */
     int64_t offset_ns;              /* opt.clock less CLOCK_MONOTONIC */
     int64_t now_ns;                 /* opt.clock */
 };
@@ -160,7 +165,7 @@ static void add_name_row(struct joule_regions *r, uint32_t number,
 static uint32_t number_name(void *arg, const char *text)
 {
     struct joule_regions *r = arg;
-    uint64_t hash = JOULE_HASH_BEGIN;
+    uint64_t hash = r->hash_begin;
     uint32_t *slot;
     char *copy;
 
@@ -197,6 +202,12 @@ static void put_region(void *arg, const struct joule_region *region)
         region->time_ns,
     };
 
+    /* Rows of other tables need the rest of the queue. */
+    if (r->rows_left == 0) {
+        r->dropped++;
+        return;
+    }
+    r->rows_left--;
     add_row(r, r->table, cells, r->now_ns);
 }
 
@@ -277,7 +288,8 @@ static void set_process(struct process *p, pid_t pid)
                    clock_getcpuclockid(pid, &p->cpu_clock) != 0;
 }
 
-static void end_process(struct joule_regions *r, struct process *p)
+/* [most]: records that may still be read. */
+static void end_process(struct joule_regions *r, struct process *p, size_t most)
 {
     const struct joule_region_sink sink = {number_name, put_region, r};
     struct joule_region_counts counts;
@@ -286,16 +298,18 @@ static void end_process(struct joule_regions *r, struct process *p)
     if (p->read_ns)
         add_cpu_row(r, p, p->read_ns, p->read_cpu_ns);
     r->reading = p;
+    r->rows_left = 2 * PASS_ROWS;
+    r->dropped = 0;
     joule_region_reader_end(
         p->reader, &sink,
         (uint64_t)(joule_writer_start_ns(r->opt.writer) - r->offset_ns),
-        (uint64_t)joule_deadline_now(), &counts);
+        (uint64_t)joule_deadline_now(), most, &counts);
     cells[0] = p->number;
     cells[1] = (uint64_t)p->pid;
     cells[2] = joule_region_reader_rank(p->reader);
     cells[3] = (uint64_t)p->begin_ns;
     cells[4] = (uint64_t)since_begin(r, joule_deadline_now());
-    cells[5] = counts.lost;
+    cells[5] = counts.lost + r->dropped;
     cells[6] = counts.too_deep;
     cells[7] = counts.without_begin;
     cells[8] = counts.without_name;
@@ -443,6 +457,8 @@ static bool read_regions(struct joule_regions *r)
         (uint64_t)(joule_writer_start_ns(r->opt.writer) - r->offset_ns);
     size_t left = PASS_ROWS, first = r->turn++;
 
+    r->rows_left = PASS_ROWS;
+
     for (size_t i = 0; i < r->count && left > 0; i++) {
         r->reading = &r->processes[(first + i) % r->count];
         left -= joule_region_reader_read(r->reading->reader, &sink, from_ns,
@@ -451,18 +467,19 @@ static bool read_regions(struct joule_regions *r)
     return left > 0;
 }
 
+/* Of those that have ended, or of [all], while there is room for their rows. */
 static void end_processes(struct joule_regions *r, bool all)
 {
     for (size_t i = 0; i < r->count;) {
         struct process *p = &r->processes[i];
 
-        if (joule_writer_is_behind(r->opt.writer) && !all)
+        if (joule_writer_is_behind(r->opt.writer))
             return;
         if (!all && !has_ended(p)) {
             i++;
             continue;
         }
-        end_process(r, p);
+        end_process(r, p, PASS_ROWS);
         release_process(p);
         *p = r->processes[--r->count];
     }
@@ -482,28 +499,30 @@ static void work(struct joule_regions *r, int64_t *read_at_ns)
     is_done = false;
     if (!joule_writer_is_behind(r->opt.writer)) {
         is_done = read_regions(r);
-        end_processes(r, false);
+        if (is_done)
+            end_processes(r, false);
     }
     *read_at_ns = now_ns + (is_done ? READ_NS : PASS_NS);
 }
 
-/* All that is there, as fast as the queue lets it. */
+/* All that is there, as fast as the queue lets it; what remains then is not told. */
 static void finish(struct joule_regions *r)
 {
     int64_t end_ns = joule_deadline_in(CLOSE_NS);
-    bool is_done = false;
+    bool is_read = false;
 
     while (!receive_some(r) && joule_deadline_left(end_ns) > 0)
         continue;
     for (size_t i = 0; i < r->count; i++)
         read_cpu(r, &r->processes[i]);
-    while (!is_done && joule_deadline_left(end_ns) > 0) {
+    while (r->count > 0 && joule_deadline_left(end_ns) > 0) {
         if (joule_writer_is_behind(r->opt.writer))
             joule_sleep_ns(PERIOD_MIN_NS);
+        else if (!is_read)
+            is_read = read_regions(r);
         else
-            is_done = read_regions(r);
+            end_processes(r, true);
     }
-    end_processes(r, true);
 }
 
 static void run(struct joule_regions *r)
@@ -574,14 +593,46 @@ static int open_dir(const struct joule_regions_options *opt,
     return fd;
 }
 
-static int make_socket(struct joule_regions *r, struct joule_error *err)
+static struct sockaddr_un address_of(int dir_fd, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    snprintf(address.sun_path, sizeof(address.sun_path),
+             "/proc/self/fd/%d/%.64s", dir_fd, name);
+    return address;
+}
+
+/* Sockets of steps whose slurmstepd was killed: nobody receives from them. */
+static void remove_stale(int dir_fd)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        struct sockaddr_un address = address_of(dir_fd, entry->d_name);
+        int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        if (s >= 0 && entry->d_name[0] != '.' &&
+            connect(s, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+            errno == ECONNREFUSED)
+            unlinkat(dir_fd, entry->d_name, 0);
+        joule_close(s);
+    }
+    if (dir)
+        closedir(dir);
+    else
+        joule_close(fd);
+}
+
+static int make_socket(struct joule_regions *r, struct joule_error *err)
+{
+    struct sockaddr_un address = address_of(r->dir_fd, r->name);
     int on = 1;
 
+    remove_stale(r->dir_fd);
+
     r->socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-             r->dir_fd, r->name);
     if (unlinkat(r->dir_fd, r->name, 0) < 0 && errno != ENOENT)
         return joule_error_set(err, errno, "cannot replace the socket %s: %s",
                                r->name, strerror(errno));
@@ -627,6 +678,8 @@ joule_regions_create(const struct joule_regions_options *opt,
     r->dir_fd = r->socket_fd = r->stop_fd = -1;
     snprintf(r->name, sizeof(r->name), "%s", opt->name);
     r->names = calloc(JOULE_REGIONS_NAMES, sizeof(*r->names));
+    if (getrandom(&r->hash_begin, sizeof(r->hash_begin), GRND_NONBLOCK) < 0)
+        r->hash_begin = JOULE_HASH_BEGIN;
     r->stop_fd = eventfd(0, EFD_CLOEXEC);
     r->dir_fd = open_dir(opt, err);
     if (!r->names || r->stop_fd < 0)

@@ -156,8 +156,8 @@ static void close_profile(void)
     self.writer = NULL;
     forget_datasets();
     pthread_mutex_unlock(&self.lock);
-    joule_regions_destroy(regions);
     joule_energy_series_destroy(energy);
+    joule_regions_destroy(regions);
     joule_writer_close(writer, CLOSE_NS);
 }
 

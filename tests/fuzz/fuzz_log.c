@@ -35,7 +35,7 @@ static int64_t read_log(int fd, size_t size, uint64_t *ret_left_out)
             FUZZ_MUST(block.number == tables);
             FUZZ_MUST(joule_log_check_table(&block.table) == 0);
             if (tables < 256)
-                columns[tables] = block.table.count;
+                columns[tables] = joule_log_cells(&block.table);
             tables++;
         } else if (block.kind == JOULE_LOG_STATE) {
             FUZZ_MUST(block.state.table_count <= tables);

@@ -23,6 +23,10 @@ tests_fuzz_fuzz_topology_LDADD = $(LIBJOULE)
 tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz_wire.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_wire_LDADD = $(LIBJOULE)
 
+check_PROGRAMS += tests/fuzz/fuzz_regions
+tests_fuzz_fuzz_regions_SOURCES = tests/fuzz/fuzz_regions.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_regions_LDADD = $(LIBJOULE_SERIES)
+
 dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh
 

@@ -10,6 +10,12 @@ check_PROGRAMS += tests/system/fusedledger
 tests_system_fusedledger_SOURCES = tests/system/fusedledger.c
 tests_system_fusedledger_LDADD = $(LIBJOULE) -lm
 
+# A program with regions; it has the library in itself.
+check_PROGRAMS += tests/system/phases
+tests_system_phases_SOURCES = tests/system/phases.c lib/regions.c
+tests_system_phases_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
+tests_system_phases_LDADD =
+
 if HAVE_SLURM
 check_PROGRAMS += tests/system/rpcping tests/system/spoil
 endif
@@ -71,6 +77,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
+	tests/system/test_regions.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
 	tests/system/test_sampling.sh \
@@ -89,7 +96,7 @@ EXTRA_DIST += \
 	tests/system/lib.sh
 
 # What scripts need beside what `make all` makes; tests/run makes it.
-system-programs: tests/system/stamp tests/system/burn tests/system/rpcping \
+system-programs: tests/system/stamp tests/system/phases tests/system/burn tests/system/rpcping \
 	tests/system/hogsessions tests/system/stuckfs tests/system/fusedledger \
 	tests/system/ledgerdump tests/system/steps tests/system/spoil \
 	tests/system/slowseries.so tests/system/confrace.so \

@@ -17,219 +17,18 @@
 #include <unistd.h>
 
 #include "common/base/deadline.h"
-#include "common/profile/log.h"
-#include "common/step/region_reader.h"
-#include "common/step/regions.h"
 #include "lib/joule.h"
 #include "lib/segment.h"
 #include "tests/unit/dice.h"
-#include "tests/unit/tree.h"
+#include "tests/unit/regionstep.h"
 
-#define MS       JOULE_NS_PER_MS
-#define ROWS_MAX 40000
-#define NAMES    JOULE_REGIONS_NAMES
+#define MS JOULE_NS_PER_MS
 
-static struct tree tree;
-static char dir[128], run_dir[80];
-static struct joule_writer *writer;
-static struct joule_regions *regions;
 static struct joule_error err;
-
-/* ---- the log ---- */
-
-struct row {
-    uint64_t process, thread, depth, region, kind, count, begin, end, time;
-};
-
-struct process_row {
-    uint64_t process, pid, rank, begin, end, lost, too_deep, without_begin,
-        without_name;
-};
-
-static struct row rows[ROWS_MAX];
-static size_t row_count;
-static struct process_row processes[ROWS_MAX];
-static size_t process_count;
-static uint64_t cpu_ns[ROWS_MAX]; /* the last of each process */
-static size_t cpu_rows;
-static char names[NAMES][JOULE_TEXT_CELLS * 8];
-static size_t name_count;
-
-static void take_row(const char *table, const uint64_t *cells)
-{
-    if (strcmp(table, "Regions") == 0) {
-        ck_assert_uint_lt(row_count, ROWS_MAX);
-        memcpy(&rows[row_count++], cells, sizeof(rows[0]));
-    } else if (strcmp(table, "RegionProcesses") == 0) {
-        memcpy(&processes[process_count++], cells, sizeof(processes[0]));
-    } else if (strcmp(table, "RegionCPU") == 0) {
-        ck_assert_uint_lt(cells[0], ROWS_MAX);
-        ck_assert_uint_ge(cells[1], cpu_ns[cells[0]]);
-        cpu_ns[cells[0]] = cells[1];
-        cpu_rows++;
-    } else if (strcmp(table, "RegionNames") == 0) {
-        ck_assert_uint_eq(cells[0], name_count);
-        memcpy(names[name_count++], cells + 1, sizeof(names[0]));
-    }
-}
-
-static void read_log(int fd)
-{
-    struct joule_log_reader *log = joule_log_open(fd, &err);
-    struct joule_log_block block;
-    char tables[8][32];
-    uint32_t table;
-    const uint64_t *cells;
-    int rc;
-
-    ck_assert_msg(log, "%s", err.text);
-    while ((rc = joule_log_next(log, &block, &err)) > 0) {
-        if (block.kind == JOULE_LOG_TABLE)
-            snprintf(tables[block.number], sizeof(tables[0]), "%s",
-                     block.table.name);
-        while (block.kind == JOULE_LOG_ROWS &&
-               (cells = joule_log_row(log, &table)))
-            take_row(tables[table], cells + 2);
-        if (block.kind == JOULE_LOG_STATE)
-            ck_assert_uint_eq(block.state.lost_rows, 0);
-    }
-    ck_assert_int_eq(rc, 0);
-    joule_log_close(log);
-}
-
-/* ---- the step ---- */
-
-static void begin_step(void)
-{
-    const struct joule_writer_options opt = {
-        .place = {.dir = dir,
-                  .user = "me",
-                  .uid = geteuid(),
-                  .gid = getegid(),
-                  .admin = geteuid()},
-        .base = "7_0_n1",
-        .facts = {.node = "n1", .writer = "test", .tasks = 1},
-        .clock = &joule_clock_system,
-        .flush_ns = 50 * MS,
-        .queue_bytes = 1024 * 1024,
-    };
-    const struct joule_regions_options regions_opt = {
-        .root_fd = tree.fd,
-        .node = "n1",
-        .name = "7.0",
-        .uid = geteuid(),
-        .gid = getegid(),
-        .clock = &joule_clock_system,
-        .period_ns = 10 * MS,
-    };
-    struct joule_regions_options with_writer = regions_opt;
-
-    writer = joule_writer_create(&opt, &err);
-    ck_assert_msg(writer, "%s", err.text);
-    with_writer.writer = writer;
-    regions = joule_regions_create(&with_writer, &err);
-    ck_assert_msg(regions, "%s", err.text);
-}
-
-static void setup(void)
-{
-    tree_create(&tree);
-    tree_write(&tree, "proc/sys/kernel/random/boot_id", "one\n");
-    tree_mkdir(&tree, "profiles/me");
-    snprintf(dir, sizeof(dir), "%s/profiles", tree.path);
-    snprintf(run_dir, sizeof(run_dir), "%s/run/slurm-joule", tree.path);
-    setenv("JOULE_RUN_DIR", run_dir, 1);
-    setenv("SLURMD_NODENAME", "n1", 1);
-    setenv("SLURM_JOB_ID", "7", 1);
-    setenv("SLURM_STEP_ID", "0", 1);
-    setenv("SLURM_PROCID", "3", 1);
-    row_count = process_count = name_count = cpu_rows = 0;
-    memset(cpu_ns, 0, sizeof(cpu_ns));
-    begin_step();
-}
-
-/* The end of the step; rows are what it has left. */
-static void end_step(void)
-{
-    char path[256];
-    int fd;
-
-    joule_regions_destroy(regions);
-    regions = NULL;
-    ck_assert_int_eq(joule_writer_close(writer, 10 * JOULE_NS_PER_S), 0);
-    writer = NULL;
-    snprintf(path, sizeof(path), "%s/me/7_0_n1.log", dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
-    read_log(fd);
-    close(fd);
-}
-
-static void teardown(void)
-{
-    joule_regions_destroy(regions);
-    joule_writer_close(writer, JOULE_NS_PER_S);
-    regions = NULL;
-    writer = NULL;
-    tree_destroy(&tree);
-}
-
-/* A task of the step, which has not recorded before. */
-static pid_t start_task(void (*body)(void))
-{
-    pid_t pid = fork();
-
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    return pid;
-}
-
-static int end_task(pid_t pid)
-{
-    int status;
-
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static void run_task(void (*body)(void))
-{
-    ck_assert_int_eq(end_task(start_task(body)), 0);
-}
 
 static void sleep_ms(int64_t ms)
 {
     joule_sleep_ns(ms * MS);
-}
-
-/* ---- what rows say ---- */
-
-struct sum {
-    uint64_t rows, count, time, unended, lost;
-};
-
-static struct sum sum_of(const char *name)
-{
-    struct sum sum = {0};
-
-    for (size_t i = 0; i < row_count; i++) {
-        const struct row *row = &rows[i];
-
-        ck_assert_uint_lt(row->region, name_count);
-        ck_assert_uint_lt(row->process, process_count);
-        ck_assert_uint_le(row->begin, row->end);
-        if (strcmp(names[row->region], name) != 0)
-            continue;
-        sum.rows++;
-        sum.count += row->count;
-        sum.time += row->time;
-        sum.unended += row->kind == JOULE_REGION_UNENDED;
-        sum.lost += row->kind == JOULE_REGION_LOST;
-    }
-    return sum;
 }
 
 static void is_about(uint64_t ns, double ms, double more)
@@ -256,27 +55,28 @@ static void two_regions(void)
 
 START_TEST(nested)
 {
-    struct sum outer, inner;
+    struct region_sum outer, inner;
 
-    run_task(two_regions);
-    end_step();
-    outer = sum_of("outer");
-    inner = sum_of("inner");
+    regionstep_run(two_regions);
+    regionstep_end();
+    outer = regionstep_sum("outer");
+    inner = regionstep_sum("inner");
     ck_assert_uint_eq(outer.rows, 1);
     ck_assert_uint_eq(inner.rows, 1);
-    ck_assert_uint_eq(sum_of("here").rows, 1);
+    ck_assert_uint_eq(regionstep_sum("here").rows, 1);
     is_about(inner.time, 50, 200);
     is_about(outer.time - inner.time, 20, 200);
-    for (size_t i = 0; i < row_count; i++) {
-        bool is_inner = strcmp(names[rows[i].region], "inner") == 0;
+    for (size_t i = 0; i < step.row_count; i++) {
+        bool is_inner = strcmp(step.names[step.rows[i].region], "inner") == 0;
 
-        ck_assert_uint_eq(rows[i].depth, is_inner);
-        if (rows[i].kind == JOULE_REGION_ENDED)
-            ck_assert_uint_eq(rows[i].time, rows[i].end - rows[i].begin);
+        ck_assert_uint_eq(step.rows[i].depth, is_inner);
+        if (step.rows[i].kind == JOULE_REGION_ENDED)
+            ck_assert_uint_eq(step.rows[i].time,
+                              step.rows[i].end - step.rows[i].begin);
     }
-    ck_assert_uint_eq(process_count, 1);
-    ck_assert_uint_eq(processes[0].rank, 3);
-    ck_assert_uint_eq(processes[0].lost, 0);
+    ck_assert_uint_eq(step.process_count, 1);
+    ck_assert_uint_eq(step.processes[0].rank, 3);
+    ck_assert_uint_eq(step.processes[0].lost, 0);
 }
 END_TEST
 
@@ -293,8 +93,12 @@ static void badly_paired(void)
     joule_region_end("a");
     joule_region_end("a");
     joule_region_begin(NULL);
-    joule_region_end(NULL);
     joule_mark(NULL);
+    joule_region_end(NULL); /* there is none */
+    joule_region_begin("c");
+    joule_region_begin("d");
+    joule_region_end(NULL);
+    joule_region_end("c");
     for (int i = 0; i < 40; i++)
         joule_region_begin("deep");
     for (int i = 0; i < 40; i++)
@@ -303,13 +107,15 @@ static void badly_paired(void)
 
 START_TEST(pairing)
 {
-    run_task(badly_paired);
-    end_step();
-    ck_assert_uint_eq(sum_of("a").count, 3);
-    ck_assert_uint_eq(sum_of("b").count, 1);
-    ck_assert_uint_eq(sum_of("deep").count, JOULE_REGION_DEPTH);
-    ck_assert_uint_eq(processes[0].too_deep, 8);
-    ck_assert_uint_eq(processes[0].without_begin, 2);
+    regionstep_run(badly_paired);
+    regionstep_end();
+    ck_assert_uint_eq(regionstep_sum("a").count, 3);
+    ck_assert_uint_eq(regionstep_sum("b").count, 1);
+    ck_assert_uint_eq(regionstep_sum("deep").count, JOULE_REGION_DEPTH);
+    ck_assert_uint_eq(step.processes[0].too_deep, 8);
+    ck_assert_uint_eq(regionstep_sum("c").count, 1);
+    ck_assert_uint_eq(regionstep_sum("d").count, 1);
+    ck_assert_uint_eq(step.processes[0].without_begin, 3);
 }
 END_TEST
 
@@ -329,13 +135,13 @@ static void hot_loop(void)
 START_TEST(folded)
 {
     int64_t begin_ns = joule_deadline_now(), ms;
-    struct sum loop, part;
+    struct region_sum loop, part;
 
-    run_task(hot_loop);
+    regionstep_run(hot_loop);
     ms = (joule_deadline_now() - begin_ns) / MS;
-    end_step();
-    loop = sum_of("loop");
-    part = sum_of("part");
+    regionstep_end();
+    loop = regionstep_sum("loop");
+    part = regionstep_sum("part");
     ck_assert_uint_eq(loop.count, CALLS);
     ck_assert_uint_eq(part.count, CALLS);
     ck_assert_uint_le(part.time, loop.time);
@@ -356,30 +162,30 @@ static void never_ends(void)
 
 START_TEST(killed)
 {
-    pid_t pid = start_task(never_ends);
+    pid_t pid = regionstep_start(never_ends);
 
     sleep_ms(300);
     kill(pid, SIGKILL);
-    end_task(pid);
-    end_step();
-    ck_assert_uint_eq(sum_of("done").count, 1);
-    ck_assert_uint_eq(sum_of("endless").unended, 1);
-    is_about(sum_of("endless").time, 200, 500);
+    regionstep_wait(pid);
+    regionstep_end();
+    ck_assert_uint_eq(regionstep_sum("done").count, 1);
+    ck_assert_uint_eq(regionstep_sum("endless").unended, 1);
+    is_about(regionstep_sum("endless").time, 200, 500);
 }
 END_TEST
 
 /* The process is gone for a while when its memory is read. */
 START_TEST(killed_early)
 {
-    pid_t pid = start_task(never_ends);
+    pid_t pid = regionstep_start(never_ends);
 
     sleep_ms(300);
     kill(pid, SIGKILL);
-    end_task(pid);
+    regionstep_wait(pid);
     sleep_ms(1500);
-    end_step();
-    ck_assert_uint_eq(sum_of("endless").unended, 1);
-    is_about(sum_of("endless").time, 200, 1700);
+    regionstep_end();
+    ck_assert_uint_eq(regionstep_sum("endless").unended, 1);
+    is_about(regionstep_sum("endless").time, 200, 1700);
 }
 END_TEST
 
@@ -395,20 +201,20 @@ static void forking(void)
         joule_region_end("child");
         _exit(strcmp(joule_status(), "recording") != 0);
     }
-    if (end_task(pid) != 0)
+    if (regionstep_wait(pid) != 0)
         _exit(1);
     joule_region_end("parent");
 }
 
 START_TEST(forked)
 {
-    run_task(forking);
-    end_step();
-    ck_assert_uint_eq(process_count, 2);
-    ck_assert_uint_eq(sum_of("parent").count, 1);
-    ck_assert_uint_eq(sum_of("child").count, 1);
-    ck_assert_uint_eq(processes[0].without_begin + processes[1].without_begin,
-                      1);
+    regionstep_run(forking);
+    regionstep_end();
+    ck_assert_uint_eq(step.process_count, 2);
+    ck_assert_uint_eq(regionstep_sum("parent").count, 1);
+    ck_assert_uint_eq(regionstep_sum("child").count, 1);
+    ck_assert_uint_eq(
+        step.processes[0].without_begin + step.processes[1].without_begin, 1);
 }
 END_TEST
 
@@ -448,12 +254,12 @@ static void many_threads(void)
 
 START_TEST(threads)
 {
-    run_task(many_threads);
-    end_step();
-    ck_assert_uint_eq(sum_of("thread").count, THREADS);
-    ck_assert_uint_eq(sum_of("work").count, 10 * THREADS);
-    ck_assert_uint_eq(sum_of("left open").unended, THREADS / 100);
-    ck_assert_uint_eq(process_count, 1);
+    regionstep_run(many_threads);
+    regionstep_end();
+    ck_assert_uint_eq(regionstep_sum("thread").count, THREADS);
+    ck_assert_uint_eq(regionstep_sum("work").count, 10 * THREADS);
+    ck_assert_uint_eq(regionstep_sum("left open").unended, THREADS / 100);
+    ck_assert_uint_eq(step.process_count, 1);
 }
 END_TEST
 
@@ -485,16 +291,16 @@ START_TEST(any_name)
 
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
-    run_task(many_names);
-    end_step();
-    ck_assert_uint_eq(sum_of(longest).count, 1);
-    ck_assert_uint_eq(sum_of(odd_name).count, 1);
-    ck_assert_uint_eq(sum_of("").count, 1);
-    ck_assert_uint_eq(sum_of("name 7").count, 1);
-    ck_assert_uint_eq(sum_of("name 1019").count, 1);
-    ck_assert_uint_eq(sum_of("name 1020").count, 0);
-    ck_assert_uint_eq(sum_of(JOULE_OTHER_NAMES).count, 980);
-    ck_assert_uint_eq(processes[0].without_name, 980);
+    regionstep_run(many_names);
+    regionstep_end();
+    ck_assert_uint_eq(regionstep_sum(longest).count, 1);
+    ck_assert_uint_eq(regionstep_sum(odd_name).count, 1);
+    ck_assert_uint_eq(regionstep_sum("").count, 1);
+    ck_assert_uint_eq(regionstep_sum("name 7").count, 1);
+    ck_assert_uint_eq(regionstep_sum("name 1019").count, 1);
+    ck_assert_uint_eq(regionstep_sum("name 1020").count, 0);
+    ck_assert_uint_eq(regionstep_sum(JOULE_OTHER_NAMES).count, 980);
+    ck_assert_uint_eq(step.processes[0].without_name, 980);
 }
 END_TEST
 
@@ -509,17 +315,17 @@ static void mark_much(void)
 /* Marks are not folded: what has no room is in the sum of its name. */
 START_TEST(overrun)
 {
-    struct sum odd, even;
+    struct region_sum odd, even;
 
-    run_task(mark_much);
-    end_step();
-    odd = sum_of("odd");
-    even = sum_of("even");
+    regionstep_run(mark_much);
+    regionstep_end();
+    odd = regionstep_sum("odd");
+    even = regionstep_sum("even");
     ck_assert_uint_eq(odd.count, MARKS / 2);
     ck_assert_uint_eq(even.count, MARKS / 2);
     ck_assert_uint_eq(odd.lost, 1);
-    ck_assert_uint_ge(processes[0].lost, 1000);
-    ck_assert_uint_eq(odd.rows + even.rows - 2 + processes[0].lost, MARKS);
+    ck_assert_uint_ge(step.processes[0].lost, 1000);
+    ck_assert_uint_eq(odd.rows + even.rows - 2 + step.processes[0].lost, MARKS);
 }
 END_TEST
 
@@ -536,12 +342,12 @@ static void burn(void)
 
 START_TEST(cpu_time)
 {
-    run_task(burn);
-    end_step();
+    regionstep_run(burn);
+    regionstep_end();
     /* A busy machine gives it less of the time. */
-    is_about(cpu_ns[0], 50, 360);
-    ck_assert_uint_ge(cpu_rows, 3);
-    ck_assert_uint_le(cpu_rows, 71);
+    is_about(step.cpu_ns[0], 50, 360);
+    ck_assert_uint_ge(step.cpu_rows, 3);
+    ck_assert_uint_le(step.cpu_rows, 71);
 }
 END_TEST
 
@@ -559,16 +365,38 @@ START_TEST(many_processes)
     unsigned fds = tree_open_fds();
 
     for (int i = 0; i < TASKS; i++)
-        pids[i] = start_task(short_task);
+        pids[i] = regionstep_start(short_task);
     for (int i = 0; i < TASKS; i++)
-        ck_assert_int_eq(end_task(pids[i]), 0);
+        ck_assert_int_eq(regionstep_wait(pids[i]), 0);
     /* They are let go of while the step runs. */
     for (int i = 0; i < 300 && tree_open_fds() > fds + 2; i++)
         sleep_ms(10);
     ck_assert_uint_le(tree_open_fds(), fds + 2); /* the log and its directory */
-    end_step();
-    ck_assert_uint_eq(process_count, TASKS);
-    ck_assert_uint_eq(sum_of("short").count, TASKS);
+    regionstep_end();
+    ck_assert_uint_eq(step.process_count, TASKS);
+    ck_assert_uint_eq(regionstep_sum("short").count, TASKS);
+}
+END_TEST
+
+/* A slurmstepd that was killed leaves its socket, which the next one removes. */
+START_TEST(stale_socket)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    regionstep_end();
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/n1/regions/6.0",
+             step.run_dir);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    regionstep_begin();
+    ck_assert_int_eq(access(address.sun_path, F_OK), 0);
+    joule_regions_destroy(step.regions);
+    step.regions = NULL;
+    joule_writer_close(step.writer, JOULE_NS_PER_S);
+    close(fd);
+    regionstep_begin();
+    ck_assert_int_eq(access(address.sun_path, F_OK), -1);
+    ck_assert_int_eq(errno, ENOENT);
 }
 END_TEST
 
@@ -591,12 +419,13 @@ static void without_profile(void)
 
 START_TEST(not_recorded)
 {
-    ck_assert_int_eq(WEXITSTATUS(end_task(start_task(without_job))), 1);
-    ck_assert_int_eq(end_task(start_task(without_profile)), 0);
-    end_step();
-    ck_assert_uint_eq(process_count, 0);
+    ck_assert_int_eq(
+        WEXITSTATUS(regionstep_wait(regionstep_start(without_job))), 1);
+    ck_assert_int_eq(regionstep_wait(regionstep_start(without_profile)), 0);
+    regionstep_end();
+    ck_assert_uint_eq(step.process_count, 0);
     /* A step whose processes record nothing has no such tables. */
-    ck_assert_uint_eq(name_count, 0);
+    ck_assert_uint_eq(step.name_count, 0);
 }
 END_TEST
 
@@ -624,7 +453,7 @@ static void send_files(const int *fds, size_t count)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/n1/regions/7.0",
-             run_dir);
+             step.run_dir);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(count * sizeof(int));
@@ -660,7 +489,7 @@ START_TEST(other_files)
     close(pipe_fds[1]);
     send_file(pipe_fds[0]);
     send_file(open("/dev/zero", O_RDWR | O_CLOEXEC));
-    send_file(open(tree.path, O_RDONLY | O_CLOEXEC));
+    send_file(open(step.tree.path, O_RDONLY | O_CLOEXEC));
     send_file(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
     send_file(make_file(JOULE_SEGMENT_BYTES, 0));
     send_file(make_file(JOULE_SEGMENT_BYTES, F_SEAL_GROW));
@@ -671,10 +500,10 @@ START_TEST(other_files)
         many[i] = make_file(JOULE_SEGMENT_BYTES, fixed);
     send_files(many, 2);
     send_files(many + 2, 6);
-    run_task(two_regions);
-    end_step();
-    ck_assert_uint_eq(process_count, 1);
-    ck_assert_uint_eq(sum_of("inner").count, 1);
+    regionstep_run(two_regions);
+    regionstep_end();
+    ck_assert_uint_eq(step.process_count, 1);
+    ck_assert_uint_eq(regionstep_sum("inner").count, 1);
     ck_assert_uint_le(tree_open_fds(), fds);
 }
 END_TEST
@@ -743,7 +572,7 @@ START_TEST(lies)
             joule_region_reader_read(reader, &sink, l.from_ns, l.now_ns, 5000),
             5000);
     }
-    joule_region_reader_end(reader, &sink, l.from_ns, l.now_ns, &counts);
+    joule_region_reader_end(reader, &sink, l.from_ns, l.now_ns, 5000, &counts);
     ck_assert_uint_le(l.regions,
                       3 * 5000 + JOULE_SEGMENT_RECORDS +
                           JOULE_SEGMENT_THREADS *
@@ -761,7 +590,7 @@ int main(void)
     SRunner *sr;
     int failed;
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, regionstep_setup, regionstep_teardown);
     tcase_add_test(tc, nested);
     tcase_add_test(tc, pairing);
     tcase_add_test(tc, folded);
@@ -773,6 +602,7 @@ int main(void)
     tcase_add_test(tc, overrun);
     tcase_add_test(tc, cpu_time);
     tcase_add_test(tc, many_processes);
+    tcase_add_test(tc, stale_socket);
     tcase_add_test(tc, not_recorded);
     tcase_add_test(tc, other_files);
     suite_add_tcase(s, tc);

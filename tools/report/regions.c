@@ -151,24 +151,27 @@ static int read_tables(hid_t group, struct tables *t, struct joule_error *err)
                : 0;
 }
 
-/* Processes have their rows as they end. */
-static int compare_processes(const void *pa, const void *pb)
-{
-    const struct joule_region_process *a = pa, *b = pb;
-
-    return (a->process > b->process) - (a->process < b->process);
-}
-
-/* A number for each: rows of what has none are left out. */
+/* One for each number: of some the step could not tell the end. */
 static int sort_processes(struct tables *t, struct joule_error *err)
 {
-    struct joule_region_process *p = (void *)t->process;
+    struct joule_region_process *p = (void *)t->process, *all;
+    size_t count = 0;
 
-    qsort(p, t->processes, sizeof(*p), compare_processes);
     for (size_t i = 0; i < t->processes; i++)
-        if (p[i].process != i)
-            return joule_error_set(err, EBADMSG,
-                                   "process %zu of the step is missing", i);
+        if (p[i].process < ROWS_MAX && count <= p[i].process)
+            count = p[i].process + 1;
+    all = calloc(count + 1, sizeof(*all));
+    if (!all)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        all[i] = (struct joule_region_process){.process = i,
+                                               .rank = JOULE_REGION_NO_RANK};
+    for (size_t i = 0; i < t->processes; i++)
+        if (p[i].process < count)
+            all[p[i].process] = p[i];
+    free(t->process);
+    t->process = (uint64_t *)all;
+    t->processes = count;
     return 0;
 }
 
