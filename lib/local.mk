@@ -3,12 +3,15 @@
 # nothing of what Slurm loads.
 libjouledir = $(libdir)
 libjoule_PROGRAMS = lib/libjoule.so.1
-lib_libjoule_so_1_SOURCES = lib/regions.c lib/segment.h
+lib_libjoule_so_1_SOURCES = lib/energy.c lib/regions.c lib/segment.h lib/user_rows.h
 lib_libjoule_so_1_CPPFLAGS = $(AM_CPPFLAGS) -DJOULE_RUN_DIR=\"/run/slurm-joule\"
 lib_libjoule_so_1_LDFLAGS = $(LDFLAGS_MODULE)
 lib_libjoule_so_1_LDADD =
 
-include_HEADERS = lib/joule.h
+# A Fortran module is compiled with its program, by the program's compiler.
+include_HEADERS = lib/joule.h lib/joule.f90
+pythondir = $(datadir)/slurm-joule/python
+dist_python_DATA = lib/joule.py
 pkgconfigdir = $(libdir)/pkgconfig
 nodist_pkgconfig_DATA = lib/joule.pc
 
@@ -16,6 +19,7 @@ lib/joule.pc: lib/joule.pc.in Makefile
 	$(AM_V_GEN)mkdir -p lib && sed -e 's|@prefix[@]|$(prefix)|' \
 		-e 's|@includedir[@]|$(includedir)|' -e 's|@libdir[@]|$(libdir)|' \
 		-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
+		-e 's|@pythondir[@]|$(pythondir)|' \
 		$(srcdir)/lib/joule.pc.in > $@
 CLEANFILES += lib/joule.pc
 EXTRA_DIST += lib/joule.pc.in lib/COPYING
@@ -25,10 +29,25 @@ install-exec-hook:
 uninstall-hook:
 	rm -f $(DESTDIR)$(libdir)/libjoule.so
 
+# What is preloaded.  It needs libjoule, so that a process has one of it.
+hooksdir = $(libdir)/slurm-joule
+hooks_PROGRAMS = lib/libjoule_hooks.so
+lib_libjoule_hooks_so_SOURCES = lib/hooks.c
+lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE) -Wl,-rpath,$(libdir)
+lib_libjoule_hooks_so_LDADD = lib/libjoule.so.1 -ldl
+
 if HAVE_CHECK
-REGION_TESTS = tests/unit/test_regions
+REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
+	tests/unit/test_regions
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
+tests_unit_test_hooks_SOURCES = tests/unit/test_hooks.c \
+	tests/unit/regionstep.c tests/unit/regionstep.h lib/hooks.c lib/regions.c
+tests_unit_test_hooks_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
+tests_unit_test_hooks_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT) -ldl
+tests_unit_test_joule_energy_SOURCES = tests/unit/test_joule_energy.c \
+	tests/unit/userrows.h lib/energy.c
+tests_unit_test_joule_energy_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_unit_test_regions_SOURCES = tests/unit/test_regions.c \
 	tests/unit/regionstep.c tests/unit/regionstep.h lib/regions.c
 tests_unit_test_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)

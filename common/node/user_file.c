@@ -16,12 +16,13 @@
 
 #include "common/base/file.h"
 
-#define USERFILE_MAGIC   UINT64_C(0x3130726573756c4a) /* "Jluser01" */
-#define USERFILE_VERSION 2
-
 #define ACL_NAME  "system.posix_acl_access"
 #define NAME_SIZE 24
-#define FILE_NAME "rows"
+#define FILE_NAME JOULE_USER_ROWS_FILE
+
+_Static_assert(JOULE_USER_ROWS_MAX == 2 * JOULE_LEDGER_SLOTS_MAX &&
+                   JOULE_USER_ROWS_BOOT == JOULE_BOOT_ID_MAX,
+               "the layout that applications read");
 
 #define READ_TRIES 100 /* the writer publishes at most each 10 ms */
 
@@ -140,11 +141,11 @@ static int write_at(int fd, const void *from, size_t bytes, off_t at)
 
 int joule_userfile_write(int dir_fd, struct userfile_open *o,
                          const char boot_id[JOULE_BOOT_ID_MAX],
-                         uint64_t generation, const struct userfile *f,
+                         uint64_t generation, const struct joule_user_rows *f,
                          struct joule_error *err)
 {
-    struct userfile_head head = {USERFILE_MAGIC, USERFILE_VERSION, "",
-                                 generation};
+    struct joule_user_head head = {JOULE_USER_ROWS_MAGIC,
+                                   JOULE_USER_ROWS_VERSION, "", generation};
     uid_t uid = (uid_t)f->uid;
     char name[NAME_SIZE];
     int rc = 0, errnum;
@@ -156,8 +157,8 @@ int joule_userfile_write(int dir_fd, struct userfile_open *o,
         rc = open_or_make(dir_fd, name, uid, o);
     }
     if (rc == 0 &&
-        write_at(o->fd, f, USERFILE_BYTES(f->rows),
-                 USERFILE_PLACE(generation)) == 0 &&
+        write_at(o->fd, f, JOULE_USER_ROWS_BYTES(f->rows),
+                 JOULE_USER_ROWS_AT(generation)) == 0 &&
         write_at(o->fd, &head, sizeof(head), 0) == 0)
         return 0;
     errnum = errno;
@@ -240,11 +241,12 @@ int joule_userfile_has_lists(int dir_fd, struct joule_error *err)
                            "shown what is charged");
 }
 
-static bool makes_sense(const struct userfile *f, ssize_t bytes, uid_t uid)
+static bool makes_sense(const struct joule_user_rows *f, ssize_t bytes,
+                        uid_t uid)
 {
     if (bytes < (ssize_t)sizeof(*f) || f->uid != uid ||
         f->rows > JOULE_USERVIEW_ROWS_MAX ||
-        (size_t)bytes < USERFILE_BYTES(f->rows) ||
+        (size_t)bytes < JOULE_USER_ROWS_BYTES(f->rows) ||
         f->attribution > JOULE_ATTRIBUTION_NODE)
         return false;
     for (size_t i = 0; i < f->rows; i++)
@@ -257,7 +259,7 @@ static bool makes_sense(const struct userfile *f, ssize_t bytes, uid_t uid)
 
 /* 0, or errno. */
 static int read_head(int fd, const char boot_id[JOULE_BOOT_ID_MAX],
-                     struct userfile_head *ret)
+                     struct joule_user_head *ret)
 {
     ssize_t n = pread(fd, ret, sizeof(*ret), 0);
 
@@ -265,24 +267,25 @@ static int read_head(int fd, const char boot_id[JOULE_BOOT_ID_MAX],
         return errno;
     if ((size_t)n < sizeof(*ret))
         return ENOENT; /* nothing is published yet */
-    return ret->magic == USERFILE_MAGIC && ret->version == USERFILE_VERSION &&
+    return ret->magic == JOULE_USER_ROWS_MAGIC &&
+                   ret->version == JOULE_USER_ROWS_VERSION &&
                    memcmp(ret->boot_id, boot_id, JOULE_BOOT_ID_MAX) == 0
                ? 0
                : ESTALE;
 }
 
 /* 0, or errno: EAGAIN if the writer was here meanwhile. */
-static int look(int fd, struct userfile *f, uid_t uid,
+static int look(int fd, struct joule_user_rows *f, uid_t uid,
                 const char boot_id[JOULE_BOOT_ID_MAX])
 {
-    struct userfile_head before, after;
+    struct joule_user_head before, after;
     ssize_t n;
     int errnum = read_head(fd, boot_id, &before);
 
     if (errnum)
         return errnum;
-    n = pread(fd, f, USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX),
-              USERFILE_PLACE(before.generation));
+    n = pread(fd, f, JOULE_USER_ROWS_BYTES(JOULE_USERVIEW_ROWS_MAX),
+              JOULE_USER_ROWS_AT(before.generation));
     if (n < 0)
         return errno;
     errnum = read_head(fd, boot_id, &after);
@@ -327,11 +330,13 @@ static int open_file(int dir_fd, uid_t uid, struct joule_error *err)
     return -1;
 }
 
-struct userfile *joule_userfile_read(int dir_fd, uid_t uid,
-                                     const char boot_id[JOULE_BOOT_ID_MAX],
-                                     struct joule_error *err)
+struct joule_user_rows *
+joule_userfile_read(int dir_fd, uid_t uid,
+                    const char boot_id[JOULE_BOOT_ID_MAX],
+                    struct joule_error *err)
 {
-    struct userfile *f = malloc(USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX));
+    struct joule_user_rows *f =
+        malloc(JOULE_USER_ROWS_BYTES(JOULE_USERVIEW_ROWS_MAX));
     int fd, errnum = EAGAIN;
 
     if (!f) {

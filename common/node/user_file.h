@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * user_file.h - the file of one user, <uid>/rows: its layout, how it is written
+ * user_file.h - the file of one user, <uid>/rows: how it is written
  * and read.  For user_view.c alone.
  *
  * Its directory may be entered by its user only, so that others see neither its
@@ -16,29 +16,6 @@
 
 #include "common/base/rundir.h"
 #include "common/node/user_view.h"
-
-/* The rows of odd generations are behind those of even ones. */
-struct userfile_head {
-    uint64_t magic;
-    uint64_t version;
-    char boot_id[JOULE_BOOT_ID_MAX];
-    uint64_t generation; /* written last */
-};
-
-/* One version of a file in memory; [row] has room for JOULE_USERVIEW_ROWS_MAX. */
-struct userfile {
-    uint64_t uid, rows;
-    uint64_t attribution; /* enum joule_attribution */
-    int64_t mono_ns, wall_ns, period_ns, sample_period_ns;
-    struct joule_user_row row[];
-};
-
-#define USERFILE_BYTES(rows)                                                   \
-    (sizeof(struct userfile) + (rows) * sizeof(struct joule_user_row))
-
-#define USERFILE_PLACE(generation)                                             \
-    (off_t)(sizeof(struct userfile_head) +                                     \
-            ((generation)&1) * USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX))
 
 /* A file between two times that it is written. */
 struct userfile_open {
@@ -57,7 +34,8 @@ struct userfile_open {
  */
 int joule_userfile_write(int dir_fd, struct userfile_open *o,
                          const char boot_id[JOULE_BOOT_ID_MAX],
-                         uint64_t generation, const struct userfile *file,
+                         uint64_t generation,
+                         const struct joule_user_rows *file,
                          struct joule_error *err);
 
 /* What is not open stays so. */
@@ -75,8 +53,9 @@ int joule_userfile_has_lists(int dir_fd, struct joule_error *err);
 
 /* The whole file, to be freed; NULL with errno and a sentence as
  * joule_userview_read. */
-struct userfile *joule_userfile_read(int dir_fd, uid_t uid,
-                                     const char boot_id[JOULE_BOOT_ID_MAX],
-                                     struct joule_error *err);
+struct joule_user_rows *
+joule_userfile_read(int dir_fd, uid_t uid,
+                    const char boot_id[JOULE_BOOT_ID_MAX],
+                    struct joule_error *err);
 
 #endif

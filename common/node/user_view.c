@@ -59,7 +59,7 @@ struct joule_userview {
     struct entry entry[JOULE_USERVIEW_ROWS_MAX];
     size_t entries; /* none has been used from here on */
     int free;
-    struct userfile *file;
+    struct joule_user_rows *file;
 };
 
 struct joule_userview *
@@ -71,7 +71,7 @@ joule_userview_create(int root_fd, const char *node,
     int node_fd;
 
     if (v)
-        v->file = calloc(1, USERFILE_BYTES(JOULE_USERVIEW_ROWS_MAX));
+        v->file = calloc(1, JOULE_USER_ROWS_BYTES(JOULE_USERVIEW_ROWS_MAX));
     if (!v || !v->file) {
         free(v);
         joule_error_set(err, ENOMEM, "out of memory");
@@ -320,7 +320,7 @@ struct moment {
 static int write_file(struct joule_userview *v, struct user *u,
                       const struct moment *now, struct joule_error *err)
 {
-    struct userfile *f = v->file;
+    struct joule_user_rows *f = v->file;
     size_t n = 0;
 
     for (int i = u->first; i != NONE; i = v->entry[i].next) {
@@ -416,7 +416,7 @@ int joule_userview_read(int root_fd, const char *node, uid_t uid,
                         struct joule_error *err)
 {
     char boot_id[JOULE_BOOT_ID_MAX];
-    struct userfile *f = NULL;
+    struct joule_user_rows *f = NULL;
     int node_fd, dir_fd;
 
     node_fd = joule_nodedir_open(root_fd, node, false, boot_id, err);

@@ -24,23 +24,13 @@
 
 #include "common/base/clock.h"
 #include "common/node/ledger.h"
+#include "lib/user_rows.h"
 
 #define JOULE_USERVIEW_LINGER_NS (60 * JOULE_NS_PER_S)
 #define JOULE_USERVIEW_PAST      64 /* rows of a user that are remembered */
 #define JOULE_USERVIEW_USERS     JOULE_LEDGER_SLOTS_MAX
 #define JOULE_USERVIEW_OPEN      64 /* files: half of the cost is opening one */
-#define JOULE_USERVIEW_ROWS_MAX  (2 * JOULE_LEDGER_SLOTS_MAX) /* in all */
-
-/* A row as its user sees it: plain data, a whole number of 64-bit words. */
-struct joule_user_row {
-    uint32_t job, step;
-    uint16_t kind, state; /* enum joule_step_kind, joule_row_state */
-    uint32_t cpu_count, job_cpu_count;
-    uint32_t mw; /* since his numbers before; 0 if the row has ended */
-    int64_t began_ns, ended_ns; /* as in joule_row; ended_ns 0 of a row that
-                                   has ended: its end was not said */
-    uint64_t uj, job_uj;
-};
+#define JOULE_USERVIEW_ROWS_MAX  JOULE_USER_ROWS_MAX /* in all */
 
 /* What stands above the rows. */
 struct joule_user_totals {

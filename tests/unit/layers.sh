@@ -33,7 +33,7 @@ may common/base
 may common/energy
 may common/sensors common/energy
 may common/cgroup
-may common/node common/energy
+may common/node common/energy lib
 may common/daemon common/energy common/sensors common/cgroup common/node
 may common/profile
 may common/step common/energy common/sensors common/node common/profile lib

@@ -236,17 +236,18 @@ static void damage(off_t at, int errnum)
 
 START_TEST(test_files_that_are_none)
 {
-    const off_t at = USERFILE_PLACE(1), row = at + sizeof(struct userfile);
+    const off_t at = JOULE_USER_ROWS_AT(1),
+                row = at + sizeof(struct joule_user_rows);
 
     publish_one(); /* the first generation */
-    for (off_t i = 0; i < (off_t)offsetof(struct userfile_head, generation);
+    for (off_t i = 0; i < (off_t)offsetof(struct joule_user_head, generation);
          i++)
         damage(i, ESTALE);
-    damage(offsetof(struct userfile_head, generation), EBADMSG);
-    damage(at + offsetof(struct userfile, uid), EBADMSG);
-    damage(at + offsetof(struct userfile, rows), EBADMSG);
-    damage(at + offsetof(struct userfile, rows) + 7, EBADMSG);
-    damage(at + offsetof(struct userfile, attribution), EBADMSG);
+    damage(offsetof(struct joule_user_head, generation), EBADMSG);
+    damage(at + offsetof(struct joule_user_rows, uid), EBADMSG);
+    damage(at + offsetof(struct joule_user_rows, rows), EBADMSG);
+    damage(at + offsetof(struct joule_user_rows, rows) + 7, EBADMSG);
+    damage(at + offsetof(struct joule_user_rows, attribution), EBADMSG);
     damage(row + offsetof(struct joule_user_row, kind), EBADMSG);
     damage(row + offsetof(struct joule_user_row, state), EBADMSG);
     must_read(1000, 1);
@@ -254,7 +255,7 @@ START_TEST(test_files_that_are_none)
     must_not_read(1000, EBADMSG, "makes no sense");
     tree_truncate(&tree, FILE_1000, at);
     must_not_read(1000, EBADMSG, "makes no sense");
-    tree_truncate(&tree, FILE_1000, sizeof(struct userfile_head) - 1);
+    tree_truncate(&tree, FILE_1000, sizeof(struct joule_user_head) - 1);
     must_not_read(1000, ENOENT, "no step");
     /* The next numbers are right again. */
     rows[0].uj++;
@@ -266,12 +267,12 @@ END_TEST
 /* slurmd is killed before it has published what it has written. */
 START_TEST(test_an_unpublished_version)
 {
-    struct userfile none = {.uid = UINT64_MAX};
+    struct joule_user_rows none = {.uid = UINT64_MAX};
     uint64_t uj;
 
     publish_one();
     uj = got[0].uj;
-    tree_poke(&tree, FILE_1000, USERFILE_PLACE(2), &none, sizeof(none));
+    tree_poke(&tree, FILE_1000, JOULE_USER_ROWS_AT(2), &none, sizeof(none));
     must_read(1000, 1);
     ck_assert_uint_eq(got[0].uj, uj);
 }
