@@ -3,6 +3,7 @@ dist_man_MANS += \
 	doc/joule-acct_gather.conf.5 \
 	doc/joule-cpufreq.7 \
 	doc/joule.1 \
+	doc/joule_region_begin.3 \
 	doc/sh5util.1 \
 	doc/slurm-joule.7
 
@@ -14,6 +15,7 @@ dist_doc_DATA = \
 	doc/hdf5-format.md \
 	doc/measurements.md \
 	doc/migration.md \
+	doc/regions.md \
 	doc/slurm-abi.md
 
 measurementsdir = $(docdir)/measurements
