@@ -166,6 +166,7 @@ killed_step() {
     JOB=$(cluster run --timeout 10 reg squeue -a -h -t all -n stepd -o %A)
     sleep 4
     cluster run reg pkill -KILL -f "slurmstepd: \[$JOB\.0\]"
+    cluster run reg scancel "$JOB"
     wait
     check "a step whose slurmstepd is killed: sh5util first, is said" bash -c \
         '"$@" 2>&1 | grep -q sh5util' - "$LIB/cluster" user reg "$REPORT" regions "$JOB"

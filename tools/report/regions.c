@@ -48,8 +48,9 @@ static const char usage[] =
     "is\n"
     "missing.\n";
 
-#define ROWS_MAX  4000000
-#define LINES_MAX 4000000
+#define ROWS_MAX      4000000
+#define LINES_MAX     4000000
+#define PROCESSES_MAX 1000000 /* of a step on a node, one after the other */
 
 enum by {
     BY_STEP,
@@ -151,21 +152,40 @@ static int read_tables(hid_t group, struct tables *t, struct joule_error *err)
                : 0;
 }
 
-/* One for each number: of some the step could not tell the end. */
+/* One more than the highest number of a process in [rows], whose first column it
+ * is. */
+static size_t count_processes(const uint64_t *rows, size_t count,
+                              size_t columns, size_t least)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i * columns] < PROCESSES_MAX && least <= rows[i * columns])
+            least = rows[i * columns] + 1;
+    return least;
+}
+
+/* One row for each number.  Of some the step could not tell the end: it was killed
+ * itself. */
 static int sort_processes(struct tables *t, struct joule_error *err)
 {
-    struct joule_region_process *p = (void *)t->process, *all;
+    const struct joule_region_process *p = (void *)t->process;
+    const struct joule_region_cpu *cpu = (void *)t->cpu;
+    struct joule_region_process *all;
     size_t count = 0;
 
-    for (size_t i = 0; i < t->processes; i++)
-        if (p[i].process < ROWS_MAX && count <= p[i].process)
-            count = p[i].process + 1;
+    count = count_processes(t->process, t->processes,
+                            sizeof(*p) / sizeof(uint64_t), count);
+    count = count_processes(t->row, t->rows,
+                            sizeof(struct joule_region_row) / sizeof(uint64_t),
+                            count);
     all = calloc(count + 1, sizeof(*all));
     if (!all)
         return joule_error_set(err, ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++)
-        all[i] = (struct joule_region_process){.process = i,
-                                               .rank = JOULE_REGION_NO_RANK};
+        all[i] = (struct joule_region_process){
+            .process = i, .rank = JOULE_REGION_NO_RANK, .end_ns = UINT64_MAX};
+    for (size_t i = t->cpus; i-- > 0;)
+        if (cpu[i].process < count)
+            all[cpu[i].process].begin_ns = cpu[i].ns;
     for (size_t i = 0; i < t->processes; i++)
         if (p[i].process < count)
             all[p[i].process] = p[i];
