@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -48,12 +49,15 @@
  * processes than the period has room for, it becomes longer. */
 #define CPU_PACE_NS (50 * 1000)
 
+/* Descriptors that are left to slurmstepd. */
+#define OWN_FILES 256
+
 #define NAME_SLOTS (2 * JOULE_REGIONS_NAMES)
 
 struct process {
     struct joule_region_reader *reader;
     pid_t pid;
-    int pidfd; /* -1: the kernel has none */
+    int pidfd; /* -1: the kernel has none, or there is no descriptor left */
     clockid_t cpu_clock;
     uint32_t number;
     int64_t begin_ns; /* since the step began */
@@ -75,7 +79,7 @@ struct joule_regions {
     /* the thread's */
     int table, names_table, processes_table, cpu_table;
     struct process *processes;
-    size_t count, room;
+    size_t count, room, most;
     size_t turn;         /* the process that is read first */
     uint32_t registered; /* processes so far */
     char **names;
@@ -136,6 +140,7 @@ static int add_tables(struct joule_regions *r)
     static const struct joule_field cpu[] = {
         {"Process", JOULE_FIELD_U64},
         {"CPUTimeNs", JOULE_FIELD_U64},
+        {"AtNs", JOULE_FIELD_U64},
     };
 #define ADD(name, fields, period)                                              \
     joule_writer_add_table(r->opt.writer, name, fields,                        \
@@ -216,7 +221,11 @@ static void put_region(void *arg, const struct joule_region *region)
 static void add_cpu_row(struct joule_regions *r, struct process *p, int64_t ns,
                         uint64_t cpu_ns)
 {
-    const uint64_t cells[] = {p->number, cpu_ns};
+    /* The table's own time does not fall, and this may be that of a reading before
+     * another process's last. */
+    const uint64_t cells[] = {
+        p->number, cpu_ns,
+        (uint64_t)(ns - joule_writer_start_ns(r->opt.writer))};
 
     p->row_ns[0] = p->row_ns[1];
     p->row_cpu_ns[0] = p->row_cpu_ns[1];
@@ -284,7 +293,7 @@ static void set_process(struct process *p, pid_t pid)
 {
     p->pid = pid;
     p->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    p->has_ended = pid <= 0 || (p->pidfd < 0 && errno != ENOSYS) ||
+    p->has_ended = pid <= 0 || (p->pidfd < 0 && errno == ESRCH) ||
                    clock_getcpuclockid(pid, &p->cpu_clock) != 0;
 }
 
@@ -407,7 +416,7 @@ static int register_process(struct joule_regions *r, pid_t pid, int file)
     struct process p = {.pidfd = -1};
     struct joule_error err;
 
-    if (r->count == JOULE_REGIONS_PROCESSES || make_room(r) < 0)
+    if (r->count >= r->most || make_room(r) < 0)
         return -1;
     p.reader = joule_region_reader_open(file, &err);
     if (!p.reader)
@@ -565,6 +574,17 @@ static void *thread_main(void *arg)
 
 /* ---- the socket ---- */
 
+/* Each takes two descriptors, and slurmstepd needs some itself. */
+static size_t count_room(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+        limit.rlim_cur >= OWN_FILES + 2 * JOULE_REGIONS_PROCESSES)
+        return JOULE_REGIONS_PROCESSES;
+    return limit.rlim_cur > OWN_FILES ? (limit.rlim_cur - OWN_FILES) / 2 : 0;
+}
+
 /* RUNDIR/NODE/regions, which may be passed through and not listed. */
 static int open_dir(const struct joule_regions_options *opt,
                     struct joule_error *err)
@@ -675,6 +695,7 @@ joule_regions_create(const struct joule_regions_options *opt,
         return NULL;
     }
     r->opt = *opt;
+    r->most = count_room();
     r->dir_fd = r->socket_fd = r->stop_fd = -1;
     snprintf(r->name, sizeof(r->name), "%s", opt->name);
     r->names = calloc(JOULE_REGIONS_NAMES, sizeof(*r->names));

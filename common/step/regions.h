@@ -17,8 +17,9 @@
  * Tables (doc/hdf5-format.md): Regions, RegionNames, RegionProcesses, RegionCPU.
  * They are made when the first process registers.
  *
- * Bounds of a step on a node: JOULE_REGIONS_PROCESSES at a time, of 1 MiB each
- * that is the step's memory; JOULE_REGIONS_NAMES names.
+ * Bounds of a step on a node: JOULE_REGIONS_PROCESSES at a time (fewer where the
+ * limit of descriptors does not let slurmstepd have two for each, and 256 for
+ * itself), of 1 MiB each that is the step's memory; JOULE_REGIONS_NAMES names.
  */
 #ifndef JOULE_STEP_REGIONS_H
 #define JOULE_STEP_REGIONS_H

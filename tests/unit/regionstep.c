@@ -29,7 +29,9 @@ static void take_row(const char *table, const uint64_t *cells)
     } else if (strcmp(table, "RegionCPU") == 0) {
         ck_assert_uint_lt(cells[0], REGIONSTEP_ROWS_MAX);
         ck_assert_uint_ge(cells[1], step.cpu_ns[cells[0]]);
+        ck_assert_uint_gt(cells[2], step.cpu_at_ns[cells[0]]);
         step.cpu_ns[cells[0]] = cells[1];
+        step.cpu_at_ns[cells[0]] = cells[2];
         step.cpu_rows++;
     } else if (strcmp(table, "RegionNames") == 0) {
         ck_assert_uint_eq(cells[0], step.name_count);
@@ -109,6 +111,7 @@ void regionstep_setup(void)
     setenv("SLURM_PROCID", "3", 1);
     step.row_count = step.process_count = step.name_count = step.cpu_rows = 0;
     memset(step.cpu_ns, 0, sizeof(step.cpu_ns));
+    memset(step.cpu_at_ns, 0, sizeof(step.cpu_at_ns));
     regionstep_begin();
 }
 

@@ -36,6 +36,7 @@ struct regionstep {
     struct region_row rows[REGIONSTEP_ROWS_MAX];
     struct region_process_row processes[REGIONSTEP_ROWS_MAX];
     uint64_t cpu_ns[REGIONSTEP_ROWS_MAX]; /* the last of each process */
+    uint64_t cpu_at_ns[REGIONSTEP_ROWS_MAX];
     char names[JOULE_REGIONS_NAMES][JOULE_TEXT_CELLS * 8];
     size_t row_count, process_count, cpu_rows, name_count;
 };

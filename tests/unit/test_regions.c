@@ -351,6 +351,33 @@ START_TEST(cpu_time)
 }
 END_TEST
 
+/* Two processes whose use of CPUs changes at other moments: rows of each are in
+ * the order of their times. */
+static void burn_in_turns(void)
+{
+    for (int i = 0; i < 4; i++) {
+        int64_t end_ns = joule_deadline_in((30 + 13 * (getpid() % 2)) * MS);
+
+        joule_region_begin("burn");
+        while (joule_deadline_left(end_ns) > 0)
+            continue;
+        joule_region_end("burn");
+        sleep_ms(30);
+    }
+}
+
+START_TEST(cpu_times)
+{
+    pid_t a = regionstep_start(burn_in_turns);
+    pid_t b = regionstep_start(burn_in_turns);
+
+    ck_assert_int_eq(regionstep_wait(a), 0);
+    ck_assert_int_eq(regionstep_wait(b), 0);
+    regionstep_end();
+    ck_assert_uint_ge(step.cpu_rows, 8);
+}
+END_TEST
+
 #define TASKS 200
 
 static void short_task(void)
@@ -601,6 +628,7 @@ int main(void)
     tcase_add_test(tc, any_name);
     tcase_add_test(tc, overrun);
     tcase_add_test(tc, cpu_time);
+    tcase_add_test(tc, cpu_times);
     tcase_add_test(tc, many_processes);
     tcase_add_test(tc, stale_socket);
     tcase_add_test(tc, not_recorded);

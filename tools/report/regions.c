@@ -110,8 +110,7 @@ static const char *const row_columns[] = {"Process", "Thread", "Depth",
 static const char *const process_columns[] = {
     "Process", "PID",     "Rank",         "BeginNs",    "EndNs",
     "Lost",    "TooDeep", "WithoutBegin", "WithoutName"};
-static const char *const cpu_columns[] = {"Process", "CPUTimeNs",
-                                          "ElapsedTimeNs"};
+static const char *const cpu_columns[] = {"Process", "CPUTimeNs", "AtNs"};
 static const char *const share_columns[] = {"ElapsedTimeNs", "step_uJ"};
 static const char *const node_columns[] = {"ElapsedTimeNs", "node_uJ"};
 
