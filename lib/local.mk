@@ -29,12 +29,14 @@ install-exec-hook:
 uninstall-hook:
 	rm -f $(DESTDIR)$(libdir)/libjoule.so
 
-# What is preloaded.  It needs libjoule, so that a process has one of it.
+# What is preloaded.  It has the library in itself, so that nothing else is needed to
+# start a program; where the program has one, too, both take what comes first.
 hooksdir = $(libdir)/slurm-joule
 hooks_PROGRAMS = lib/libjoule_hooks.so
-lib_libjoule_hooks_so_SOURCES = lib/hooks.c
-lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE) -Wl,-rpath,$(libdir)
-lib_libjoule_hooks_so_LDADD = lib/libjoule.so.1 -ldl
+lib_libjoule_hooks_so_SOURCES = lib/hooks.c $(lib_libjoule_so_1_SOURCES)
+lib_libjoule_hooks_so_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
+lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE)
+lib_libjoule_hooks_so_LDADD = -ldl
 
 if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \

@@ -75,7 +75,7 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Each has one writer. */
+/* What is counted in the head: rare, and by any thread. */
 static void add_one(uint64_t *counter)
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -91,8 +91,8 @@ static void publish(const struct joule_region_record *record)
         &segment->record[index % JOULE_SEGMENT_RECORDS];
     struct joule_region_name *name = &segment->name[record->name];
 
-    __atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    /* Not a store: what follows must not be seen before it. */
+    __atomic_exchange_n(&to->seq, 0, __ATOMIC_ACQ_REL);
     memcpy((char *)to + sizeof(to->seq),
            (const char *)record + sizeof(record->seq),
            sizeof(*record) - sizeof(record->seq));

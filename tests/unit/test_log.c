@@ -474,7 +474,7 @@ static const struct {
     {8, 4, 513},        /* more than may be */
     {8, 4, UINT64_MAX}, /* far more */
     {8, 4, 0},          /* fewer */
-    {8, 5, 2},          /* type */
+    {8, 5, 3},          /* type */
     {8, 6, 9},          /* name of a column: behind the end */
     {8, 7, 9},          /* a tabulator */
     {7, 0, 0},          /* it lacks a word */
