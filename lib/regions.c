@@ -502,7 +502,9 @@ static struct joule_region_thread *begin_thread(void)
     pthread_mutex_lock(&p->lock);
     decide();
     pthread_mutex_unlock(&p->lock);
-    part = p->state == RECORDING ? new_part() : NULL;
+    part = __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == RECORDING
+               ? new_part()
+               : NULL;
     if (part) {
         memset(me.cache, 0, sizeof(me.cache));
         me.part = part;
@@ -515,9 +517,12 @@ static struct joule_region_thread *begin_thread(void)
 
 static struct joule_region_thread *my_part(void)
 {
-    if (likely(me.pid != 0 && me.pid == process->pid))
+    struct process *p = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
+
+    if (likely(p && me.pid != 0 &&
+               me.pid == __atomic_load_n(&p->pid, __ATOMIC_RELAXED)))
         return me.part;
-    if (process && process->state == OFF)
+    if (p && __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == OFF)
         return NULL;
     return begin_thread();
 }
