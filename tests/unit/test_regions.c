@@ -617,17 +617,13 @@ START_TEST(lies)
 }
 END_TEST
 
-int main(int argc, char **argv)
+static int run_tests(void)
 {
     Suite *s = suite_create("regions");
     TCase *tc = tcase_create("regions"), *plain = tcase_create("segment");
     SRunner *sr;
     int failed;
 
-    if (argc > 1 && strcmp(argv[1], "threads") == 0) {
-        many_threads();
-        return 0;
-    }
     tcase_add_checked_fixture(tc, regionstep_setup, regionstep_teardown);
     tcase_add_test(tc, nested);
     tcase_add_test(tc, pairing);
@@ -652,4 +648,12 @@ int main(int argc, char **argv)
     failed = srunner_ntests_failed(sr);
     srunner_free(sr);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1 || strcmp(argv[1], "threads") != 0)
+        return run_tests();
+    many_threads();
+    return 0;
 }
