@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: default measures
+# run: all
 #
 # The energy of regions of programs (joule.h) on real clusters, against the
 # wattmeter: regions of a second, of 0.1 s and of 5 ms, of one rank and of four, and

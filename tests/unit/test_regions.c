@@ -119,7 +119,7 @@ START_TEST(pairing)
 }
 END_TEST
 
-#define CALLS 1000000
+#define CALLS 200000
 
 static void hot_loop(void)
 {
@@ -218,9 +218,15 @@ START_TEST(forked)
 }
 END_TEST
 
-#define THREADS 1000
+#define THREADS      300 /* more than a segment has room for */
+#define THREADS_LONG 1000
 
 static pthread_barrier_t all_there;
+
+static int thread_count(void)
+{
+    return getenv("JOULE_TEST_LONG") ? THREADS_LONG : THREADS;
+}
 
 static void *thread_body(void *arg)
 {
@@ -245,17 +251,18 @@ static void run_threads(void)
 
 static void many_threads(void)
 {
-    static pthread_t threads[THREADS];
+    static pthread_t threads[THREADS_LONG];
+    int count = thread_count();
     pthread_attr_t attr;
 
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 65536);
-    pthread_barrier_init(&all_there, NULL, THREADS);
-    for (int i = 0; i < THREADS; i++)
+    pthread_barrier_init(&all_there, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++)
         if (pthread_create(&threads[i], &attr, thread_body,
                            i % 100 == 0 ? threads : NULL) != 0)
             _exit(1);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
 }
 
@@ -263,9 +270,10 @@ START_TEST(threads)
 {
     regionstep_run(run_threads);
     regionstep_end();
-    ck_assert_uint_eq(regionstep_sum("thread").count, THREADS);
-    ck_assert_uint_eq(regionstep_sum("work").count, 10 * THREADS);
-    ck_assert_uint_eq(regionstep_sum("left open").unended, THREADS / 100);
+    ck_assert_uint_eq(regionstep_sum("thread").count, thread_count());
+    ck_assert_uint_eq(regionstep_sum("work").count, 10 * thread_count());
+    ck_assert_uint_eq(regionstep_sum("left open").unended,
+                      thread_count() / 100);
     ck_assert_uint_eq(step.process_count, 1);
 }
 END_TEST
@@ -385,7 +393,8 @@ START_TEST(cpu_times)
 }
 END_TEST
 
-#define TASKS 200
+#define TASKS    200
+#define TOGETHER 20 /* the queue of a socket has room for ten */
 
 static void short_task(void)
 {
@@ -395,13 +404,15 @@ static void short_task(void)
 
 START_TEST(many_processes)
 {
-    pid_t pids[TASKS];
+    pid_t pids[TOGETHER];
     unsigned fds = tree_open_fds();
 
-    for (int i = 0; i < TASKS; i++)
-        pids[i] = regionstep_start(short_task);
-    for (int i = 0; i < TASKS; i++)
-        ck_assert_int_eq(regionstep_wait(pids[i]), 0);
+    for (int i = 0; i < TASKS; i += TOGETHER) {
+        for (int k = 0; k < TOGETHER; k++)
+            pids[k] = regionstep_start(short_task);
+        for (int k = 0; k < TOGETHER; k++)
+            ck_assert_int_eq(regionstep_wait(pids[k]), 0);
+    }
     /* They are let go of while the step runs. */
     for (int i = 0; i < 300 && tree_open_fds() > fds + 2; i++)
         sleep_ms(10);
