@@ -221,8 +221,8 @@ static void put_region(void *arg, const struct joule_region *region)
 static void add_cpu_row(struct joule_regions *r, struct process *p, int64_t ns,
                         uint64_t cpu_ns)
 {
-    /* The table's own time does not fall, and this may be that of a reading before
-     * another process's last. */
+    /* Rows of all processes are in one table, whose ElapsedTimeNs never falls: the
+     * moment of this reading needs a column of its own. */
     const uint64_t cells[] = {
         p->number, cpu_ns,
         (uint64_t)(ns - joule_writer_start_ns(r->opt.writer))};
@@ -622,7 +622,8 @@ static struct sockaddr_un address_of(int dir_fd, const char *name)
     return address;
 }
 
-/* Sockets of steps whose slurmstepd was killed: nobody receives from them. */
+/* Remove the sockets of steps whose slurmstepd was killed: a connect to them is
+ * refused. */
 static void remove_stale(int dir_fd)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -2,8 +2,8 @@
 /*
  * bench_regions - what a region costs a program (joule.h), and slurmstepd.
  *
- * Beside each call's time stands that of a look at the clock, of which it needs
- * one.  The program of the last row enters and leaves regions as fast as it can.
+ * The peer of a call is clock_gettime(2), which each call makes once.  The program of
+ * the last row enters and leaves regions as fast as it can.
  */
 #include <errno.h>
 #include <fcntl.h>
