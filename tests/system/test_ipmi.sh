@@ -39,13 +39,13 @@ longest() { # LOAD NODE...
         > "$SCRATCH/longest.$load" 2>&1 &
 }
 # An edge of the square just before the step is not in the BMC's last reading, and the
-# energy that is carried on from there is wrong until the next: the step begins three to
-# eight seconds after one.
+# energy that is carried on from there is wrong until the next: srun begins three to five
+# seconds after one, and the next is ten after it.
 # shellcheck disable=SC2317  # called through wait_for
 after_an_edge() {
     local now ago joules joule_at=()
     now=$(now_ns)
-    for ago in 1 3 8; do
+    for ago in 1 3 5; do
         joules=$(cluster energy loads $((now - ago * 1000000000 - 200000000)) \
             $((now - ago * 1000000000)) node3) && [ -n "$joules" ] || return
         joule_at+=($((joules / 5000000)))

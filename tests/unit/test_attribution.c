@@ -299,7 +299,7 @@ START_TEST(test_splits_at_random)
     static uint64_t cpus[64];
     uint64_t seed = dice_seed();
 
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < dice_rounds(20000); round++) {
         size_t n = (size_t)dice(&seed, 65);
         uint64_t node = dice64(&seed) >> dice(&seed, 64);
         struct joule_node_part p = part(dice64(&seed) >> dice(&seed, 64),

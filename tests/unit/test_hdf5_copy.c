@@ -16,9 +16,16 @@
 static char dir[64];
 static int out_fd;
 static struct joule_error err;
+static struct nodefile node;
 
 static void setup(void)
 {
+    node = (struct nodefile){.node = "n1",
+                             .rows = 10237,
+                             .rate_hz = 10,
+                             .tasks = 2,
+                             .seed = 3,
+                             .start_ns = UINT64_C(1795279470000000000)};
     strcpy(dir, "/tmp/joule-copy.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert_int_eq(chdir(dir), 0);
@@ -35,13 +42,6 @@ static void teardown(void)
     snprintf(command, sizeof(command), "rm -rf %s", dir);
     ck_assert_int_eq(system(command), 0);
 }
-
-static struct nodefile node = {.node = "n1",
-                               .rows = 10237,
-                               .rate_hz = 10,
-                               .tasks = 2,
-                               .seed = 3,
-                               .start_ns = UINT64_C(1795279470000000000)};
 
 static struct joule_hdf5_copy *must_create(void)
 {

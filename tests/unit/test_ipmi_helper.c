@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/sensors/ipmi_helper.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/fail.h"
 #include "tests/unit/tree.h"
 
@@ -615,8 +616,8 @@ static const struct {
 } leaks[] = {{"exits", 300},   {"crashes", 300}, {"babbles", 200},
              {"refuses", 100}, {"missing", 100}, {"late", 3}};
 
-/* 1,003 faults; descriptors and zombies are counted at the end, and in
- * between no more than one process is there. */
+/* 1,003 faults (a tenth if it is not to take long); descriptors and zombies are
+ * counted at the end, and in between no more than one process is there. */
 START_TEST(no_leak)
 {
     struct joule_meter *meter = create_plain(leaks[_i].mode);
@@ -624,7 +625,7 @@ START_TEST(no_leak)
     unsigned fds;
     int busy = 0;
 
-    for (int i = 0; i < leaks[_i].rounds; i++) {
+    for (int i = 0; i < dice_rounds(leaks[_i].rounds); i++) {
         ck_assert_int_eq(read_power(meter, &power), -1);
         ck_assert_int_ne(errno, EAGAIN);
         /* A busy machine takes its time to end those that were killed, and
