@@ -4,7 +4,7 @@
  *
  *     burn [--duty PERCENT] [--living N] [--short N] [--escape MS] SECONDS FILE
  *
- * Computes PERCENT (100) of the time for SECONDS, in periods of 50 ms, with:
+ * Computes PERCENT (100) of the time for SECONDS, in periods of 47 ms, with:
  *
  *     --living N   N children that live as long, two of which compute
  *     --short N    N children one after the other, each of which computes 10 ms
@@ -33,7 +33,9 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 
-#define PERIOD_NS      (50 * JOULE_NS_PER_MS)
+/* No multiple of a tick of 10 or 4 ms: /proc/stat counts the ticks that find a CPU
+ * busy, and bursts of 5 ms would always be found, or never. */
+#define PERIOD_NS      (47 * JOULE_NS_PER_MS)
 #define SHORT_NS       (10 * JOULE_NS_PER_MS)
 #define LIVING_COMPUTE 2
 #define MOST           10000 /* children, or ms */
