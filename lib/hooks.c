@@ -16,7 +16,7 @@
  * | nvtx         | ranges and marks                            | NVTX_INJECTION64_PATH    |
  * | ompt         | omp_control_tool: start to pause or end     | LD_PRELOAD               |
  *
- * JOULE_HOOKS, a list of these, says which are wanted (default: all).  Each call
+ * JOULE_REGIONS, a list of these, says which are wanted (default: all).  Each call
  * goes on to the function that it would have reached.  Nothing is allocated in a
  * begin or an end.
  */
@@ -60,11 +60,12 @@ static bool is_wanted(enum hook hook)
     unsigned bits = atomic_load_explicit(&wanted, memory_order_relaxed);
 
     if (!bits) {
-        const char *list = secure_getenv("JOULE_HOOKS");
+        const char *list = secure_getenv("JOULE_REGIONS");
 
         bits = 1u << 31;
         for (unsigned i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-            if (!list || !*list || is_listed(list, hooks[i]))
+            if (!list || !*list || is_listed(list, hooks[i]) ||
+                is_listed(list, "all"))
                 bits |= 1u << i;
         atomic_store_explicit(&wanted, bits, memory_order_relaxed);
     }
@@ -126,7 +127,7 @@ static void *next(const char *name, _Atomic(void *) *known)
     })
 
 /* What may be a text, or no address at all: whether it is one of printable
- * characters, which is then in [text]. */
+ * characters of ASCII, which is then in [text]. */
 static bool copy_text(const void *at, char text[256])
 {
     size_t got = 0;
@@ -145,7 +146,7 @@ static bool copy_text(const void *at, char text[256])
         for (const char *c = text + got; c < text + got + local.iov_len; c++) {
             if (c == end)
                 return c > text;
-            if ((unsigned char)*c < ' ')
+            if (*c < ' ' || *c > '~')
                 return false;
         }
         got += local.iov_len;
@@ -157,6 +158,10 @@ static bool copy_text(const void *at, char text[256])
 /* ---- MPI: both of them, C and Fortran ---- */
 
 static atomic_bool in_mpi, in_pcontrol;
+
+/* In a Fortran binding's MPI_Pcontrol.  Some of them call the C function, without a
+ * name. */
+static _Thread_local bool in_fortran;
 
 /* Some Fortran bindings call the C function, others do not. */
 static void begin_mpi(void)
@@ -240,7 +245,8 @@ int MPI_Pcontrol(const int level, ...)
     va_start(arguments, level);
     name = va_arg(arguments, void *);
     va_end(arguments);
-    control(level, name);
+    if (!in_fortran)
+        control(level, name);
     return NEXT(f, "MPI_Pcontrol") ? f(level, name) : 0;
 }
 
@@ -284,8 +290,10 @@ int MPI_Pcontrol(const int level, ...)
         void (*f)(int *);                                                      \
                                                                                \
         control(*level, NULL);                                                 \
+        in_fortran = true;                                                     \
         if (NEXT(f, "mpi_pcontrol" #suffix))                                   \
             f(level);                                                          \
+        in_fortran = false;                                                    \
     }
 
 FORTRAN(_)

@@ -24,10 +24,15 @@ lib/joule.pc: lib/joule.pc.in Makefile
 CLEANFILES += lib/joule.pc
 EXTRA_DIST += lib/joule.pc.in lib/COPYING
 
-install-exec-hook:
+# spank_joule.so was named spank_joule_cpufreq.so: a plugstack.conf may say so.
+install-data-hook:
 	cd $(DESTDIR)$(libdir) && ln -sf libjoule.so.1 libjoule.so
+if HAVE_SLURM
+	cd $(DESTDIR)$(pluginsdir) && ln -sf spank_joule.so spank_joule_cpufreq.so
+endif
 uninstall-hook:
-	rm -f $(DESTDIR)$(libdir)/libjoule.so
+	rm -f $(DESTDIR)$(libdir)/libjoule.so \
+		$(DESTDIR)$(pluginsdir)/spank_joule_cpufreq.so
 
 # What is preloaded.  It has the library in itself, so that nothing else is needed to
 # start a program; where the program has one, too, both take what comes first.

@@ -54,15 +54,16 @@ plugins_acct_gather_profile_joule_hdf5_so_LDADD = $(LIBJOULE_SERIES)
 
 # SPANK plugins; LDFLAGS_PLUGIN is in local.mk.
 if HAVE_SLURM
-plugins_PROGRAMS += plugins/spank_joule_cpufreq.so
+plugins_PROGRAMS += plugins/spank_joule.so
 endif
-plugins_spank_joule_cpufreq_so_SOURCES = \
+plugins_spank_joule_so_SOURCES = \
 	plugins/slurm_abi/host.c plugins/slurm_abi/host.h \
 	plugins/slurm_abi/slurm_abi.h \
-	plugins/spank/joule_cpufreq/core.c \
-	plugins/spank/joule_cpufreq/cpufreq_options.c \
-	plugins/spank/joule_cpufreq/spank_joule_cpufreq.c \
-	plugins/spank/joule_cpufreq/cpufreq_step.c \
-	plugins/spank/joule_cpufreq/joule_cpufreq.h
-plugins_spank_joule_cpufreq_so_LDFLAGS = $(LDFLAGS_PLUGIN)
-plugins_spank_joule_cpufreq_so_LDADD = $(LIBJOULE)
+	plugins/spank/joule/cpufreq_core.c \
+	plugins/spank/joule/cpufreq_step.c \
+	plugins/spank/joule/options.c \
+	plugins/spank/joule/region_hooks.c \
+	plugins/spank/joule/spank_joule.c \
+	plugins/spank/joule/spank_joule.h
+plugins_spank_joule_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_spank_joule_so_LDADD = $(LIBJOULE)

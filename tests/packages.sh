@@ -22,6 +22,7 @@ PACKAGES_ALL="
     valgrind clang libclang-rt-dev
     qemu-system-x86 busybox-static acpica-tools
     gnuplot-nox
+    gfortran libomp-dev libopenmpi-dev libmpich-dev likwid libtrilinos-kokkos-dev
     build-essential debhelper lintian rpm rpmlint util-linux-extra"
 
 # Keeps daemons from being started as their packages are installed; removed by

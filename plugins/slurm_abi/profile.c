@@ -67,6 +67,10 @@ _Static_assert(ACCT_GATHER_PROFILE_NONE == JOULE_PROFILE_NONE &&
 /* Two buffers of this are the most that waits for the disk. */
 #define QUEUE_BYTES (1024 * 1024)
 
+/* The period of a step that has not said which, but that it wants regions. */
+#define REGIONS_PERIOD    "100ms"
+#define REGIONS_PERIOD_NS (100 * JOULE_NS_PER_MS)
+
 /* How long the end of a step may wait for a disk that does not answer, and for
  * the HDF5 file. */
 #define CLOSE_NS (10 * JOULE_NS_PER_S)
@@ -226,13 +230,41 @@ void *acct_gather_profile_p_get(enum acct_gather_profile_info type, void *data)
 
 /* ---- the step ---- */
 
+/* srun --energy-regions, or the user himself, has set it. */
+static bool wants_regions(const struct joule_slurm_step *step)
+{
+    const char *list = joule_slurm_step_getenv(step, "JOULE_REGIONS");
+
+    return step->step_id != SLURM_EXTERN_CONT && list && *list;
+}
+
+/* Regions are of no use without energy, but --profile=none stays what it is. */
 static uint32_t wanted(const struct joule_slurm_step *step)
 {
+    uint32_t bits = step->profile != ACCT_GATHER_PROFILE_NOT_SET
+                        ? step->profile
+                        : self.config.default_bits;
+
     if (step->step_id == SLURM_EXTERN_CONT && !self.config.extern_step)
         return ACCT_GATHER_PROFILE_NONE;
-    if (step->profile != ACCT_GATHER_PROFILE_NOT_SET)
-        return step->profile;
-    return self.config.default_bits;
+    if (step->profile == ACCT_GATHER_PROFILE_NONE || !wants_regions(step))
+        return bits;
+    return (is_profiled(bits) ? bits : 0) | ACCT_GATHER_PROFILE_ENERGY;
+}
+
+/* Of the energy series, in ns; 0: as Slurm's timer has it.  Regions are often short. */
+static int64_t period_of(const struct joule_slurm_step *step)
+{
+    const char *wish = joule_slurm_step_getenv(step, "JOULE_PROFILE_PERIOD");
+    int64_t period_ns = self.config.period_ns;
+    struct joule_error err;
+
+    if (!wish && wants_regions(step) &&
+        (period_ns == 0 || period_ns > REGIONS_PERIOD_NS))
+        wish = REGIONS_PERIOD;
+    if (joule_profile_period(&self.config, wish, &period_ns, &err) < 0)
+        slurm_info("%s: %s", joule_profile_name, err.text);
+    return period_ns;
 }
 
 /* One that an admin has named is started as root, too: nobody else may have put
@@ -313,18 +345,17 @@ static int64_t slurm_period_ns(void)
 
 /* With an energy plugin that is not ours, its series is Slurm's affair. */
 static struct joule_energy_series *
-open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
+open_energy(const struct joule_slurm_step *step, struct joule_writer *writer,
+            int64_t period_ns)
 {
     struct joule_energy_series_options opt = {
         .clock = &joule_clock_system,
         .writer = writer,
+        .period_ns = period_ns,
         .ask_period_ns = slurm_period_ns,
     };
-    const char *wish = joule_slurm_step_getenv(step, "JOULE_PROFILE_PERIOD");
     struct joule_error err;
 
-    if (joule_profile_period(&self.config, wish, &opt.period_ns, &err) < 0)
-        slurm_info("%s: %s", joule_profile_name, err.text);
     if (!self.input ||
         joule_series_input_open(self.input, step, &opt, &err) < 0) {
         slurm_debug("%s: %s", joule_profile_name,
@@ -336,7 +367,8 @@ open_energy(const struct joule_slurm_step *step, struct joule_writer *writer)
 
 /* Regions of the step's processes, where its energy is profiled, too. */
 static struct joule_regions *open_regions(const struct joule_slurm_step *step,
-                                          struct joule_writer *writer)
+                                          struct joule_writer *writer,
+                                          int64_t period_ns)
 {
     char name[64];
     struct joule_regions_options opt = {
@@ -347,13 +379,12 @@ static struct joule_regions *open_regions(const struct joule_slurm_step *step,
         .gid = step->gid,
         .clock = &joule_clock_system,
         .writer = writer,
+        .period_ns = period_ns,
         .ask_period_ns = slurm_period_ns,
     };
-    const char *wish = joule_slurm_step_getenv(step, "JOULE_PROFILE_PERIOD");
     struct joule_regions *regions;
     struct joule_error err;
 
-    joule_profile_period(&self.config, wish, &opt.period_ns, NULL);
     if (step->step_id == SLURM_BATCH_SCRIPT)
         snprintf(name, sizeof(name), "%u.batch", step->job_id);
     else
@@ -372,6 +403,7 @@ int acct_gather_profile_p_node_step_start(void *record)
     struct joule_slurm_step step;
     struct joule_writer *writer;
     struct joule_error err;
+    int64_t period_ns;
 
     close_profile();
     self.running = ACCT_GATHER_PROFILE_NONE;
@@ -393,13 +425,14 @@ int acct_gather_profile_p_node_step_start(void *record)
         return SLURM_SUCCESS;
     }
     self.running = wanted(&step);
+    period_ns = period_of(&step);
     /* Not by a thread: the tasks are forked while it runs, and a lock of the
      * loader that it held would never be released in them. */
     self.timers = joule_timers_find();
     if (self.running & ACCT_GATHER_PROFILE_ENERGY)
-        self.energy = open_energy(&step, writer);
+        self.energy = open_energy(&step, writer, period_ns);
     if (self.energy)
-        self.regions = open_regions(&step, writer);
+        self.regions = open_regions(&step, writer, period_ns);
     pthread_mutex_lock(&self.lock);
     self.writer = writer;
     pthread_mutex_unlock(&self.lock);

@@ -5,7 +5,7 @@
 # Georgiou et al. (ICDCN 2014): a load of the CPU and one that waits for memory
 # more than half of its time, each as a step at every frequency with
 # srun --cpu-freq.
-# Ours is spank_joule_cpufreq and joule_rapl; the peer, on a cluster of its own and
+# Ours is spank_joule and joule_rapl; the peer, on a cluster of its own and
 # in turns, is Slurm's own --cpu-freq and acct_gather_energy/rapl.
 #
 # Prints CSV as tests/bench/run; tradeoff.csv has the steps.  The truth is the
@@ -78,7 +78,7 @@ least() {
 }
 
 table_open tradeoff "energy and time of a load by CPU frequency: of joule with \
-spank_joule_cpufreq and joule_rapl, of slurm with its own --cpu-freq and \
+spank_joule and joule_rapl, of slurm with its own --cpu-freq and \
 acct_gather_energy/rapl" load,khz,elapsed_s,sacct_j,true_j,model_s,model_j,source,\
 cpu_s,working_j,error_pct,frequency_error_pct
 node_up joule

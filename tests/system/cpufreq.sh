@@ -8,7 +8,7 @@
 
 FREQ_DIR=/sys/devices/system/cpu/cpufreq
 FREQ_JOURNAL=/run/slurm-joule/cpufreq/journal
-FREQ_PLUGIN=$JOULE_BUILD/plugins/spank_joule_cpufreq.so
+FREQ_PLUGIN=$JOULE_BUILD/plugins/spank_joule.so
 FREQ_KEEPER=$JOULE_BUILD/joule-cpufreq-keeper
 FREQ_TOOL=$JOULE_BUILD/tools/joule/joule
 

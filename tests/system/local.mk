@@ -77,6 +77,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_missing.sh \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
+	tests/system/test_annotated.sh \
 	tests/system/test_regions.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
@@ -86,6 +87,8 @@ dist_check_SCRIPTS += \
 
 EXTRA_DIST += \
 	.ci/run \
+	tests/system/annotated.c \
+	tests/system/annotated.f90 \
 	tests/system/attribution.sh \
 	tests/system/cluster-conf.sh \
 	tests/system/faults.sh \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: default
 #
-# srun --cpu-freq with spank_joule_cpufreq: every form of a request, batch scripts,
+# srun --cpu-freq with spank_joule: every form of a request, batch scripts,
 # options of the plugin and of slurm.conf.  How steps end: test_freqscore.sh.
 #
 # shellcheck disable=SC2015,SC2317  # the second half never fails; functions are

@@ -138,7 +138,7 @@ test_cluster() {
     dir=$(cluster dir pkgdeb)
     frequencies=$(cluster cpufreq pkgdeb node1 dump)
     sed -i '/^PluginDir=/d' "$dir/etc/slurm.conf"
-    echo 'optional spank_joule_cpufreq.so batch=yes' > "$dir/etc/plugstack.conf"
+    echo 'optional spank_joule.so batch=yes' > "$dir/etc/plugstack.conf"
     cluster slurmd pkgdeb node1 stop && cluster slurmd pkgdeb node1 start
     check "slurmd starts without a PluginDir" \
         wait_for 60 eval '[ "$(in_cluster sinfo -h -t idle -o %D)" = 1 ]'

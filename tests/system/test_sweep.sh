@@ -3,7 +3,7 @@
 # run: all alone
 #
 # A sweep as a user does it: a load of the CPU and a load of the memory at every
-# frequency that the node has, set by spank_joule_cpufreq, measured by
+# frequency that the node has, set by spank_joule, measured by
 # joule_rapl, read with sacct.  A step is some milliseconds longer than its task,
 # and on a busy machine many: that is allowed for.
 #

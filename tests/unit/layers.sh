@@ -47,7 +47,7 @@ may plugins/acct_gather_energy/joule_fused plugins/slurm_abi common/energy \
 may plugins/acct_gather_energy/joule_ipmi plugins/slurm_abi common/energy \
     common/sensors
 may plugins/acct_gather_profile/joule_hdf5 plugins/slurm_abi
-may plugins/spank/joule_cpufreq plugins/slurm_abi common/cpufreq common/cgroup
+may plugins/spank/joule plugins/slurm_abi common/cpufreq common/cgroup
 may tools/ipmi-reader common/energy common/sensors
 may tools/cpufreq-keeper common/cpufreq
 may tools/profile-convert common/profile

@@ -227,19 +227,22 @@ tests_unit_test_cpufreq_keeper_LDFLAGS = $(FREQ_WRAP)
 tests_unit_test_cpufreq_cycles_SOURCES = tests/unit/test_cpufreq_cycles.c
 
 tests_unit_test_cpufreq_options_SOURCES = tests/unit/test_cpufreq_options.c \
-	plugins/spank/joule_cpufreq/cpufreq_options.c
+	plugins/spank/joule/options.c
 tests_unit_test_cpufreq_options_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 
-# The test is the Slurm that the plugin's part runs in.
+# The tests are the Slurm that the plugin's parts run in.
 if HAVE_SLURM
-check_PROGRAMS += tests/unit/test_cpufreq_step
-TESTS += tests/unit/test_cpufreq_step
+SPANK_TESTS = tests/unit/test_cpufreq_step tests/unit/test_region_hooks
+check_PROGRAMS += $(SPANK_TESTS)
+TESTS += $(SPANK_TESTS)
 endif
 tests_unit_test_cpufreq_step_SOURCES = tests/unit/test_cpufreq_step.c \
-	plugins/spank/joule_cpufreq/cpufreq_options.c \
-	plugins/spank/joule_cpufreq/cpufreq_step.c
+	plugins/spank/joule/options.c \
+	plugins/spank/joule/cpufreq_step.c
 tests_unit_test_cpufreq_step_LDFLAGS = $(FREQ_WRAP) -Wl,--wrap=open
+tests_unit_test_region_hooks_SOURCES = tests/unit/test_region_hooks.c \
+	plugins/spank/joule/region_hooks.c
 
 tests_unit_test_cpuset_SOURCES = tests/unit/test_cpuset.c
 endif

@@ -13,7 +13,7 @@
 
 #include "common/base/file.h"
 #include "common/cpufreq/keeper.h"
-#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
+#include "plugins/spank/joule/spank_joule.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -36,6 +36,7 @@ static const struct {
     {"keeper_period=99ms", ERANGE},
     {"keeper=relative", EINVAL},
     {"keeper=", EINVAL},
+    {"hooks=libjoule_hooks.so", EINVAL},
     {"a-key-that-is-longer-than-any-key-there-is=1", EINVAL},
 };
 
@@ -103,6 +104,8 @@ START_TEST(manual)
         snprintf(line, sizeof(line), "\nAllowed: %s.\nDefault: %s.\n", range,
                  strcmp(o->key, "keeper") == 0
                      ? "joule-cpufreq-keeper in libexec/slurm-joule"
+                 : strcmp(o->key, "hooks") == 0
+                     ? "libjoule_hooks.so in lib/slurm-joule"
                      : o->default_text);
         ck_assert_msg(strstr(entry, line) != NULL, "%s:%s", o->key, line);
     }
@@ -126,13 +129,13 @@ START_TEST(example)
             continue;
         lines++;
         strsep(&line, " ");
-        ck_assert_str_eq(strsep(&line, " "), "spank_joule_cpufreq.so");
+        ck_assert_str_eq(strsep(&line, " "), "spank_joule.so");
         while ((word = strsep(&line, " ")))
             argv[argc++] = word;
         ck_assert_int_eq(joule_spank_options_parse(&o, argc, argv, NULL), 0);
         joule_spank_options_parse(&plain, 0, NULL, NULL);
         ck_assert_int_eq(memcmp(&o, &plain, sizeof(o)) == 0, defaults);
-        ck_assert_int_eq(argc, defaults ? 6 : 1);
+        ck_assert_int_eq(argc, defaults ? 7 : 1);
     }
     ck_assert_uint_eq(lines, 2);
     free(text);

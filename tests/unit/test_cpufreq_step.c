@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A step in slurmstepd, and who is told what: spank_joule_cpufreq's part with a
+ * A step in slurmstepd, and who is told what: spank_joule's part with a
  * Slurm and a machine of this test's own.
  */
 #include <check.h>
@@ -13,7 +13,7 @@
 
 #include "common/cgroup/cpuset.h"
 #include "plugins/slurm_abi/slurm_abi.h"
-#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
+#include "plugins/spank/joule/spank_joule.h"
 #include "tests/unit/freqtree.h"
 
 static struct tree tree;

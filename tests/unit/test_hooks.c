@@ -102,7 +102,7 @@ END_TEST
 
 static void only_kokkos(void)
 {
-    setenv("JOULE_HOOKS", "mpi,kokkos", 1);
+    setenv("JOULE_REGIONS", "mpi,kokkos", 1);
     annotate();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * joule-cpufreq-keeper - started by spank_joule_cpufreq in slurmd, see
+ * joule-cpufreq-keeper - started by spank_joule in slurmd, see
  * common/cpufreq/keeper.h.
  */
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
+#include "plugins/spank/joule/spank_joule.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +25,11 @@ static int check_path(const void *field, struct joule_error *reason)
 }
 
 const struct joule_option joule_spank_option_table[] = {
+    {.key = "cpufreq",
+     .type = JOULE_OPTION_BOOL,
+     .offset = OFFSET(cpufreq),
+     .default_text = "yes",
+     .help = "whether --cpu-freq is this plugin's; no: all is left to Slurm"},
     {.key = "core",
      .type = JOULE_OPTION_BOOL,
      .offset = OFFSET(core),
@@ -69,6 +74,14 @@ const struct joule_option joule_spank_option_table[] = {
      .check = check_path,
      .range = "an absolute path",
      .help = "the program that slurmd starts to look for them"},
+    {.key = "hooks",
+     .type = JOULE_OPTION_TEXT,
+     .offset = OFFSET(hooks),
+     .default_text = JOULE_HOOKSDIR "/libjoule_hooks.so",
+     .max = JOULE_SPANK_PATH_MAX,
+     .check = check_path,
+     .range = "an absolute path",
+     .help = "the library that --energy-regions puts into a step's programs"},
     {.key = NULL},
 };
 
@@ -85,7 +98,7 @@ static int set_one(struct joule_spank_options *o, const char *text,
     }
     if (!row)
         return joule_error_set(err, EINVAL,
-                               "%s is no option of spank_joule_cpufreq", text);
+                               "%s is no option of spank_joule", text);
     return joule_option_set(row, o, value + 1, err);
 }
 

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * spank_joule_cpufreq: --cpu-freq, set on the CPUs of a step and put back
- * whatever happens.
+ * spank_joule: --cpu-freq, set on the CPUs of a step and put back whatever happens;
+ * --energy-regions, which names regions of programs for the energy profile.
  *
- * slurmstepd sets and puts back; a process beside slurmd looks after those that
- * could not.
+ * slurmstepd sets frequencies and puts them back; a process beside slurmd looks after
+ * those that could not.
  */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/cpufreq/keeper.h"
 #include "plugins/slurm_abi/slurm_abi.h"
-#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
+#include "plugins/spank/joule/spank_joule.h"
 
 JOULE_SLURM_EXPORT extern const char plugin_name[];
 JOULE_SLURM_EXPORT extern const char plugin_type[];
 JOULE_SLURM_EXPORT extern const unsigned int plugin_version;
 JOULE_SLURM_EXPORT extern const unsigned int spank_plugin_version;
 
-const char plugin_name[] = "joule_cpufreq";
+const char plugin_name[] = "joule";
 const char plugin_type[] = "spank";
 const unsigned int plugin_version = SLURM_VERSION_NUMBER;
 const unsigned int spank_plugin_version = 1;
 
 /* In spank.h these are declared without visibility. */
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_init;
+JOULE_SLURM_EXPORT extern spank_f slurm_spank_init_post_opt;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_task_post_fork;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_task_init;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_task_exit;
@@ -35,6 +39,48 @@ JOULE_SLURM_EXPORT extern spank_f slurm_spank_slurmd_exit;
 /* A process is one of these; SPANK calls it with one thread. */
 static struct joule_spank_step step;
 static int keeper_fd = -1; /* its end is the end of slurmd */
+static char
+    regions[JOULE_SPANK_HOOKS_MAX]; /* of --energy-regions; "": not given */
+static struct joule_error
+    problem; /* what its user is told, when he can hear it */
+
+/* In srun, sbatch and salloc it goes into the environment: there our profile plugin
+ * looks for it, and the steps of a job have it from the job. */
+static int take_regions(int value, const char *list, int is_remote)
+{
+    struct joule_error err;
+
+    (void)value;
+    /* That is what 22.05 makes of no argument for the steps of a job. */
+    if (!list || !*list || strcmp(list, "(null)") == 0)
+        list = "all";
+    if (joule_spank_hooks_check(list, &err) < 0) {
+        slurm_error("--energy-regions: %s", err.text);
+        return -1;
+    }
+    snprintf(regions, sizeof(regions), "%s", list);
+    if (!is_remote && setenv(JOULE_SPANK_HOOKS_VARIABLE, list, 1) < 0) {
+        slurm_error("--energy-regions: %m");
+        return -1;
+    }
+    return 0;
+}
+
+/* sbatch and salloc know only options that are registered by a call. */
+static void register_option(spank_t spank)
+{
+    struct spank_option option = {
+        .name = (char *)"energy-regions",
+        .arginfo = (char *)"[mpi,likwid,...]",
+        .usage = (char *)"energy of the regions that programs name for MPI, "
+                         "LIKWID, Kokkos, NVTX, ROCTX or OMPT (default: all of "
+                         "them), and for libjoule; see joule regions",
+        .has_arg = 2,
+        .cb = take_regions};
+
+    if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
+        slurm_error("spank_joule: Slurm does not take --energy-regions");
+}
 
 /* slurmd says what is wrong with them, and not each step to its user. */
 static void parse_options(struct joule_spank_options *options, int argc,
@@ -61,6 +107,8 @@ static void start_keeper(int argc, char **argv)
     if (keeper_fd >= 0)
         return;
     parse_options(&options, argc, argv);
+    if (!options.cpufreq)
+        return;
     joule_core_conf(&options, &config, &ignored);
     joule_core_slurmd_log(log, sizeof(log));
     keeper_fd = joule_keeper_start(options.keeper, &config,
@@ -76,24 +124,46 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
     struct joule_spank_options options;
 
     switch (spank_context()) {
+    case S_CTX_LOCAL:
+    case S_CTX_ALLOCATOR:
+        register_option(spank);
+        return ESPANK_SUCCESS;
     case S_CTX_SLURMD:
         start_keeper(argc, argv);
         return ESPANK_SUCCESS;
     case S_CTX_REMOTE:
+        register_option(spank);
         parse_options(&options, argc, argv);
-        joule_spank_step_begin(&step, spank, &options);
+        if (options.cpufreq)
+            joule_spank_step_begin(&step, spank, &options);
         return ESPANK_SUCCESS;
     default:
         return ESPANK_SUCCESS;
     }
 }
 
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+{
+    struct joule_spank_options options;
+
+    if (spank_context() != S_CTX_REMOTE)
+        return ESPANK_SUCCESS;
+    joule_spank_options_parse(&options, argc, argv, NULL);
+    if (joule_spank_hooks_begin(spank, regions, &options, &problem) == 0)
+        *problem.text = '\0';
+    return ESPANK_SUCCESS;
+}
+
 int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    if (spank_context() == S_CTX_REMOTE)
-        joule_spank_step_task(&step, spank);
+    if (spank_context() != S_CTX_REMOTE)
+        return ESPANK_SUCCESS;
+    if (*problem.text)
+        slurm_error("spank_joule: --energy-regions: %s", problem.text);
+    *problem.text = '\0';
+    joule_spank_step_task(&step, spank);
     return ESPANK_SUCCESS;
 }
 
@@ -139,9 +209,12 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     (void)spank;
-    if (root_fd < 0)
-        return ESPANK_SUCCESS;
     parse_options(&options, argc, argv);
+    if (root_fd < 0 || !options.cpufreq) {
+        if (root_fd >= 0)
+            close(root_fd);
+        return ESPANK_SUCCESS;
+    }
     joule_core_conf(&options, &config, &ignored);
     joule_control_init(&control, root_fd, &config);
     if (joule_control_recover(&control, &r, &err) < 0)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * joule_cpufreq.h - the parts of spank_joule_cpufreq: its options, what it
- * knows of Slurm, and one step in slurmstepd.
+ * spank_joule.h - the parts of spank_joule: its options, the frequencies of a step
+ * (--cpu-freq) and the hooks that name its regions (--energy-regions).
  */
-#ifndef JOULE_SPANK_JOULE_CPUFREQ_H
-#define JOULE_SPANK_JOULE_CPUFREQ_H
+#ifndef JOULE_SPANK_JOULE_H
+#define JOULE_SPANK_JOULE_H
 
 #include "common/base/option.h"
 #include "common/cpufreq/average.h"
 #include "common/cpufreq/control.h"
 
-/* ---- cpufreq_options.c: what stands behind the plugin in plugstack.conf ---- */
+/* ---- options.c: what stands behind the plugin in plugstack.conf ---- */
 
 #define JOULE_SPANK_PATH_MAX 1023
 
 enum joule_spank_limits { JOULE_LIMITS_HARDWARE = 1, JOULE_LIMITS_SITE = 2 };
 
 struct joule_spank_options {
+    bool cpufreq; /* --cpu-freq is ours */
     bool core;       /* Slurm's own code sets frequencies, too */
     bool batch;      /* batch scripts and interactive steps as well */
     bool strict;     /* what cannot be fulfilled fails the step */
@@ -24,6 +25,7 @@ struct joule_spank_options {
     int64_t lock_wait_ns;
     int64_t keeper_period_ns;
     char keeper[JOULE_SPANK_PATH_MAX + 1]; /* the program that slurmd starts */
+    char hooks[JOULE_SPANK_PATH_MAX + 1];  /* libjoule_hooks.so */
 };
 
 extern const struct joule_option joule_spank_option_table[];
@@ -35,7 +37,7 @@ extern const struct joule_option joule_spank_option_table[];
 int joule_spank_options_parse(struct joule_spank_options *ret, int argc,
                               char *const *argv, struct joule_error *err);
 
-/* ---- core.c: slurm.conf, and Slurm's own code for frequencies ---- */
+/* ---- cpufreq_core.c: slurm.conf, and Slurm's own code for frequencies ---- */
 
 /* What the options, CpuFreqGovernors and CpuFreqDef come to.  *ret_default is
  * the request of steps that make none; false: there is none. */
@@ -99,5 +101,24 @@ void joule_spank_step_task_end(struct joule_spank_step *s);
 
 /* The step is over, however it ended; again is no harm. */
 void joule_spank_step_end(struct joule_spank_step *s);
+
+/* ---- region_hooks.c: regions of programs that do not name them for us ---- */
+
+#define JOULE_SPANK_HOOKS_MAX      64
+#define JOULE_SPANK_HOOKS_VARIABLE "JOULE_REGIONS"
+
+/* Whether it is "all" or a list of hooks, as "mpi,likwid": 0, or -1 with errno
+ * EINVAL and a sentence. */
+int joule_spank_hooks_check(const char *list, struct joule_error *err);
+
+/*
+ * In slurmstepd, before the tasks: set what makes a step's programs call the hooks of
+ * [wish], or of JOULE_REGIONS in its environment where that is "".  What the user
+ * has set for other tools stays.  0, or -1 with a sentence for the user, whose step
+ * runs all the same.
+ */
+int joule_spank_hooks_begin(struct spank_handle *spank, const char *wish,
+                            const struct joule_spank_options *options,
+                            struct joule_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plugins/spank/joule_cpufreq/joule_cpufreq.h"
+#include "plugins/spank/joule/spank_joule.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
+#
+# srun --energy-regions: programs that name their regions for MPI (two of them, in C
+# and in Fortran), LIKWID, Kokkos and OpenMP, and those that use the library from
+# Fortran and Python, all of real packages, in steps of a real cluster.
+#
+# shellcheck disable=SC2317  # functions are called through check
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+. "$LIB/profile.sh"
+REPORT=$JOULE_BUILD/joule-report
+HOOKS=$JOULE_BUILD/lib/libjoule_hooks.so
+PROGRAMS=$SCRATCH/programs
+
+# compile NAME COMPILER ARGUMENT... - or say that it is skipped
+compile() {
+    local name=$1 compiler=$2
+    shift 2
+    command -v "$compiler" > /dev/null || { skip "$name" "no $compiler"; return 1; }
+    (cd "$PROGRAMS" && "$compiler" -g -O1 -o "$name" "$@") \
+        > "$SCRATCH/compiler" 2>&1 && return
+    not_ok "$name is built" "$(tail -n 5 "$SCRATCH/compiler")"
+    return 1
+}
+
+# has_regions REGION=COUNT... - what the last step has, and nothing else
+has_regions() {
+    cluster user annot "$REPORT" regions --csv "$JOB" > "$SCRATCH/csv" || return 1
+    awk -F, 'NR > 1 && $4 != "" { print $4 "=" $5 }' "$SCRATCH/csv" | sort |
+        diff - <(printf '%s\n' "$@" | sort)
+}
+
+# in_region SECONDS REGION - so long was its window
+in_region() {
+    local s
+    s=$(awk -F, -v name="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == "window_s") at = i; next }
+        $4 == name { print $at }' "$SCRATCH/csv")
+    within "$s" "$1" 0 0.15
+}
+
+# run NAME 'SRUN-OPTIONS' REGION=COUNT... - the program of that name in a step
+run() {
+    local name=$1 options
+    read -r -a options <<< "$2"
+    shift 2
+    step annot "${options[@]}" "$PROGRAMS/$name" < /dev/null \
+        > "$SCRATCH/out" 2> "$SCRATCH/said"
+    check "$name runs" test $? = 0
+    note < "$SCRATCH/said"
+    check "$name: $*" has_regions "$@"
+}
+
+mpi() {
+    local mpi=$1 kind=$2 options="--energy-regions=mpi -n2 --mpi=$2"
+    if ! cluster user annot srun --mpi=list 2>&1 | grep -qw "$kind"; then
+        skip "MPI programs of $mpi" "this Slurm has no mpi/$kind"
+        return
+    fi
+    if compile "$mpi-c" "mpicc.$mpi" -DMPI "$LIB/annotated.c"; then
+        run "$mpi-c" "$options" MPI=2 solve=2
+        check "$mpi-c: both ranks are of one world" grep -q '1 of 2' "$SCRATCH/out"
+        check "$mpi-c: 0.3 s" in_region 0.3 solve
+    fi
+    if compile "$mpi-fortran" "mpif90.$mpi" -cpp -DMPI "$TOP/lib/joule.f90" \
+        "$LIB/annotated.f90" "$JOULE_BUILD/lib/libjoule.so.1"; then
+        run "$mpi-fortran" "$options --export=ALL,LD_LIBRARY_PATH=$JOULE_BUILD/lib" \
+            MPI=2 MPI_Pcontrol=2 "own region=2"
+        check "$mpi-fortran: 0.3 s" in_region 0.3 MPI_Pcontrol
+    fi
+}
+
+mkdir -p "$PROGRAMS"
+chmod 755 "$PROGRAMS"
+up annot --cpus 2 --profile=$PROFILE --gather 'JouleProfilePeriodMin=10ms' || exit 1
+echo "optional $JOULE_BUILD/plugins/spank_joule.so cpufreq=no hooks=$HOOKS" \
+    > "$(cluster dir annot)/etc/plugstack.conf"
+
+mpi openmpi pmix
+mpi mpich pmi2
+if compile likwid cc -DLIKWID_PERFMON "$LIB/annotated.c" -llikwid; then
+    run likwid --energy-regions stencil=2
+    check "likwid: 0.6 s" in_region 0.6 stencil
+fi
+if compile openmp clang -fopenmp=libomp "$LIB/annotated.c"; then
+    run openmp --energy-regions=ompt omp_control_tool=2
+    check "openmp: 0.6 s" in_region 0.6 omp_control_tool
+fi
+if compile kokkos g++ -std=c++17 -DKOKKOS -I/usr/include/trilinos -x c++ \
+    "$LIB/annotated.c" -ltrilinos_kokkoscore; then
+    run kokkos --energy-regions=kokkos outer=1 inner=1
+    check "kokkos: 0.6 s" in_region 0.6 outer
+fi
+cat > "$PROGRAMS/python" <<END
+#!/usr/bin/python3
+import time
+import sys
+sys.path.insert(0, "$TOP/lib")
+import joule
+with joule.region("prepare"):
+    time.sleep(0.3)
+print(joule.status(), file=sys.stderr)
+END
+chmod 755 "$PROGRAMS/python"
+run python "--energy-regions --export=ALL,LD_LIBRARY_PATH=$JOULE_BUILD/lib" prepare=1
+check "python: 0.3 s" in_region 0.3 prepare
+
+# The option, and what may be wrong with it.
+check "help has the option" bash -c '"$@" srun --help | grep -q energy-regions' - \
+    "$LIB/cluster" user annot
+check "an unknown hook is refused before the step" bash -c '
+    out=$("$@" srun --energy-regions=mpi,mqi true 2>&1) && exit 1
+    grep -q "mpi,mqi is no list of" <<< "$out"' - "$LIB/cluster" user annot
+step annot --energy-regions --profile=none true
+check "--profile=none stays" bash -c '! ls "$1"/"$2"_* 2> /dev/null' - \
+    "$(profile_dir annot)" "$JOB"
+if [ -x "$PROGRAMS/likwid" ]; then
+    # In a batch script, for all its steps.
+    check "sbatch --energy-regions" cluster user annot sbatch -W -Q -o /dev/null \
+        -J batch --energy-regions --wrap "srun $PROGRAMS/likwid"
+    JOB=$(cluster run --timeout 10 annot squeue -a -h -t all -n batch -o %A)
+    check "... is the option of its steps" has_regions stencil=2
+    step annot --export=NONE --energy-regions "$PROGRAMS/likwid" 2> "$SCRATCH/said"
+    check "--export=NONE: the step runs" test $? = 0
+    check "... and the user is told what to add" grep -q -- 'which --profile=energy' \
+        "$SCRATCH/said"
+    step annot --export=NONE --energy-regions --profile=energy "$PROGRAMS/likwid"
+    check "... and with that it has regions" has_regions stencil=2
+fi
+finish
