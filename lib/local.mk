@@ -3,26 +3,34 @@
 # nothing of what Slurm loads.
 libjouledir = $(libdir)
 libjoule_PROGRAMS = lib/libjoule.so.1
-lib_libjoule_so_1_SOURCES = lib/energy.c lib/regions.c lib/segment.h lib/user_rows.h
+lib_libjoule_so_1_SOURCES = \
+	lib/energy.c \
+	lib/moneq.c \
+	lib/mpi_world.c lib/mpi_world.h \
+	lib/regions.c lib/segment.h \
+	lib/user_rows.h
 lib_libjoule_so_1_CPPFLAGS = $(AM_CPPFLAGS) -DJOULE_RUN_DIR=\"/run/slurm-joule\"
 lib_libjoule_so_1_LDFLAGS = $(LDFLAGS_MODULE)
-lib_libjoule_so_1_LDADD =
+lib_libjoule_so_1_LDADD = -ldl
 
 # A Fortran module is compiled with its program, by the program's compiler.
-include_HEADERS = lib/joule.h lib/joule.f90
+include_HEADERS = lib/joule.h lib/joule.f90 lib/moneq.h
 pythondir = $(datadir)/slurm-joule/python
 dist_python_DATA = lib/joule.py
 pkgconfigdir = $(libdir)/pkgconfig
-nodist_pkgconfig_DATA = lib/joule.pc
+nodist_pkgconfig_DATA = lib/joule.pc lib/moneq.pc
+# Named as in MonEQ, and out of the way.
+moneqdir = $(includedir)/slurm-joule
+moneq_HEADERS = lib/powermon_bgq.h
 
-lib/joule.pc: lib/joule.pc.in Makefile
+lib/joule.pc lib/moneq.pc: %.pc: %.pc.in Makefile
 	$(AM_V_GEN)mkdir -p lib && sed -e 's|@prefix[@]|$(prefix)|' \
 		-e 's|@includedir[@]|$(includedir)|' -e 's|@libdir[@]|$(libdir)|' \
 		-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
-		-e 's|@pythondir[@]|$(pythondir)|' \
-		$(srcdir)/lib/joule.pc.in > $@
-CLEANFILES += lib/joule.pc
-EXTRA_DIST += lib/joule.pc.in lib/COPYING
+		-e 's|@moneqdir[@]|$(moneqdir)|' -e 's|@pythondir[@]|$(pythondir)|' \
+		$< > $@
+CLEANFILES += lib/joule.pc lib/moneq.pc
+EXTRA_DIST += lib/joule.pc.in lib/moneq.pc.in lib/COPYING
 
 # spank_joule.so was named spank_joule_cpufreq.so: a plugstack.conf may say so.
 install-data-hook:
@@ -34,18 +42,19 @@ uninstall-hook:
 	rm -f $(DESTDIR)$(libdir)/libjoule.so \
 		$(DESTDIR)$(pluginsdir)/spank_joule_cpufreq.so
 
-# What is preloaded.  It has the library in itself, so that nothing else is needed to
-# start a program; where the program has one, too, both take what comes first.
+# What is preloaded.  It has regions in itself, so that nothing else is needed to start
+# a program; where the program has the library, too, both take what comes first.
 hooksdir = $(libdir)/slurm-joule
 hooks_PROGRAMS = lib/libjoule_hooks.so
-lib_libjoule_hooks_so_SOURCES = lib/hooks.c $(lib_libjoule_so_1_SOURCES)
+lib_libjoule_hooks_so_SOURCES = lib/hooks.c lib/energy.c lib/regions.c lib/segment.h \
+	lib/user_rows.h
 lib_libjoule_hooks_so_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE)
 lib_libjoule_hooks_so_LDADD = -ldl
 
 if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
-	tests/unit/test_regions
+	tests/unit/test_moneq tests/unit/test_regions
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
 tests_unit_test_hooks_SOURCES = tests/unit/test_hooks.c \
@@ -55,6 +64,11 @@ tests_unit_test_hooks_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT) -ldl
 tests_unit_test_joule_energy_SOURCES = tests/unit/test_joule_energy.c \
 	tests/unit/userrows.h lib/energy.c
 tests_unit_test_joule_energy_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
+tests_unit_test_moneq_SOURCES = tests/unit/test_moneq.c \
+	tests/unit/regionstep.c tests/unit/regionstep.h lib/energy.c lib/moneq.c \
+	lib/mpi_world.c lib/regions.c
+tests_unit_test_moneq_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_test_moneq_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT) -ldl
 tests_unit_test_regions_SOURCES = tests/unit/test_regions.c \
 	tests/unit/regionstep.c tests/unit/regionstep.h lib/regions.c
 tests_unit_test_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)

@@ -78,10 +78,13 @@ if HAVE_HDF5
 joulelibexec_PROGRAMS += joule-report
 
 joule_report_SOURCES = \
+	tools/report/moneq.c tools/report/moneq.h \
+	tools/report/moneq_reduce.c \
 	tools/report/nodes.c tools/report/nodes.h \
 	tools/report/region_energy.c tools/report/region_energy.h \
 	tools/report/regions.c \
-	tools/report/report.c tools/report/report.h
+	tools/report/report.c tools/report/report.h \
+	tools/report/timeline.c tools/report/timeline.h
 joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
 joule_report_LDADD = $(LIBSH5UTIL)
 endif

@@ -96,7 +96,8 @@ EXTRA_DIST += \
 	tests/system/helgrind.supp \
 	tests/system/ipmi.sh \
 	tests/system/jobtruth.awk \
-	tests/system/lib.sh
+	tests/system/lib.sh \
+	tests/system/moneq.c
 
 # What scripts need beside what `make all` makes; tests/run makes it.
 system-programs: tests/system/stamp tests/system/phases tests/system/burn tests/system/rpcping \

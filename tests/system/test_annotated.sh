@@ -69,6 +69,48 @@ mpi() {
             MPI=2 MPI_Pcontrol=2 "own region=2"
         check "$mpi-fortran: 0.3 s" in_region 0.3 MPI_Pcontrol
     fi
+    if compile "$mpi-moneq" "mpicc.$mpi" -I"$TOP/lib" "$LIB/moneq.c" \
+        "$JOULE_BUILD/lib/libjoule.so.1"; then
+        run "$mpi-moneq" "--profile=energy -n2 --mpi=$kind \
+--export=ALL,JOULE_PROFILE_PERIOD=100ms,LD_LIBRARY_PATH=$JOULE_BUILD/lib" \
+            work=2 inner=2
+        check "$mpi-moneq: an agent and another" grep -xq \
+            'rank 1: agent 0, tag -1' <(grep -x 'rank 0: agent 1, tag 0' \
+            -A 1 <(sort "$SCRATCH/out"))
+        moneq_files "$mpi-moneq"
+    fi
+}
+
+# What MonEQ wrote of the last step, what its reducer made of it, and plots.
+moneq_files() { # NAME
+    local dir=$SCRATCH/$1 file=$SCRATCH/$1/MonEQ-R0-C0-M0-N0.txt
+    mkdir "$dir" && chmod 777 "$dir"
+    check "$1: joule regions --format=moneq" cluster user annot "$REPORT" regions \
+        --format=moneq --plot --output="$dir" "$JOB"
+    check "$1: each sample has 15 fields" awk -F, '
+        !/^---/ { n++; if (NF != 15 || $1 !~ /^20..-..-.. ..:..:..$/) { print; exit 1 } }
+        END { exit !(n >= 20) }' "$file"
+    check "$1: tags lie within each other" diff \
+        <(grep -- --- "$file") - << 'END'
+---MonEQ_START_POWER_TAG=work
+---MonEQ_START_POWER_TAG=inner
+---MonEQ_END_POWER_TAG=inner
+---MonEQ_END_POWER_TAG=work
+END
+    check "$1: so many samples are in them" awk '
+        /^---.*=work/ { work = /START/ } /^---.*=inner/ { inner = /START/ }
+        !/^---/ { n += work; m += inner }
+        END { print n, m; exit !(n >= 13 && n <= 17 && m >= 5 && m <= 7) }' "$file"
+    check "$1: MonEQTags.txt" diff "$dir/MonEQTags.txt" <(printf 'work\ninner\n')
+    check "$1: a mean of each tag, and of the rest" awk -F'\t' '
+        FNR == 1 { files++; next } NF != 9 || $2 <= 0 { print FILENAME, $0; exit 1 }
+        { n[FILENAME]++ }
+        END { for (f in n) print f, n[f]; exit files != 4 }' \
+        "$dir"/moneq_output/{original,untagged,work,inner}.dat
+    check "$1: as many rows as samples" within \
+        "$(wc -l < "$dir/moneq_output/original.dat")" "$(grep -vc -- --- "$file")" 0 2
+    check "$1: plots" test "$(grep -l '</svg>' \
+        "$dir"/moneq_output/{original,untagged,work,inner}.svg | wc -l)" = 4
 }
 
 mkdir -p "$PROGRAMS"

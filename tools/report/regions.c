@@ -11,6 +11,7 @@
 #include "tools/joule/command.h"
 #include "tools/joule/json.h"
 #include "tools/joule/text.h"
+#include "tools/report/moneq.h"
 #include "tools/report/nodes.h"
 #include "tools/report/region_energy.h"
 #include "tools/report/report.h"
@@ -34,6 +35,12 @@ static const char usage[] =
     "  -u USER          whose job it is\n"
     "  --csv            print comma-separated values\n"
     "  --json           print a JSON document\n"
+    "  --format=moneq   write the files of MonEQ\n"
+    "  --reduce         and what its reducer made of them: means of nodes, of "
+    "each "
+    "tag\n"
+    "  --plot           and plots of these (gnuplot)\n"
+    "  --output=DIR     where to ($MonEQ_PREFIX, or here)\n"
     "  --help           print this\n"
     "\n"
     "share: the step's energy divided among its processes by CPU time, and "
@@ -61,7 +68,8 @@ enum by {
 struct arguments {
     struct joule_nodes_request request;
     enum by by;
-    bool csv, json;
+    bool csv, json, is_moneq;
+    struct joule_moneq_options moneq;
 };
 
 /* What a worker sends of a node: this once, and a line for each region, of all
@@ -727,7 +735,7 @@ static int print(struct report *r)
 
 static int parse(struct arguments *a, int argc, char **argv)
 {
-    const char *by = "step", *job[1] = {NULL};
+    const char *by = "step", *format = NULL, *job[1] = {NULL};
     size_t jobs = 0;
     const struct joule_command_option table[] = {
         {.name = "by", .text = &by},
@@ -736,6 +744,10 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "u", .text = &a->request.user},
         {.name = "csv", .flag = &a->csv},
         {.name = "json", .flag = &a->json},
+        {.name = "format", .text = &format},
+        {.name = "reduce", .flag = &a->moneq.reduce},
+        {.name = "plot", .flag = &a->moneq.plot},
+        {.name = "output", .text = &a->moneq.dir},
         {.name = "", .text = job, .count = &jobs, .max = 1},
         {NULL},
     };
@@ -748,6 +760,17 @@ static int parse(struct arguments *a, int argc, char **argv)
         return joule_command_error(argv[0], "which job?");
     if (a->csv && a->json)
         return joule_command_error(argv[0], "either --csv or --json");
+    if (format && strcmp(format, "moneq") != 0)
+        return joule_command_error(argv[0], "--format is moneq");
+    a->is_moneq = format || a->moneq.reduce || a->moneq.plot;
+    if (a->is_moneq ? a->csv || a->json : a->moneq.dir != NULL)
+        return joule_command_error(
+            argv[0], "--output is of --format=moneq, which is not --csv or "
+                     "--json");
+    if (!a->moneq.dir)
+        a->moneq.dir = getenv("MonEQ_PREFIX");
+    if (!a->moneq.dir || !*a->moneq.dir)
+        a->moneq.dir = ".";
     if (strcmp(by, "rank") == 0)
         a->by = BY_RANK;
     else if (strcmp(by, "node") == 0)
@@ -755,6 +778,19 @@ static int parse(struct arguments *a, int argc, char **argv)
     else if (strcmp(by, "step") != 0)
         return joule_command_error(argv[0], "--by is step, node or rank");
     return -1;
+}
+
+static int run_moneq(const struct report *r, struct joule_error *err)
+{
+    struct joule_timeline timeline;
+    int rc = joule_timeline_read(r->nodes, &timeline, "joule regions", err);
+
+    if (rc == 0)
+        rc = joule_moneq_write(&timeline, r->nodes, &r->a->moneq, err);
+    if (rc == 0 && timeline.failed > 0)
+        rc = 3;
+    joule_timeline_free(&timeline);
+    return rc;
 }
 
 static int run(struct report *r, struct joule_error *err)
@@ -768,6 +804,8 @@ static int run(struct report *r, struct joule_error *err)
     r->nodes = joule_nodes_find(&r->a->request, err);
     if (!r->nodes)
         return -1;
+    if (r->a->is_moneq)
+        return run_moneq(r, err);
     count = joule_nodes_count(r->nodes);
     r->facts = calloc(count + 1, sizeof(*r->facts));
     r->is_read = calloc(count + 1, sizeof(*r->is_read));

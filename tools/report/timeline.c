@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/report/timeline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/profile/hdf5_read.h"
+#include "lib/segment.h"
+#include "tools/joule/text.h"
+
+#define ROWS_MAX    4000000 /* of a table */
+#define BATCH_BYTES ((size_t)128 << 10)
+
+/* What a worker sends of a node, in this order: HEAD, names, samples, regions. */
+struct message {
+    enum { HEAD, NAME, SAMPLE, REGION } kind;
+    union {
+        struct {
+            uint64_t start_wall_ns;
+            uint64_t columns;
+            char column[JOULE_TIMELINE_COLUMNS][JOULE_TIMELINE_NAME];
+        } head;
+        joule_region_text name;
+        struct joule_timeline_sample sample;
+        struct joule_timeline_region region;
+    };
+};
+
+/* ---- in the worker ---- */
+
+/* How a column of the energy table becomes watts. */
+struct source {
+    const struct joule_column *column;
+    enum { FROM_UJ, FROM_MW, FROM_W } from;
+    uint64_t before_uj;
+};
+
+struct energy {
+    struct joule_hdf5_table *table;
+    const struct joule_column *ns;
+    struct source source[JOULE_TIMELINE_COLUMNS];
+    size_t sources;
+    uint64_t before_ns;
+};
+
+static int send(struct joule_out *out, const struct message *m,
+                struct joule_error *err)
+{
+    void *room = joule_out_room(out, sizeof(*m), err);
+
+    if (!room)
+        return -1;
+    memcpy(room, m, sizeof(*m));
+    joule_out_commit(out, sizeof(*m));
+    return 0;
+}
+
+/* "node_uJ" is "node"; false: it is no power. */
+static bool is_power(const struct joule_column *c, struct source *ret,
+                     char name[JOULE_TIMELINE_NAME])
+{
+    static const struct {
+        const char *end;
+        uint32_t kind;
+    } ends[] = {[FROM_UJ] = {"_uJ", JOULE_KIND_UNSIGNED},
+                [FROM_MW] = {"_mW", JOULE_KIND_FLOAT},
+                [FROM_W] = {"Power", JOULE_KIND_UNSIGNED}};
+    size_t length = strnlen(c->name, sizeof(c->name));
+
+    for (int i = FROM_UJ; i <= FROM_W; i++) {
+        size_t n = strlen(ends[i].end);
+
+        if (c->kind != ends[i].kind || length < n ||
+            length - n >= JOULE_TIMELINE_NAME ||
+            memcmp(c->name + length - n, ends[i].end, n) != 0)
+            continue;
+        *ret = (struct source){c, (typeof(ret->from))i, 0};
+        snprintf(name, JOULE_TIMELINE_NAME, "%.*s", (int)(length - n), c->name);
+        return true;
+    }
+    return false;
+}
+
+/* Of one name the first: the energy, where there is one, is exact. */
+static void find_sources(struct energy *e, struct message *head)
+{
+    const struct joule_rowtype *row = e->table->row;
+    struct source source;
+    char name[JOULE_TIMELINE_NAME];
+
+    for (int from = FROM_UJ; from <= FROM_W; from++)
+        for (uint32_t i = 0; i < row->count; i++) {
+            size_t k = 0;
+
+            if (!is_power(&row->column[i], &source, name) ||
+                (int)source.from != from ||
+                e->sources == JOULE_TIMELINE_COLUMNS)
+                continue;
+            while (k < e->sources && strcmp(head->head.column[k], name) != 0)
+                k++;
+            /* Watts of our own tables are there in a better column. */
+            if (k < e->sources || (from == FROM_W && e->sources > 0))
+                continue;
+            strcpy(head->head.column[k], name);
+            e->source[e->sources++] = source;
+        }
+    head->head.columns = e->sources;
+}
+
+static double watts(struct source *s, const unsigned char *row, uint64_t ns)
+{
+    uint64_t uj;
+
+    if (s->from == FROM_MW)
+        return joule_column_double(s->column, row) / 1e3;
+    if (s->from == FROM_W)
+        return (double)joule_column_u64(s->column, row);
+    uj = joule_column_u64(s->column, row) - s->before_uj;
+    s->before_uj += uj;
+    /* It falls where another job comes to the node. */
+    return ns == 0 || uj > INT64_MAX ? NAN : (double)uj * 1e3 / (double)ns;
+}
+
+static int send_samples(struct energy *e, struct joule_out *out,
+                        struct joule_error *err)
+{
+    size_t room = joule_hdf5_table_batch(e->table, BATCH_BYTES), count;
+    unsigned char *batch = malloc(room * e->table->row->size);
+    int rc = batch ? 0 : joule_error_set(err, ENOMEM, "out of memory");
+
+    while (rc == 0 &&
+           (count = joule_hdf5_table_read(e->table, batch, room)) > 0)
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+            const unsigned char *row = batch + i * e->table->row->size;
+            struct message m = {.kind = SAMPLE};
+
+            m.sample.ns = joule_column_u64(e->ns, row);
+            if (m.sample.ns < e->before_ns)
+                continue;
+            for (size_t k = 0; k < e->sources; k++)
+                m.sample.watts[k] =
+                    watts(&e->source[k], row, m.sample.ns - e->before_ns);
+            e->before_ns = m.sample.ns;
+            rc = send(out, &m, err);
+        }
+    free(batch);
+    return rc;
+}
+
+static int send_names(hid_t group, struct joule_out *out,
+                      struct joule_error *err)
+{
+    struct message m = {.kind = NAME};
+    joule_region_text *names;
+    size_t count;
+    int rc;
+
+    if (joule_nodes_names(group, &names, &count, err) < 0)
+        return -1;
+    rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        memcpy(m.name, names[i], sizeof(m.name));
+        rc = send(out, &m, err);
+    }
+    free(names);
+    return rc;
+}
+
+enum { PROCESS, THREAD, DEPTH, NUMBER, KIND, COUNT, BEGIN, END, ROW_COLUMNS };
+
+static const char *const row_columns[] = {
+    [PROCESS] = "Process", [THREAD] = "Thread", [DEPTH] = "Depth",
+    [NUMBER] = "Region",   [KIND] = "Kind",     [COUNT] = "Count",
+    [BEGIN] = "BeginNs",   [END] = "EndNs"};
+static const char *const rank_columns[] = {"Process", "Rank"};
+
+static uint64_t rank_of(const uint64_t *rank, size_t ranks, uint64_t process)
+{
+    for (size_t i = 0; i < ranks; i++)
+        if (rank[2 * i] == process)
+            return rank[2 * i + 1];
+    return JOULE_REGION_NO_RANK;
+}
+
+static int send_region(const uint64_t *row, uint64_t rank,
+                       struct joule_out *out, struct joule_error *err)
+{
+    struct message m = {.kind = REGION};
+
+    /* What had no room has no times. */
+    if (row[KIND] > JOULE_REGION_MARK || row[BEGIN] > row[END])
+        return 0;
+    m.region = (struct joule_timeline_region){
+        .process = row[PROCESS],
+        .rank = rank,
+        .thread = row[THREAD],
+        .depth = row[DEPTH],
+        .count = row[COUNT],
+        .begin_ns = row[BEGIN],
+        .end_ns = row[END],
+        .name = (uint32_t)row[NUMBER],
+        .is_mark = row[KIND] == JOULE_REGION_MARK,
+    };
+    return send(out, &m, err);
+}
+
+static int send_regions(hid_t group, struct joule_out *out,
+                        struct joule_error *err)
+{
+    uint64_t *row = NULL, *rank = NULL;
+    size_t rows = 0, ranks = 0;
+    int rc = -1;
+
+    if (joule_nodes_table(group, "RegionProcesses", rank_columns, 2, ROWS_MAX,
+                          &rank, &ranks, err) < 0 ||
+        joule_nodes_table(group, "Regions", row_columns, ROW_COLUMNS, ROWS_MAX,
+                          &row, &rows, err) < 0)
+        goto out;
+    rc = 0;
+    for (size_t i = 0; rc == 0 && i < rows; i++) {
+        const uint64_t *r = row + i * ROW_COLUMNS;
+
+        rc = send_region(r, rank_of(rank, ranks, r[PROCESS]), out, err);
+    }
+out:
+    free(rank);
+    free(row);
+    return rc;
+}
+
+static int read_energy(hid_t group, struct joule_out *out,
+                       struct joule_error *err)
+{
+    struct message head = {.kind = HEAD};
+    struct energy e = {0};
+    int rc = -1;
+
+    e.table = joule_hdf5_table_open(group, "Energy", err);
+    if (!e.table)
+        return -1;
+    e.ns = joule_rowtype_find(e.table->row, "ElapsedTimeNs");
+    if (!e.ns || e.ns->kind != JOULE_KIND_UNSIGNED) {
+        joule_error_set(err, EINVAL, "it is no profile of slurm-joule");
+        goto out;
+    }
+    if (e.table->rows > ROWS_MAX) {
+        joule_error_set(err, E2BIG, "its energy has more than %d rows",
+                        ROWS_MAX);
+        goto out;
+    }
+    joule_hdf5_read_number(group, "Joule Start Wall ns",
+                           &head.head.start_wall_ns);
+    find_sources(&e, &head);
+    rc = send(out, &head, err);
+    if (rc == 0)
+        rc = send_samples(&e, out, err);
+out:
+    joule_hdf5_table_close(e.table);
+    return rc;
+}
+
+static int read_node(void *arg, size_t i, hid_t group, struct joule_out *out,
+                     struct joule_error *err)
+{
+    (void)arg;
+    (void)i;
+    if (read_energy(group, out, err) < 0)
+        return -1;
+    if (H5Lexists(group, "Regions", H5P_DEFAULT) <= 0)
+        return 0;
+    return send_names(group, out, err) < 0 ? -1 : send_regions(group, out, err);
+}
+
+/* ---- in the parent, which believes nothing ---- */
+
+/* Room for one more in the array at *array. */
+static int grow(void *array, size_t count, size_t *room, size_t size,
+                struct joule_error *err)
+{
+    void *more;
+
+    if (count < *room)
+        return 0;
+    if (count >= ROWS_MAX)
+        return joule_error_set(err, EBADMSG, "it has too many rows");
+    more = reallocarray(*(void **)array, *room ? 2 * *room : 64, size);
+    if (!more)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    *(void **)array = more;
+    *room = *room ? 2 * *room : 64;
+    return 0;
+}
+
+static int take_head(struct joule_timeline_node *n, const struct message *m,
+                     struct joule_error *err)
+{
+    if (n->is_read || m->head.columns > JOULE_TIMELINE_COLUMNS)
+        return joule_error_set(err, EBADMSG, "what was read makes no sense");
+    n->is_read = true;
+    n->start_wall_ns = m->head.start_wall_ns;
+    n->columns = (size_t)m->head.columns;
+    memcpy(n->column, m->head.column, sizeof(n->column));
+    for (size_t i = 0; i < n->columns; i++)
+        n->column[i][JOULE_TIMELINE_NAME - 1] = '\0';
+    return 0;
+}
+
+static int take_message(struct joule_timeline_node *n, const struct message *m,
+                        struct joule_error *err)
+{
+    switch (m->kind) {
+    case HEAD:
+        return take_head(n, m, err);
+    case NAME:
+        if (grow(&n->name, n->names, &n->name_room, sizeof(*n->name), err) < 0)
+            return -1;
+        memcpy(n->name[n->names], m->name, sizeof(m->name));
+        n->name[n->names++][sizeof(m->name) - 1] = '\0';
+        return 0;
+    case SAMPLE:
+        if (grow(&n->sample, n->samples, &n->sample_room, sizeof(*n->sample),
+                 err) < 0)
+            return -1;
+        if (n->samples == 0 || m->sample.ns >= n->sample[n->samples - 1].ns)
+            n->sample[n->samples++] = m->sample;
+        return 0;
+    case REGION:
+        if (grow(&n->region, n->regions, &n->region_room, sizeof(*n->region),
+                 err) < 0)
+            return -1;
+        if (m->region.name < n->names && m->region.begin_ns <= m->region.end_ns)
+            n->region[n->regions++] = m->region;
+        return 0;
+    }
+    return joule_error_set(err, EBADMSG, "what was read makes no sense");
+}
+
+static int take(void *arg, size_t i, const void *data, size_t size,
+                struct joule_error *err)
+{
+    struct joule_timeline *t = arg;
+    const char *at = data, *end = at + size;
+    struct message m;
+
+    if (size % sizeof(m) != 0)
+        return joule_error_set(err, EBADMSG, "what was read makes no sense");
+    for (; at < end; at += sizeof(m)) {
+        memcpy(&m, at, sizeof(m));
+        if (take_message(&t->node[i], &m, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void failed(void *arg, size_t i, const char *sentence)
+{
+    struct joule_timeline *t = arg;
+    struct joule_node node = joule_nodes_get(t->of, i);
+    char text[JOULE_ERROR_MAX + 600];
+
+    t->failed++;
+    t->node[i].is_read = false;
+    snprintf(text, sizeof(text), "%s: step %s on %s: %s", t->who, node.step,
+             node.name, sentence);
+    joule_text_put(stderr, text);
+    fputc('\n', stderr);
+}
+
+static int compare_regions(const void *pa, const void *pb)
+{
+    const struct joule_timeline_region *a = pa, *b = pb;
+
+    if (a->begin_ns != b->begin_ns)
+        return a->begin_ns < b->begin_ns ? -1 : 1;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+}
+
+int joule_timeline_read(struct joule_nodes *nodes, struct joule_timeline *ret,
+                        const char *who, struct joule_error *err)
+{
+    const struct joule_nodes_reading reading = {
+        .read = read_node, .take = take, .failed = failed, .arg = ret};
+
+    *ret = (struct joule_timeline){
+        .nodes = joule_nodes_count(nodes), .who = who, .of = nodes};
+    ret->node = calloc(ret->nodes + 1, sizeof(*ret->node));
+    if (!ret->node)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    if (joule_nodes_read(nodes, &reading, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ret->nodes; i++)
+        if (ret->node[i].regions > 0)
+            qsort(ret->node[i].region, ret->node[i].regions,
+                  sizeof(*ret->node[i].region), compare_regions);
+    return 0;
+}
+
+void joule_timeline_free(struct joule_timeline *t)
+{
+    for (size_t i = 0; t->node && i < t->nodes; i++) {
+        free(t->node[i].sample);
+        free(t->node[i].region);
+        free(t->node[i].name);
+    }
+    free(t->node);
+    t->node = NULL;
+}
+
+int joule_timeline_column(const struct joule_timeline_node *node,
+                          const char *name)
+{
+    for (size_t i = 0; i < node->columns; i++)
+        if (strcmp(node->column[i], name) == 0)
+            return (int)i;
+    return -1;
+}
