@@ -7,7 +7,7 @@
 # What a default run of tests/run needs that a bare Debian 12 lacks.
 PACKAGES="
     autoconf automake gcc libc6-dev make pkg-config procps
-    check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev
+    check libcgroup-dev libfuse3-dev libslurm-dev libhdf5-dev libotf2-trace-dev
     hdf5-tools python3-h5py
     fuse3 iproute2 mariadb-server munge
     slurm-client slurm-wlm-basic-plugins slurm-wlm-hdf5-plugin
@@ -23,6 +23,7 @@ PACKAGES_ALL="
     qemu-system-x86 busybox-static acpica-tools
     gnuplot-nox
     gfortran libomp-dev libopenmpi-dev libmpich-dev likwid libtrilinos-kokkos-dev
+    otf2-tools
     build-essential debhelper lintian rpm rpmlint util-linux-extra"
 
 # Keeps daemons from being started as their packages are installed; removed by

@@ -84,9 +84,14 @@ joule_report_SOURCES = \
 	tools/report/region_energy.c tools/report/region_energy.h \
 	tools/report/regions.c \
 	tools/report/report.c tools/report/report.h \
-	tools/report/timeline.c tools/report/timeline.h
-joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS)
-joule_report_LDADD = $(LIBSH5UTIL)
+	tools/report/timeline.c tools/report/timeline.h \
+	tools/report/trace.c tools/report/trace.h \
+	tools/report/trace_chrome.c \
+	tools/report/trace_events.c \
+	tools/report/trace_otf2.c \
+	tools/report/trace_paraver.c
+joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS) $(OTF2_CFLAGS)
+joule_report_LDADD = $(LIBSH5UTIL) $(OTF2_LIBS)
 endif
 
 if HAVE_CHECK

@@ -97,7 +97,8 @@ EXTRA_DIST += \
 	tests/system/ipmi.sh \
 	tests/system/jobtruth.awk \
 	tests/system/lib.sh \
-	tests/system/moneq.c
+	tests/system/moneq.c \
+	tests/system/readtrace.py
 
 # What scripts need beside what `make all` makes; tests/run makes it.
 system-programs: tests/system/stamp tests/system/phases tests/system/burn tests/system/rpcping \

@@ -78,6 +78,7 @@ mpi() {
             'rank 1: agent 0, tag -1' <(grep -x 'rank 0: agent 1, tag 0' \
             -A 1 <(sort "$SCRATCH/out"))
         moneq_files "$mpi-moneq"
+        traces "$mpi-moneq"
     fi
 }
 
@@ -111,6 +112,27 @@ END
         "$(wc -l < "$dir/moneq_output/original.dat")" "$(grep -vc -- --- "$file")" 0 2
     check "$1: plots" test "$(grep -l '</svg>' \
         "$dir"/moneq_output/{original,untagged,work,inner}.svg | wc -l)" = 4
+}
+
+# Power and regions of the last step as traces, read by others.
+traces() { # NAME
+    local dir=$SCRATCH/traces-$1 format
+    mkdir "$dir" && chmod 777 "$dir"
+    for format in chrome paraver otf2; do
+        check "$1: joule trace --format=$format" cluster user annot "$REPORT" trace \
+            --format=$format --output="$dir/$format" "$JOB"
+    done
+    check "$1: chrome: two ranks with two regions each, and power" \
+        python3 "$LIB/readtrace.py" chrome "$dir/chrome" 4
+    check "$1: paraver" python3 "$LIB/readtrace.py" paraver "$dir/paraver" 4
+    if command -v otf2-print > /dev/null; then
+        otf2-print "$dir/otf2/traces.otf2" > "$dir/print" 2>&1
+        check "$1: otf2: four are entered and left" awk '
+            /^ENTER/ { e++ } /^LEAVE/ { l++ } /^METRIC/ { m++ }
+            END { print e, l, m; exit !(e == 4 && l == 4 && m >= 20) }' "$dir/print"
+    else
+        skip "$1: otf2" "no otf2-print (otf2-tools)"
+    fi
 }
 
 mkdir -p "$PROGRAMS"

@@ -35,6 +35,8 @@ static const struct command {
      "frequencies of the CPUs, the steps that hold them; put them back"},
     {"regions", start_report,
      "the energy of the regions of a job's programs, from its profile"},
+    {"trace", start_report,
+     "power and regions of a job over time, for viewers of traces"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

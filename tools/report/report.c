@@ -11,6 +11,8 @@ int main(int argc, char **argv)
 
     if (argc >= 2 && strcmp(argv[1], "regions") == 0)
         status = joule_regions_main(argc - 1, argv + 1);
+    else if (argc >= 2 && strcmp(argv[1], "trace") == 0)
+        status = joule_trace_main(argc - 1, argv + 1);
     else
         fputs("joule-report is started by joule(1)\n", stderr);
     if (fflush(stdout) != 0 || ferror(stdout)) {

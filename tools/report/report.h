@@ -10,5 +10,6 @@
  * there is nothing to tell, 2 a wrong command line, 3 a part is missing, which
  * was said. */
 int joule_regions_main(int argc, char **argv);
+int joule_trace_main(int argc, char **argv);
 
 #endif

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""readtrace.py chrome|paraver PATH REGIONS - read a trace strictly: so many regions
+begin and end on it, properly within each other, and there is power on it."""
+import collections
+import json
+import re
+import sys
+
+
+def chrome(path):
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    names, stacks, began, powers, last = set(), collections.defaultdict(list), 0, 0, -1
+    for e in events:
+        lane = (e["pid"], e["tid"])
+        if e["ph"] == "M":
+            names.add((e["name"], lane))
+            continue
+        assert ("thread_name", lane) in names, e
+        assert e["ts"] >= last, "out of order: %s" % e
+        last = e["ts"]
+        if e["ph"] == "B":
+            stacks[lane].append(e["name"])
+            began += 1
+        elif e["ph"] == "E":
+            assert stacks[lane].pop() == e["name"], e
+        elif e["ph"] == "C":
+            assert all(w >= 0 for w in e["args"].values()), e
+            powers += bool(e["args"])
+        else:
+            raise AssertionError(e)
+    assert not any(stacks.values())
+    return began, powers
+
+
+def header(line):
+    """Nodes, and of each application the threads of its tasks."""
+    m = re.fullmatch(r"#Paraver \(\d\d/\d\d/\d{4} at \d\d:\d\d\):(\d+)_ns:"
+                     r"(\d+)\(([\d,]+)\):(\d+):(.*)\n", line)
+    assert m, line
+    assert len(m[3].split(",")) == int(m[2])
+    applications = m[5].split("):")
+    assert len(applications) == int(m[4]), line
+    tasks = []
+    for text in applications:
+        count, rest = text.rstrip(")").split("(")
+        threads = [tuple(map(int, t.split(":"))) for t in rest.split(",")]
+        assert len(threads) == int(count), line
+        assert all(1 <= node <= int(m[2]) for _, node in threads), line
+        tasks.append([t for t, _ in threads])
+    return int(m[1]), tasks
+
+
+def paraver(path):
+    with open(path + ".pcf", encoding="utf-8") as file:
+        types = set(re.findall(r"^\d+ +(\d+) ", file.read(), re.M))
+    depth, began, powers, last = collections.Counter(), 0, 0, 0
+    with open(path + ".prv", encoding="utf-8") as file:
+        end, tasks = header(file.readline())
+        for line in file:
+            f = list(map(int, line.strip().split(":")))
+            assert f[0] == 2 and len(f) >= 8 and len(f) % 2 == 0, line
+            lane = tuple(f[2:5])
+            assert f[1] == 0 and 1 <= lane[0] <= len(tasks), line
+            assert 1 <= lane[1] <= len(tasks[lane[0] - 1]), line
+            assert 1 <= lane[2] <= tasks[lane[0] - 1][lane[1] - 1], line
+            assert last <= f[5] <= end, line
+            last = f[5]
+            for kind, value in zip(f[6::2], f[7::2]):
+                assert str(kind) in types, line
+                if kind == 60000019:
+                    depth[lane] += 1 if value else -1
+                    assert depth[lane] >= 0, line
+                    began += value > 0
+                powers += kind >= 501000001
+    assert not any(depth.values())
+    with open(path + ".row", encoding="utf-8") as file:
+        m = re.search(r"^LEVEL THREAD SIZE (\d+)\n((?:.*\n)*)", file.read(), re.M)
+    assert int(m[1]) == sum(map(sum, tasks)) == m[2].count("\n")
+    return began, powers
+
+
+regions, powers = {"chrome": chrome, "paraver": paraver}[sys.argv[1]](sys.argv[2])
+print(regions, "regions,", powers, "events of power")
+sys.exit(regions != int(sys.argv[3]) or powers < 10)

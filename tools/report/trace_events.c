@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/segment.h"
+#include "tools/report/trace.h"
+
+static int add_lane(struct joule_trace *t, const struct joule_trace_lane *lane)
+{
+    if (t->lanes == t->lane_room) {
+        size_t room = t->lane_room ? 2 * t->lane_room : 64;
+        struct joule_trace_lane *more =
+            reallocarray(t->lane, room, sizeof(*more));
+
+        if (!more)
+            return -1;
+        t->lane = more;
+        t->lane_room = room;
+    }
+    t->lane[t->lanes++] = *lane;
+    return 0;
+}
+
+static int compare_lanes(const void *pa, const void *pb)
+{
+    const struct joule_trace_lane *a = pa, *b = pb;
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* Of each node its power, then its threads in order of rank, each once. */
+static int add_lanes(struct joule_trace *t, size_t node)
+{
+    const struct joule_timeline_node *n = &t->timeline->node[node];
+    size_t first = t->lanes + 1, kept = first;
+    uint32_t group = t->lanes ? t->lane[t->lanes - 1].group + 1 : 0;
+
+    if (add_lane(t, &(struct joule_trace_lane){
+                        .node = node, .is_power = true, .group = group}) < 0)
+        return -1;
+    for (size_t i = 0; i < n->regions; i++) {
+        const struct joule_timeline_region *r = &n->region[i];
+        const struct joule_trace_lane lane = {.node = node,
+                                              .process = r->process,
+                                              .rank = r->rank,
+                                              .thread = r->thread};
+
+        /* Most follow one of their own lane. */
+        if (t->lanes > first &&
+            compare_lanes(&t->lane[t->lanes - 1], &lane) == 0)
+            continue;
+        if (add_lane(t, &lane) < 0)
+            return -1;
+    }
+    if (t->lanes > first)
+        qsort(t->lane + first, t->lanes - first, sizeof(*t->lane),
+              compare_lanes);
+    for (size_t i = first; i < t->lanes; i++) {
+        if (i > first && compare_lanes(&t->lane[kept - 1], &t->lane[i]) == 0)
+            continue;
+        t->lane[kept++] = t->lane[i];
+    }
+    t->lanes = kept;
+    for (size_t i = first; i < t->lanes; i++) {
+        if (i == first || t->lane[i].process != t->lane[i - 1].process)
+            group++;
+        t->lane[i].group = group;
+    }
+    return 0;
+}
+
+/* The lane of a region among those of its node, from [first] on. */
+static uint32_t find_lane(const struct joule_trace *t, size_t first,
+                          const struct joule_timeline_region *r)
+{
+    const struct joule_trace_lane key = {
+        .process = r->process, .rank = r->rank, .thread = r->thread};
+    const struct joule_trace_lane *found = bsearch(
+        &key, t->lane + first, t->lanes - first, sizeof(key), compare_lanes);
+
+    return (uint32_t)(found - t->lane);
+}
+
+static void add_event(struct joule_trace *t,
+                      const struct joule_trace_event *event)
+{
+    t->event[t->events++] = *event;
+    if (t->end_ns < event->ns)
+        t->end_ns = event->ns;
+}
+
+static int add_events(struct joule_trace *t, size_t node, size_t power)
+{
+    const struct joule_timeline_node *n = &t->timeline->node[node];
+    uint64_t start_ns =
+        n->start_wall_ns ? n->start_wall_ns - t->start_wall_ns : 0;
+    size_t count = n->samples + 1 + 2 * n->regions;
+    struct joule_trace_event e = {.lane = (uint32_t)power};
+    struct joule_trace_event *more =
+        reallocarray(t->event, t->events + count, sizeof(*more));
+
+    if (!more)
+        return -1;
+    t->event = more;
+    e.ns = start_ns;
+    for (size_t i = 0; i < n->samples; i++) {
+        e.sample = &n->sample[i];
+        add_event(t, &e);
+        e.ns = start_ns + n->sample[i].ns;
+    }
+    e.sample = NULL;
+    add_event(t, &e);
+    for (size_t i = 0; i < n->regions; i++) {
+        const struct joule_timeline_region *r = &n->region[i];
+
+        e.lane = find_lane(t, power + 1, r);
+        e.region = r;
+        e.ns = start_ns + r->begin_ns;
+        e.kind = r->is_mark ? JOULE_TRACE_MARK : JOULE_TRACE_BEGIN;
+        add_event(t, &e);
+        if (r->is_mark)
+            continue;
+        e.ns = start_ns + r->end_ns;
+        e.kind = JOULE_TRACE_END;
+        add_event(t, &e);
+    }
+    return 0;
+}
+
+/* What comes first of two at one time: ends, but not of what begins then. */
+static int rank_of(const struct joule_trace_event *e)
+{
+    if (e->kind != JOULE_TRACE_END)
+        return 1;
+    return e->region->begin_ns < e->region->end_ns ? 0 : 2;
+}
+
+static int compare_events(const void *pa, const void *pb)
+{
+    const struct joule_trace_event *a = pa, *b = pb;
+
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? -1 : 1;
+    if (rank_of(a) != rank_of(b))
+        return rank_of(a) - rank_of(b);
+    if (a->lane != b->lane)
+        return a->lane < b->lane ? -1 : 1;
+    if (a->kind == JOULE_TRACE_POWER || b->kind == JOULE_TRACE_POWER)
+        return 0;
+    /* The outer one begins first and ends last. */
+    if (a->region->depth != b->region->depth)
+        return (a->region->depth < b->region->depth) ==
+                       (a->kind != JOULE_TRACE_END)
+                   ? -1
+                   : 1;
+    return 0;
+}
+
+int joule_trace_make(const struct joule_timeline *timeline,
+                     const struct joule_nodes *nodes, struct joule_trace *ret)
+{
+    *ret = (struct joule_trace){.timeline = timeline, .nodes = nodes};
+    for (size_t i = 0; i < timeline->nodes; i++) {
+        uint64_t ns = timeline->node[i].start_wall_ns;
+
+        if (timeline->node[i].is_read && ns &&
+            (ret->start_wall_ns == 0 || ns < ret->start_wall_ns))
+            ret->start_wall_ns = ns;
+    }
+    for (size_t i = 0; i < timeline->nodes; i++) {
+        size_t power = ret->lanes;
+
+        if (!timeline->node[i].is_read)
+            continue;
+        if (add_lanes(ret, i) < 0 || add_events(ret, i, power) < 0) {
+            errno = ENOMEM;
+            return -1;
+        }
+    }
+    if (ret->events > 0)
+        qsort(ret->event, ret->events, sizeof(*ret->event), compare_events);
+    return 0;
+}
+
+void joule_trace_free(struct joule_trace *t)
+{
+    free(t->lane);
+    free(t->event);
+}
+
+void joule_trace_name(const struct joule_trace *t, size_t lane, char *buf,
+                      size_t size)
+{
+    const struct joule_trace_lane *l = &t->lane[lane];
+    struct joule_node node = joule_nodes_get(t->nodes, l->node);
+    int length = snprintf(buf, size, "step %s on %s: ", node.step, node.name);
+
+    if (length < 0 || (size_t)length >= size)
+        return;
+    buf += length;
+    size -= (size_t)length;
+    if (l->is_power)
+        snprintf(buf, size, "power");
+    else if (l->rank == JOULE_REGION_NO_RANK)
+        snprintf(buf, size, "process %" PRIu64 ", thread %" PRIu64, l->process,
+                 l->thread);
+    else
+        snprintf(buf, size, "rank %" PRIu64 ", thread %" PRIu64, l->rank,
+                 l->thread);
+}
+
+void joule_trace_region(const struct joule_trace *t,
+                        const struct joule_trace_event *event,
+                        char ret[sizeof(joule_region_text)])
+{
+    const struct joule_timeline_node *n =
+        &t->timeline->node[t->lane[event->lane].node];
+
+    strcpy(ret, n->name[event->region->name]);
+    for (char *c = ret; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* OTF2: a location for each lane, power as metrics of its node's. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "tools/report/trace.h"
+
+#ifdef HAVE_OTF2
+
+#include <otf2/otf2.h>
+
+#define EVENT_CHUNK      (1024 * 1024)
+#define DEFINITION_CHUNK (4 * 1024 * 1024)
+
+struct writer {
+    const struct joule_trace *trace;
+    OTF2_Archive *archive;
+    OTF2_GlobalDefWriter *global;
+    uint32_t strings;
+    struct joule_error *err;
+};
+
+static OTF2_FlushType before_flush(void *arg, OTF2_FileType type,
+                                   OTF2_LocationRef location, void *caller,
+                                   bool is_final)
+{
+    (void)arg;
+    (void)type;
+    (void)location;
+    (void)caller;
+    (void)is_final;
+    return OTF2_FLUSH;
+}
+
+static int check(struct writer *w, OTF2_ErrorCode code)
+{
+    if (code == OTF2_SUCCESS)
+        return 0;
+    return joule_error_set(w->err, EIO, "cannot write the archive: %s",
+                           OTF2_Error_GetDescription(code));
+}
+
+/* ---- definitions ---- */
+
+/* Each text by its own number; -1: it cannot be written. */
+static int64_t put_string(struct writer *w, const char *text)
+{
+    if (check(w, OTF2_GlobalDefWriter_WriteString(w->global, w->strings,
+                                                  text)) < 0)
+        return -1;
+    return w->strings++;
+}
+
+/* Regions and metrics have numbers of their own on each node. */
+static uint32_t first_region(const struct joule_trace *t, size_t node)
+{
+    uint32_t first = 0;
+
+    for (size_t i = 0; i < node; i++)
+        first += (uint32_t)t->timeline->node[i].names;
+    return first;
+}
+
+static int put_region(struct writer *w, uint32_t number, const char *name)
+{
+    int64_t string = put_string(w, name);
+
+    if (string < 0)
+        return -1;
+    return check(w, OTF2_GlobalDefWriter_WriteRegion(
+                        w->global, number, (OTF2_StringRef)string,
+                        (OTF2_StringRef)string, 0, OTF2_REGION_ROLE_CODE,
+                        OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE, 0, 0, 0));
+}
+
+static int put_metrics(struct writer *w, size_t node,
+                       const struct joule_timeline_node *n)
+{
+    OTF2_MetricMemberRef member[JOULE_TIMELINE_COLUMNS];
+    int64_t name, unit = put_string(w, "W");
+
+    for (size_t i = 0; i < n->columns; i++) {
+        name = put_string(w, *n->column[i] ? n->column[i] : "step");
+        if (name < 0 || unit < 0)
+            return -1;
+        member[i] = (OTF2_MetricMemberRef)(node * JOULE_TIMELINE_COLUMNS + i);
+        if (check(w, OTF2_GlobalDefWriter_WriteMetricMember(
+                         w->global, member[i], (OTF2_StringRef)name,
+                         (OTF2_StringRef)name, OTF2_METRIC_TYPE_OTHER,
+                         OTF2_METRIC_ABSOLUTE_NEXT, OTF2_TYPE_DOUBLE,
+                         OTF2_BASE_DECIMAL, 0, (OTF2_StringRef)unit)) < 0)
+            return -1;
+    }
+    return check(w, OTF2_GlobalDefWriter_WriteMetricClass(
+                        w->global, (OTF2_MetricRef)node, (uint8_t)n->columns,
+                        member, OTF2_METRIC_ASYNCHRONOUS,
+                        OTF2_RECORDER_KIND_ABSTRACT));
+}
+
+static int put_node(struct writer *w, size_t node)
+{
+    const struct joule_timeline_node *n = &w->trace->timeline->node[node];
+    uint32_t region = first_region(w->trace, node);
+    int64_t name = put_string(w, joule_nodes_get(w->trace->nodes, node).name);
+    int64_t kind = put_string(w, "node");
+
+    if (name < 0 || kind < 0 ||
+        check(w, OTF2_GlobalDefWriter_WriteSystemTreeNode(
+                     w->global, (OTF2_SystemTreeNodeRef)node + 1,
+                     (OTF2_StringRef)name, (OTF2_StringRef)kind, 0)) < 0 ||
+        put_metrics(w, node, n) < 0)
+        return -1;
+    for (size_t i = 0; i < n->names; i++)
+        if (put_region(w, region + (uint32_t)i, n->name[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int put_lane(struct writer *w, size_t lane, uint64_t events)
+{
+    const struct joule_trace_lane *l = &w->trace->lane[lane];
+    char text[700];
+    int64_t name;
+
+    joule_trace_name(w->trace, lane, text, sizeof(text));
+    name = put_string(w, text);
+    if (name < 0)
+        return -1;
+    if (lane == 0 || w->trace->lane[lane - 1].group != l->group)
+        if (check(w, OTF2_GlobalDefWriter_WriteLocationGroup(
+                         w->global, l->group, (OTF2_StringRef)name,
+                         OTF2_LOCATION_GROUP_TYPE_PROCESS,
+                         (OTF2_SystemTreeNodeRef)l->node + 1,
+                         OTF2_UNDEFINED_LOCATION_GROUP)) < 0)
+            return -1;
+    return check(w, OTF2_GlobalDefWriter_WriteLocation(
+                        w->global, lane, (OTF2_StringRef)name,
+                        l->is_power ? OTF2_LOCATION_TYPE_METRIC
+                                    : OTF2_LOCATION_TYPE_CPU_THREAD,
+                        events, l->group));
+}
+
+static int put_definitions(struct writer *w, const uint64_t *events)
+{
+    const struct joule_trace *t = w->trace;
+    int64_t machine;
+
+    w->global = OTF2_Archive_GetGlobalDefWriter(w->archive);
+    if (!w->global ||
+        check(w, OTF2_GlobalDefWriter_WriteClockProperties(
+                     w->global, 1000000000, 0, t->end_ns + 1,
+                     t->start_wall_ns ? t->start_wall_ns
+                                      : OTF2_UNDEFINED_TIMESTAMP)) < 0 ||
+        put_string(w, "") < 0 || (machine = put_string(w, "machine")) < 0 ||
+        check(w, OTF2_GlobalDefWriter_WriteSystemTreeNode(
+                     w->global, 0, (OTF2_StringRef)machine,
+                     (OTF2_StringRef)machine,
+                     OTF2_UNDEFINED_SYSTEM_TREE_NODE)) < 0)
+        return -1;
+    for (size_t i = 0; i < t->timeline->nodes; i++)
+        if (t->timeline->node[i].is_read && put_node(w, i) < 0)
+            return -1;
+    for (size_t i = 0; i < t->lanes; i++)
+        if (put_lane(w, i, events[i]) < 0)
+            return -1;
+    return check(w, OTF2_Archive_CloseGlobalDefWriter(w->archive, w->global));
+}
+
+/* ---- events ---- */
+
+static int put_power(struct writer *w, OTF2_EvtWriter *to,
+                     const struct joule_trace_event *e)
+{
+    size_t node = w->trace->lane[e->lane].node;
+    size_t columns = w->trace->timeline->node[node].columns;
+    OTF2_Type type[JOULE_TIMELINE_COLUMNS];
+    OTF2_MetricValue value[JOULE_TIMELINE_COLUMNS];
+
+    for (size_t i = 0; i < columns; i++) {
+        type[i] = OTF2_TYPE_DOUBLE;
+        value[i].floating_point = e->sample ? e->sample->watts[i] : 0;
+    }
+    return check(w, OTF2_EvtWriter_Metric(to, NULL, e->ns, (OTF2_MetricRef)node,
+                                          (uint8_t)columns, type, value));
+}
+
+/* A mark is a region without time. */
+static int put_event(struct writer *w, OTF2_EvtWriter *to,
+                     const struct joule_trace_event *e)
+{
+    uint32_t region;
+
+    if (e->kind == JOULE_TRACE_POWER)
+        return put_power(w, to, e);
+    region =
+        first_region(w->trace, w->trace->lane[e->lane].node) + e->region->name;
+    if (e->kind != JOULE_TRACE_END &&
+        check(w, OTF2_EvtWriter_Enter(to, NULL, e->ns, region)) < 0)
+        return -1;
+    if (e->kind == JOULE_TRACE_BEGIN)
+        return 0;
+    return check(w, OTF2_EvtWriter_Leave(to, NULL, e->ns, region));
+}
+
+/* The events of one lane: those of [order] from [i] on. */
+static int put_lane_events(struct writer *w, size_t lane, const size_t *order,
+                           size_t *i, uint64_t *ret_count)
+{
+    const struct joule_trace *t = w->trace;
+    OTF2_EvtWriter *to = OTF2_Archive_GetEvtWriter(w->archive, lane);
+
+    if (!to)
+        return joule_error_set(w->err, ENOMEM, "out of memory");
+    for (; *i < t->events && t->event[order[*i]].lane == lane; ++*i)
+        if (put_event(w, to, &t->event[order[*i]]) < 0)
+            return -1;
+    return check(w, OTF2_EvtWriter_GetNumberOfEvents(to, ret_count)) < 0 ||
+                   check(w, OTF2_Archive_CloseEvtWriter(w->archive, to)) < 0
+               ? -1
+               : 0;
+}
+
+/* Lane by lane, so that only one is open. */
+static int put_lanes(struct writer *w, uint64_t *events)
+{
+    const struct joule_trace *t = w->trace;
+    size_t *next = calloc(t->lanes + 1, sizeof(*next));
+    size_t *order = calloc(t->events + 1, sizeof(*order)), i;
+    int rc =
+        next && order ? 0 : joule_error_set(w->err, ENOMEM, "out of memory");
+
+    if (rc == 0) {
+        for (i = 0; i < t->events; i++)
+            next[t->event[i].lane + 1]++;
+        for (i = 1; i <= t->lanes; i++)
+            next[i] += next[i - 1];
+        for (i = 0; i < t->events; i++)
+            order[next[t->event[i].lane]++] = i;
+    }
+    i = 0;
+    for (size_t lane = 0; rc == 0 && lane < t->lanes; lane++)
+        rc = put_lane_events(w, lane, order, &i, &events[lane]);
+    free(next);
+    free(order);
+    return rc;
+}
+
+static int put_local_definitions(struct writer *w)
+{
+    for (size_t lane = 0; lane < w->trace->lanes; lane++) {
+        OTF2_DefWriter *to = OTF2_Archive_GetDefWriter(w->archive, lane);
+
+        if (!to || check(w, OTF2_Archive_CloseDefWriter(w->archive, to)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int write_archive(struct writer *w, uint64_t *events)
+{
+    static const OTF2_FlushCallbacks flush = {before_flush, NULL};
+
+    return check(w, OTF2_Archive_SetFlushCallbacks(w->archive, &flush, NULL)) <
+                       0 ||
+                   check(w, OTF2_Archive_SetSerialCollectiveCallbacks(
+                                w->archive)) < 0 ||
+                   check(w, OTF2_Archive_SetCreator(w->archive,
+                                                    PACKAGE_STRING)) < 0 ||
+                   check(w, OTF2_Archive_OpenEvtFiles(w->archive)) < 0 ||
+                   put_lanes(w, events) < 0 ||
+                   check(w, OTF2_Archive_CloseEvtFiles(w->archive)) < 0 ||
+                   check(w, OTF2_Archive_OpenDefFiles(w->archive)) < 0 ||
+                   put_local_definitions(w) < 0 ||
+                   check(w, OTF2_Archive_CloseDefFiles(w->archive)) < 0 ||
+                   put_definitions(w, events) < 0
+               ? -1
+               : 0;
+}
+
+/* libotf2 says on stderr what we say better. */
+static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
+                                 const char *function, OTF2_ErrorCode code,
+                                 const char *format, va_list ap)
+{
+    (void)arg;
+    (void)file;
+    (void)line;
+    (void)function;
+    (void)format;
+    (void)ap;
+    return code;
+}
+
+int joule_trace_otf2(const struct joule_trace *trace, const char *path,
+                     struct joule_error *err)
+{
+    struct writer w = {.trace = trace, .err = err};
+    uint64_t *events = calloc(trace->lanes + 1, sizeof(*events));
+    int rc;
+
+    if (!events)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    OTF2_Error_RegisterCallback(no_message, NULL);
+    w.archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE,
+                                  EVENT_CHUNK, DEFINITION_CHUNK,
+                                  OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+    if (w.archive) {
+        rc = write_archive(&w, events);
+        if (check(&w, OTF2_Archive_Close(w.archive)) < 0)
+            rc = -1;
+    } else {
+        rc = joule_error_set(err, EEXIST, "cannot make the directory %s", path);
+    }
+    free(events);
+    return rc;
+}
+
+#else
+
+int joule_trace_otf2(const struct joule_trace *trace, const char *path,
+                     struct joule_error *err)
+{
+    (void)trace;
+    (void)path;
+    return joule_error_set(err, ENOTSUP,
+                           "this joule was built without OTF2 (Debian: "
+                           "libotf2-trace-dev)");
+}
+
+#endif
