@@ -92,6 +92,17 @@ joule_report_SOURCES = \
 	tools/report/trace_paraver.c
 joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS) $(OTF2_CFLAGS)
 joule_report_LDADD = $(LIBSH5UTIL) $(OTF2_LIBS)
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_trace
+TESTS += tests/unit/test_trace
+endif
+tests_unit_test_trace_SOURCES = tests/unit/test_trace.c \
+	tools/report/moneq.c tools/report/moneq_reduce.c \
+	tools/report/trace_chrome.c tools/report/trace_events.c \
+	tools/report/trace_paraver.c
+tests_unit_test_trace_CPPFLAGS = $(joule_report_CPPFLAGS)
+tests_unit_test_trace_LDADD = $(LIBSH5UTIL) $(CHECK_LIBS)
 endif
 
 if HAVE_CHECK

@@ -199,7 +199,8 @@ struct event {
     bool is_end;
 };
 
-/* At one time ends come first, but no tag's before its own begin. */
+/* At one time ends come first, but no tag's before its own begin; and the outer tag,
+ * which stands before the inner ones, begins first and ends last. */
 static int compare_events(const void *pa, const void *pb)
 {
     const struct event *a = pa, *b = pb;
@@ -208,7 +209,9 @@ static int compare_events(const void *pa, const void *pb)
 
     if (a->ns != b->ns)
         return a->ns < b->ns ? -1 : 1;
-    return x - y;
+    if (x != y)
+        return x - y;
+    return (a->tag < b->tag) == !a->is_end ? -1 : 1;
 }
 
 static void put_event(FILE *file, const struct joule_moneq_step *s,

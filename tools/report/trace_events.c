@@ -134,12 +134,20 @@ static int add_events(struct joule_trace *t, size_t node, size_t power)
     return 0;
 }
 
-/* What comes first of two at one time: ends, but not of what begins then. */
+/* The order of what is at one time: ends from the innermost on; what has no time of its
+ * own inside of what ends then; power; begins from the outermost on. */
 static int rank_of(const struct joule_trace_event *e)
 {
-    if (e->kind != JOULE_TRACE_END)
-        return 1;
-    return e->region->begin_ns < e->region->end_ns ? 0 : 2;
+    int depth;
+
+    if (e->kind == JOULE_TRACE_POWER)
+        return JOULE_REGION_DEPTH;
+    depth = e->region->depth < JOULE_REGION_DEPTH ? (int)e->region->depth
+                                                  : JOULE_REGION_DEPTH - 1;
+    if (e->region->begin_ns == e->region->end_ns)
+        return 1 - 2 * depth;
+    return e->kind == JOULE_TRACE_END ? -2 * depth
+                                      : JOULE_REGION_DEPTH + 1 + depth;
 }
 
 static int compare_events(const void *pa, const void *pb)
@@ -148,19 +156,13 @@ static int compare_events(const void *pa, const void *pb)
 
     if (a->ns != b->ns)
         return a->ns < b->ns ? -1 : 1;
-    if (rank_of(a) != rank_of(b))
-        return rank_of(a) - rank_of(b);
     if (a->lane != b->lane)
         return a->lane < b->lane ? -1 : 1;
-    if (a->kind == JOULE_TRACE_POWER || b->kind == JOULE_TRACE_POWER)
-        return 0;
-    /* The outer one begins first and ends last. */
-    if (a->region->depth != b->region->depth)
-        return (a->region->depth < b->region->depth) ==
-                       (a->kind != JOULE_TRACE_END)
-                   ? -1
-                   : 1;
-    return 0;
+    if (rank_of(a) != rank_of(b))
+        return rank_of(a) - rank_of(b);
+    if (a->kind == JOULE_TRACE_POWER || a->region == b->region)
+        return (int)a->kind - (int)b->kind;
+    return a->region < b->region ? -1 : 1;
 }
 
 int joule_trace_make(const struct joule_timeline *timeline,
