@@ -177,6 +177,24 @@ START_TEST(change_of_process)
 }
 END_TEST
 
+/* A process that is alone has the step's energy at each moment, whenever in a row it
+ * begins to compute. */
+START_TEST(alone)
+{
+    uint64_t p = process(0, 10 * S);
+
+    power(10 * S, S, 100);
+    for (uint64_t i = 0; i <= 10; i++)
+        used(p, i * S, i <= 4 ? 0 : i * S - 4800 * MS);
+    one(p, 0, 0, 1, 0, 4500 * MS);
+    one(p, 0, 0, 2, 4500 * MS, 10 * S);
+    divide();
+    is_near(use_of(1, 0)->share_uj, 450);
+    is_near(use_of(2, 0)->share_uj, 550);
+    is_near(region_of(1)->window_uj, 450);
+}
+END_TEST
+
 START_TEST(nested)
 {
     uint64_t p = process(0, 10 * S);
@@ -377,6 +395,7 @@ int main(void)
     tcase_add_test(tc, one_process);
     tcase_add_test(tc, within_a_change);
     tcase_add_test(tc, change_of_process);
+    tcase_add_test(tc, alone);
     tcase_add_test(tc, nested);
     tcase_add_test(tc, by_cpu_time);
     tcase_add_test(tc, all_asleep);

@@ -16,6 +16,9 @@
  * goes to all of them evenly: a few microseconds do not decide while all sleep. */
 #define LEAST_CPU 0.02
 
+/* No more than a rounding, and no division by 0. */
+#define LEAST_RATE 1e-9
+
 #define THREADS (JOULE_SEGMENT_THREADS + 1) /* the last: not told apart */
 
 /* Parts of the time within a row that stands for many regions. */
@@ -243,20 +246,38 @@ static double part_of(struct work *w, size_t p, size_t i)
     return (cpu + (least - w->cpu_sum[i]) * there / w->there_sum[i]) / least;
 }
 
-/* [energy] more, from [from] to [to], as the process used CPUs at that time; evenly
- * where it used none.  [*at] is the next point of its CPU time. */
-static void add_as_used(struct curve *own, struct curve *cpu, size_t *at,
-                        double from, double to, double sum, double energy)
+/* The weight of the time from [from] to [to] among the process's energy of an
+ * interval, in which others use [others] CPUs: its part of what all use then. */
+static double weight_of(struct curve *cpu, double from, double to,
+                        double others)
 {
-    double before = value_at(cpu, from), used = value_at(cpu, to) - before;
+    double used = value_at(cpu, to) - value_at(cpu, from);
+    double rate = used / (to - from) + LEAST_RATE;
 
-    curve_add(own, from, sum);
+    return (to - from) * rate / (rate + others);
+}
+
+/* [energy] more, from [from] to [to], over time as the process had its part of it.
+ * [*at] is the next point of its CPU time. */
+static void add_as_used(struct curve *own, struct curve *cpu, size_t *at,
+                        double from, double to, double others, double sum,
+                        double energy)
+{
+    double all = 0, done = 0, ns = from;
+    size_t first, i;
+
     while (*at < cpu->count && cpu->ns[*at] <= from)
         ++*at;
-    for (; *at < cpu->count && cpu->ns[*at] < to; ++*at)
-        if (used > 0)
-            curve_add(own, cpu->ns[*at],
-                      sum + energy * (cpu->value[*at] - before) / used);
+    for (first = i = *at; i < cpu->count && cpu->ns[i] < to; ns = cpu->ns[i++])
+        all += weight_of(cpu, ns, cpu->ns[i], others);
+    all += weight_of(cpu, ns, to, others);
+    curve_add(own, from, sum);
+    for (i = first, ns = from; i < cpu->count && cpu->ns[i] < to;
+         ns = cpu->ns[i++]) {
+        done += weight_of(cpu, ns, cpu->ns[i], others);
+        curve_add(own, cpu->ns[i], sum + energy * done / all);
+    }
+    *at = i;
     curve_add(own, to, sum + energy);
 }
 
@@ -271,7 +292,7 @@ static int own_curve(struct work *w, size_t p, struct curve *own)
         return -1;
     for (size_t i = 0; i + 1 < w->energy.count; i++) {
         double part = part_of(w, p, i), from = w->energy.ns[i],
-               to = w->energy.ns[i + 1], energy;
+               to = w->energy.ns[i + 1], energy, others;
 
         if (part <= 0)
             continue;
@@ -280,7 +301,13 @@ static int own_curve(struct work *w, size_t p, struct curve *own)
         if (to > (double)process->end_ns)
             to = (double)process->end_ns;
         energy = (w->energy.value[i + 1] - w->energy.value[i]) * part;
-        add_as_used(own, &w->cpu[p], &at, from, to, sum, energy);
+        others = (w->cpu_sum[i] - cpu_in(w, p, i)) /
+                 (w->energy.ns[i + 1] - w->energy.ns[i]);
+        /* Where all sleep, evenly. */
+        if (w->cpu_sum[i] < LEAST_CPU * (w->energy.ns[i + 1] - w->energy.ns[i]))
+            others = 0;
+        add_as_used(own, &w->cpu[p], &at, from, to, others > 0 ? others : 0,
+                    sum, energy);
         sum += energy;
     }
     return 0;

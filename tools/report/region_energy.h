@@ -4,10 +4,12 @@
  * of its processes.  Pure arithmetic.
  *
  * Between two rows of the energy series the power is even, but where it changes
- * from the row before to the row behind: then it changes once within the row.  A row's energy goes
- * to the processes that were there by the CPU time that each used in the row,
- * and evenly where they used next to none.  What a process has goes to its innermost
- * regions: with several threads in regions, to each of these threads the same.
+ * from the row before to the row behind: then it changes once within the row.  A row's
+ * energy goes to the processes that were there by the CPU time that each used in the
+ * row, and evenly where they used next to none; within the row at the times at which
+ * the process had its part of all CPU time.  So a process that is alone has the step's
+ * energy at each moment.  What a process has goes to its innermost regions: with several
+ * threads in regions, to each of these threads the same.
  *
  * For each region and process:
  *     share   what it has in this way; all shares and what is in no region are
