@@ -55,20 +55,17 @@ static joule_region_text names[] = {
 static void make_node(size_t i, struct joule_timeline_region *region,
                       size_t regions)
 {
-    static struct joule_timeline_sample samples[4];
+    static uint64_t ns[] = {S, 2 * S, 3 * S, 4 * S};
+    static float watts[] = {100, 10, NAN, 200, 20, NAN,
+                            300, 30, NAN, 400, 40, NAN};
 
-    for (int k = 0; k < 4; k++) {
-        samples[k].ns = (uint64_t)(k + 1) * S;
-        samples[k].watts[0] = 100 * (k + 1);
-        samples[k].watts[1] = 10 * (k + 1);
-        samples[k].watts[2] = NAN;
-    }
     node[i] = (struct joule_timeline_node){
         .is_read = true,
         .start_wall_ns = 1795279470 * S + i * S / 2,
         .columns = 3,
         .column = {"node", "package_0", "dram_0"},
-        .sample = samples,
+        .ns = ns,
+        .watts = watts,
         .samples = 4,
         .region = region,
         .regions = regions,

@@ -57,7 +57,7 @@ static double sum_of(const struct joule_timeline_node *node, size_t sample,
     double sum = NAN;
 
     for (size_t i = 0; i < node->columns; i++) {
-        double watts = node->sample[sample].watts[i];
+        double watts = joule_timeline_watts(node, sample, i);
 
         if (strncmp(node->column[i], begin, strlen(begin)) == 0 &&
             !isnan(watts))
@@ -72,7 +72,9 @@ static double first_of(const struct joule_timeline_node *node, size_t sample,
 {
     for (size_t i = 0; i < count; i++) {
         int column = joule_timeline_column(node, names[i]);
-        double watts = column < 0 ? NAN : node->sample[sample].watts[column];
+        double watts = column < 0
+                           ? NAN
+                           : joule_timeline_watts(node, sample, (size_t)column);
 
         if (!isnan(watts))
             return watts;
@@ -109,7 +111,7 @@ double joule_moneq_watts(const struct joule_timeline_node *node, size_t sample,
 void joule_moneq_line(FILE *file, const struct joule_moneq_node *node,
                       size_t sample, size_t board)
 {
-    uint64_t ns = node->of->sample[sample].ns;
+    uint64_t ns = node->of->ns[sample];
     uint64_t wall_ns = node->of->start_wall_ns + ns;
     time_t seconds = (time_t)(wall_ns / JOULE_NS_PER_S);
     struct tm tm;
@@ -238,8 +240,7 @@ static int write_lines(FILE *file, const struct joule_moneq_step *s, size_t at,
     qsort(event, 2 * n->tags, sizeof(*event), compare_events);
     for (size_t i = 0; i < n->of->samples; i++) {
         /* A sample is of the time until then. */
-        for (; next < 2 * n->tags && event[next].ns < n->of->sample[i].ns;
-             next++)
+        for (; next < 2 * n->tags && event[next].ns < n->of->ns[i]; next++)
             put_event(file, s, &event[next]);
         joule_moneq_line(file, n, i, at);
     }

@@ -93,8 +93,7 @@ static uint64_t find_period(const struct joule_moneq_step *s)
     uint64_t ns = 0;
 
     if (n->samples > 1)
-        ns =
-            (n->sample[n->samples - 1].ns - n->sample[0].ns) / (n->samples - 1);
+        ns = (n->ns[n->samples - 1] - n->ns[0]) / (n->samples - 1);
     ns = (ns + JOULE_NS_PER_MS / 2) / JOULE_NS_PER_MS * JOULE_NS_PER_MS;
     return ns > 0 ? ns : JOULE_NS_PER_S;
 }
@@ -106,8 +105,8 @@ static uint64_t end_of(const struct joule_moneq_step *s)
     for (size_t i = 0; i < s->nodes; i++) {
         const struct joule_timeline_node *n = s->node[i].of;
 
-        if (n->samples > 0 && end < n->sample[n->samples - 1].ns)
-            end = n->sample[n->samples - 1].ns;
+        if (n->samples > 0 && end < n->ns[n->samples - 1])
+            end = n->ns[n->samples - 1];
     }
     return end;
 }
@@ -119,11 +118,11 @@ static void mean(const struct joule_timeline_node *n, size_t *cursor,
 {
     double sum[FIELDS] = {0}, time[FIELDS] = {0};
 
-    while (*cursor < n->samples && n->sample[*cursor].ns <= from)
+    while (*cursor < n->samples && n->ns[*cursor] <= from)
         ++*cursor;
     for (size_t i = *cursor; i < n->samples; i++) {
-        uint64_t begin = i > 0 ? n->sample[i - 1].ns : 0;
-        uint64_t end = n->sample[i].ns < to ? n->sample[i].ns : to;
+        uint64_t begin = i > 0 ? n->ns[i - 1] : 0;
+        uint64_t end = n->ns[i] < to ? n->ns[i] : to;
 
         if (begin >= to)
             break;

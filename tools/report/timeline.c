@@ -13,6 +13,12 @@
 
 #define ROWS_MAX    4000000 /* of a table */
 #define BATCH_BYTES ((size_t)128 << 10)
+#define BYTES_MAX   ((size_t)2 << 30) /* of all nodes */
+
+struct sample {
+    uint64_t ns;
+    double watts[JOULE_TIMELINE_COLUMNS];
+};
 
 /* What a worker sends of a node, in this order: HEAD, names, samples, regions. */
 struct message {
@@ -24,7 +30,7 @@ struct message {
             char column[JOULE_TIMELINE_COLUMNS][JOULE_TIMELINE_NAME];
         } head;
         joule_region_text name;
-        struct joule_timeline_sample sample;
+        struct sample sample;
         struct joule_timeline_region region;
     };
 };
@@ -276,21 +282,35 @@ static int read_node(void *arg, size_t i, hid_t group, struct joule_out *out,
 
 /* ---- in the parent, which believes nothing ---- */
 
-/* Room for one more in the array at *array. */
-static int grow(void *array, size_t count, size_t *room, size_t size,
-                struct joule_error *err)
+/* Room for [more] beyond [count] in the array at *array. */
+static int grow(void *array, size_t count, size_t more, size_t *room,
+                size_t size, struct joule_error *err)
 {
-    void *more;
+    size_t wanted = *room ? 2 * *room : 64;
+    void *bigger;
 
-    if (count < *room)
+    if (count + more <= *room)
         return 0;
-    if (count >= ROWS_MAX)
-        return joule_error_set(err, EBADMSG, "it has too many rows");
-    more = reallocarray(*(void **)array, *room ? 2 * *room : 64, size);
-    if (!more)
+    bigger = reallocarray(*(void **)array, wanted, size);
+    if (!bigger)
         return joule_error_set(err, ENOMEM, "out of memory");
-    *(void **)array = more;
-    *room = *room ? 2 * *room : 64;
+    *(void **)array = bigger;
+    *room = wanted;
+    return 0;
+}
+
+static int take_sample(struct joule_timeline_node *n, const struct sample *s,
+                       struct joule_error *err)
+{
+    if (!n->is_read || (n->samples > 0 && s->ns < n->ns[n->samples - 1]))
+        return 0;
+    if (grow(&n->ns, n->samples, 1, &n->ns_room, sizeof(*n->ns), err) < 0 ||
+        grow(&n->watts, n->samples * n->columns, n->columns, &n->watts_room,
+             sizeof(*n->watts), err) < 0)
+        return -1;
+    for (size_t i = 0; i < n->columns; i++)
+        n->watts[n->samples * n->columns + i] = (float)s->watts[i];
+    n->ns[n->samples++] = s->ns;
     return 0;
 }
 
@@ -315,20 +335,16 @@ static int take_message(struct joule_timeline_node *n, const struct message *m,
     case HEAD:
         return take_head(n, m, err);
     case NAME:
-        if (grow(&n->name, n->names, &n->name_room, sizeof(*n->name), err) < 0)
+        if (grow(&n->name, n->names, 1, &n->name_room, sizeof(*n->name), err) <
+            0)
             return -1;
         memcpy(n->name[n->names], m->name, sizeof(m->name));
         n->name[n->names++][sizeof(m->name) - 1] = '\0';
         return 0;
     case SAMPLE:
-        if (grow(&n->sample, n->samples, &n->sample_room, sizeof(*n->sample),
-                 err) < 0)
-            return -1;
-        if (n->samples == 0 || m->sample.ns >= n->sample[n->samples - 1].ns)
-            n->sample[n->samples++] = m->sample;
-        return 0;
+        return take_sample(n, &m->sample, err);
     case REGION:
-        if (grow(&n->region, n->regions, &n->region_room, sizeof(*n->region),
+        if (grow(&n->region, n->regions, 1, &n->region_room, sizeof(*n->region),
                  err) < 0)
             return -1;
         if (m->region.name < n->names && m->region.begin_ns <= m->region.end_ns)
@@ -347,6 +363,11 @@ static int take(void *arg, size_t i, const void *data, size_t size,
 
     if (size % sizeof(m) != 0)
         return joule_error_set(err, EBADMSG, "what was read makes no sense");
+    t->bytes += size / sizeof(m) * sizeof(struct joule_timeline_region);
+    if (t->bytes > BYTES_MAX)
+        return joule_error_set(err, E2BIG,
+                               "there is too much: name one step, or a file of "
+                               "few nodes");
     for (; at < end; at += sizeof(m)) {
         memcpy(&m, at, sizeof(m));
         if (take_message(&t->node[i], &m, err) < 0)
@@ -403,7 +424,8 @@ int joule_timeline_read(struct joule_nodes *nodes, struct joule_timeline *ret,
 void joule_timeline_free(struct joule_timeline *t)
 {
     for (size_t i = 0; t->node && i < t->nodes; i++) {
-        free(t->node[i].sample);
+        free(t->node[i].ns);
+        free(t->node[i].watts);
         free(t->node[i].region);
         free(t->node[i].name);
     }

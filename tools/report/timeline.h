@@ -21,12 +21,6 @@
 #define JOULE_TIMELINE_COLUMNS 32
 #define JOULE_TIMELINE_NAME    64
 
-/* A row of a node's energy table. */
-struct joule_timeline_sample {
-    uint64_t ns; /* since the step began on the node: the end of the row */
-    double watts[JOULE_TIMELINE_COLUMNS]; /* mean since the row before; NAN */
-};
-
 /* A region of a process; of a mark both times are the same. */
 struct joule_timeline_region {
     uint64_t process, rank, thread, depth, count;
@@ -40,8 +34,11 @@ struct joule_timeline_node {
     uint64_t start_wall_ns; /* 0: not known */
     size_t columns; /* "node", "step" and the table's own, as "dram_0" */
     char column[JOULE_TIMELINE_COLUMNS][JOULE_TIMELINE_NAME];
-    struct joule_timeline_sample *sample; /* times do not fall */
-    size_t samples, sample_room;
+    /* Rows of the energy table: the end of each since the step began on the node, which
+     * does not fall, and for each column the mean since the row before. */
+    uint64_t *ns;
+    float *watts; /* joule_timeline_watts */
+    size_t samples, ns_room, watts_room;
     struct joule_timeline_region *region; /* by begin, the outer ones first */
     size_t regions, region_room;
     joule_region_text *name;
@@ -51,15 +48,25 @@ struct joule_timeline_node {
 struct joule_timeline {
     struct joule_timeline_node *node; /* as in nodes */
     size_t nodes, failed;
+    size_t bytes;
     const char *who; /* says what cannot be read */
     const struct joule_nodes *of;
 };
 
-/* Read all.  What cannot be read is said on stderr, and counted in [failed].  -1
- * with a sentence: nothing can be read at all.  Free it in either case. */
+/* Read all, in up to 2 GiB: nodes that have no room, or cannot be read, are named on
+ * stderr and counted in [failed].  -1 with a sentence: nothing can be read at all.
+ * Free it in either case. */
 int joule_timeline_read(struct joule_nodes *nodes, struct joule_timeline *ret,
                         const char *who, struct joule_error *err);
 void joule_timeline_free(struct joule_timeline *timeline);
+
+/* NAN: not known. */
+static inline double
+joule_timeline_watts(const struct joule_timeline_node *node, size_t sample,
+                     size_t column)
+{
+    return (double)node->watts[sample * node->columns + column];
+}
 
 /* The column of that name, or -1. */
 int joule_timeline_column(const struct joule_timeline_node *node,

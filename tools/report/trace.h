@@ -28,12 +28,14 @@ enum joule_trace_kind {
     JOULE_TRACE_MARK,
 };
 
+#define JOULE_TRACE_OVER SIZE_MAX
+
 struct joule_trace_event {
     uint64_t ns; /* since the first step began on any node */
     uint32_t lane;
     enum joule_trace_kind kind;
     union {
-        const struct joule_timeline_sample *sample; /* NULL: none any more */
+        size_t sample; /* JOULE_TRACE_OVER: none any more */
         const struct joule_timeline_region *region;
     };
 };
@@ -56,6 +58,19 @@ void joule_trace_free(struct joule_trace *trace);
 /* "step 0 on n1: power", "step 0 on n1: rank 3, thread 1". */
 void joule_trace_name(const struct joule_trace *trace, size_t lane, char *buf,
                       size_t size);
+
+/* Of an event of power the watts of a column: 0 when it is over; NAN. */
+static inline double joule_trace_watts(const struct joule_trace *t,
+                                       const struct joule_trace_event *e,
+                                       size_t column)
+{
+    const struct joule_timeline_node *n =
+        &t->timeline->node[t->lane[e->lane].node];
+
+    return e->sample == JOULE_TRACE_OVER
+               ? 0
+               : joule_timeline_watts(n, e->sample, column);
+}
 
 /* The name of a region of an event, with what is not printable replaced. */
 void joule_trace_region(const struct joule_trace *trace,

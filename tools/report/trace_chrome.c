@@ -34,10 +34,9 @@ static void put_power(struct joule_json *j, const struct joule_trace *t,
     joule_json_string(j, "name", "power W");
     joule_json_object(j, "args");
     for (size_t i = 0; i < n->columns; i++) {
-        if (e->sample && isnan(e->sample->watts[i]))
+        if (isnan(joule_trace_watts(t, e, i)))
             continue;
-        snprintf(watts, sizeof(watts), "%.3f",
-                 e->sample ? e->sample->watts[i] : 0);
+        snprintf(watts, sizeof(watts), "%.3f", joule_trace_watts(t, e, i));
         joule_json_number(j, *n->column[i] ? n->column[i] : "power", watts);
     }
     joule_json_close(j);

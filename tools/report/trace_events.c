@@ -111,11 +111,11 @@ static int add_events(struct joule_trace *t, size_t node, size_t power)
     t->event = more;
     e.ns = start_ns;
     for (size_t i = 0; i < n->samples; i++) {
-        e.sample = &n->sample[i];
+        e.sample = i;
         add_event(t, &e);
-        e.ns = start_ns + n->sample[i].ns;
+        e.ns = start_ns + n->ns[i];
     }
-    e.sample = NULL;
+    e.sample = JOULE_TRACE_OVER;
     add_event(t, &e);
     for (size_t i = 0; i < n->regions; i++) {
         const struct joule_timeline_region *r = &n->region[i];

@@ -181,7 +181,7 @@ static int put_power(struct writer *w, OTF2_EvtWriter *to,
 
     for (size_t i = 0; i < columns; i++) {
         type[i] = OTF2_TYPE_DOUBLE;
-        value[i].floating_point = e->sample ? e->sample->watts[i] : 0;
+        value[i].floating_point = joule_trace_watts(w->trace, e, i);
     }
     return check(w, OTF2_EvtWriter_Metric(to, NULL, e->ns, (OTF2_MetricRef)node,
                                           (uint8_t)columns, type, value));

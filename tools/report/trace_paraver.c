@@ -186,7 +186,7 @@ static void put_power(FILE *file, struct prv *p,
 
     for (size_t i = 0; i < n->columns; i++) {
         size_t number = power_number(p, n->column[i]);
-        double mw = e->sample ? e->sample->watts[i] * 1e3 : 0;
+        double mw = joule_trace_watts(p->trace, e, i) * 1e3;
 
         if (!(mw >= 0 && mw < 1e15) || number == POWERS_MAX)
             continue;
