@@ -246,7 +246,8 @@ upgrade() {
     local repo=$SCRATCH/later deb
     mkdir "$repo"
     for deb in "$DEBS"/*.deb; do
-        edit_deb "$deb" "$repo" 's/^(Version: [0-9.]+)/\1.99/' || return 1
+        edit_deb "$deb" "$repo" 's/^(Version: [0-9.]+)/\1.99/
+            /^Depends:/s/(libjoule1 \(= [0-9.]+)/\1.99/' || return 1
     done
     use_repository "$repo" && apt_install "${PACKAGES[@]}" &&
         says '\.99[+]slurm' field slurm-joule-plugins Version &&
