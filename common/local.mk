@@ -32,6 +32,7 @@ libjoule_a_SOURCES = \
 	common/energy/node_total.c common/energy/node_total.h \
 	common/energy/sensor_state.h \
 	common/sensors/counter_sensor.c common/sensors/counter_sensor.h \
+	common/sensors/cpu_states.c common/sensors/cpu_states.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
 	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \
@@ -109,4 +110,5 @@ libjoule_series_a_SOURCES = \
 	common/step/energy_series.c common/step/energy_series.h \
 	common/step/pace.c common/step/pace.h \
 	common/step/region_reader.c common/step/region_reader.h \
-	common/step/regions.c common/step/regions.h
+	common/step/regions.c common/step/regions.h \
+	common/step/state_series.c common/step/state_series.h

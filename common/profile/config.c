@@ -81,6 +81,17 @@ static int check_period(const void *field, struct joule_error *reason)
     return -1;
 }
 
+static int check_states(const void *field, struct joule_error *reason)
+{
+    int64_t ns = *(const int64_t *)field;
+
+    (void)reason;
+    if (ns == 0 || ns >= JOULE_PROFILE_STATES_MIN_NS)
+        return 0;
+    errno = ERANGE;
+    return -1;
+}
+
 const struct joule_option joule_profile_options[] = {
     {.key = "ProfileHDF5Dir",
      .type = JOULE_OPTION_TEXT,
@@ -145,6 +156,15 @@ const struct joule_option joule_profile_options[] = {
      .min = JOULE_PROFILE_PERIOD_MIN_NS,
      .max = JOULE_PROFILE_PERIOD_MAX_NS,
      .help = "shortest period that a job may wish with JOULE_PROFILE_PERIOD"},
+    {.key = "JouleProfileStates",
+     .type = JOULE_OPTION_DURATION,
+     .offset = offsetof(struct joule_profile_config, states_ns),
+     .default_text = "0s",
+     .min = 0,
+     .max = JOULE_PROFILE_STATES_MAX_NS,
+     .check = check_states,
+     .range = "100ms to 1h, or 0: where a job wishes it",
+     .help = "period of the C- and P-states of a step's CPUs"},
     {.key = "JouleProfileConverter",
      .type = JOULE_OPTION_TEXT,
      .offset = offsetof(struct joule_profile_config, converter),
@@ -185,5 +205,25 @@ int joule_profile_period(const struct joule_profile_config *config,
     if (config->period_ns && config->period_ns < least_ns)
         least_ns = config->period_ns;
     *ret_ns = (ns + least_ns - 1) / least_ns * least_ns;
+    return rc;
+}
+
+int joule_profile_states(const struct joule_profile_config *config,
+                         const char *wish, int64_t *ret_ns,
+                         struct joule_error *err)
+{
+    int64_t least_ns = config->period_min_ns, ns = config->states_ns;
+    int rc = 0;
+
+    if (wish && joule_parse_duration_ns(wish, JOULE_PROFILE_STATES_MIN_NS,
+                                        JOULE_PROFILE_STATES_MAX_NS, &ns) < 0)
+        rc = joule_error_set(err, errno,
+                             "JOULE_PROFILE_STATES=%.64s is not a period "
+                             "from 100ms to 1h",
+                             wish);
+    /* As for the period of energy. */
+    if (config->states_ns && config->states_ns < least_ns)
+        least_ns = config->states_ns;
+    *ret_ns = ns && ns < least_ns ? least_ns : ns;
     return rc;
 }

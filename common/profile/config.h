@@ -24,6 +24,9 @@
 #define JOULE_PROFILE_PERIOD_MIN_NS (INT64_C(10) * 1000 * 1000)
 #define JOULE_PROFILE_PERIOD_MAX_NS (INT64_C(1000) * 1000 * 1000)
 
+#define JOULE_PROFILE_STATES_MIN_NS (INT64_C(100) * 1000 * 1000)
+#define JOULE_PROFILE_STATES_MAX_NS (INT64_C(3600) * 1000 * 1000 * 1000)
+
 struct joule_profile_config {
     char dir[JOULE_PROFILE_DIR_SIZE]; /* ProfileHDF5Dir; empty: not set */
     unsigned default_bits;            /* ProfileHDF5Default */
@@ -34,6 +37,7 @@ struct joule_profile_config {
     int64_t period_ns;     /* JouleProfilePeriod; 0: by --acctg-freq */
     int64_t period_min_ns; /* JouleProfilePeriodMin: the shortest that jobs
                               may wish */
+    int64_t states_ns;     /* JouleProfileStates; 0: where a job wishes it */
     char converter[JOULE_PROFILE_DIR_SIZE]; /* JouleProfileConverter; empty: the
                                                installed one */
 };
@@ -52,6 +56,14 @@ struct joule_pack joule_profile_pack(const struct joule_profile_config *config);
  * admin's.
  */
 int joule_profile_period(const struct joule_profile_config *config,
+                         const char *wish, int64_t *ret_ns,
+                         struct joule_error *err);
+
+/*
+ * The same of C- and P-states; 0: none.  A wish is lengthened to JouleProfilePeriodMin,
+ * or to the admin's own period if that is shorter.
+ */
+int joule_profile_states(const struct joule_profile_config *config,
                          const char *wish, int64_t *ret_ns,
                          struct joule_error *err);
 

@@ -16,10 +16,14 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/parse.h"
 #include "common/profile/config.h"
 #include "common/profile/writer.h"
+#include "common/sensors/cpu_states.h"
+#include "common/sensors/topology.h"
 #include "common/step/energy_series.h"
 #include "common/step/regions.h"
+#include "common/step/state_series.h"
 #include "plugins/slurm_abi/conf.h"
 #include "plugins/slurm_abi/host.h"
 #include "plugins/slurm_abi/series_input.h"
@@ -99,6 +103,7 @@ static struct {
     struct joule_writer *writer;
     struct joule_energy_series *energy;
     struct joule_regions *regions;
+    struct joule_state_series *states;
     char *groups[GROUPS_MAX];
     int64_t group_count;
     struct dataset *datasets;
@@ -148,20 +153,24 @@ static void forget_datasets(void)
 static void close_profile(void)
 {
     struct joule_energy_series *energy;
+    struct joule_state_series *states;
     struct joule_regions *regions;
     struct joule_writer *writer;
 
     pthread_mutex_lock(&self.lock);
     energy = self.energy;
     regions = self.regions;
+    states = self.states;
     writer = self.writer;
     self.energy = NULL;
     self.regions = NULL;
+    self.states = NULL;
     self.writer = NULL;
     forget_datasets();
     pthread_mutex_unlock(&self.lock);
     joule_energy_series_destroy(energy);
     joule_regions_destroy(regions);
+    joule_state_series_destroy(states);
     joule_writer_close(writer, CLOSE_NS);
 }
 
@@ -397,6 +406,56 @@ static struct joule_regions *open_regions(const struct joule_slurm_step *step,
     return regions;
 }
 
+/* The CPUs that have the step's cores; all of the node where Slurm counts others than
+ * the machine has. */
+static int find_cpus(int root_fd, const struct joule_slurm_step *step,
+                     struct joule_cpus *ret, struct joule_error *err)
+{
+    const char *list = step->step_cores ? step->step_cores : step->job_cores;
+    struct joule_topology topology = {0};
+    unsigned *cores = NULL;
+    size_t count;
+    int rc = -1;
+
+    memset(ret, 0, sizeof(*ret));
+    if (list && joule_parse_cpulist(list, &cores, &count) == 0 &&
+        joule_topology_read(root_fd, &topology, NULL) == 0)
+        rc = joule_topology_core_cpus(&topology, cores, count, ret->bits,
+                                      sizeof(ret->bits) / sizeof(*ret->bits));
+    joule_topology_free(&topology);
+    free(cores);
+    if (rc > 0)
+        return 0;
+    rc = joule_cpu_states_limit(root_fd, err);
+    for (int cpu = 0; cpu < rc; cpu++)
+        joule_cpus_add(ret, (unsigned)cpu);
+    return rc > 0 ? 0 : -1;
+}
+
+static struct joule_state_series *
+open_states(const struct joule_slurm_step *step, struct joule_writer *writer)
+{
+    const char *wish = joule_slurm_step_getenv(step, "JOULE_PROFILE_STATES");
+    struct joule_cpus cpus;
+    struct joule_state_series_options opt = {
+        .clock = &joule_clock_system, .writer = writer, .cpus = &cpus};
+    struct joule_state_series *states = NULL;
+    struct joule_error err;
+
+    if (joule_profile_states(&self.config, wish, &opt.period_ns, &err) < 0)
+        slurm_info("%s: %s", joule_profile_name, err.text);
+    if (opt.period_ns == 0)
+        return NULL;
+    opt.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (find_cpus(opt.root_fd, step, &cpus, &err) == 0)
+        states = joule_state_series_create(&opt, &err);
+    if (!states)
+        slurm_info("%s: no C- and P-states: %s", joule_profile_name, err.text);
+    if (opt.root_fd >= 0)
+        close(opt.root_fd);
+    return states;
+}
+
 /* What goes wrong here is said once, and the step runs without a profile. */
 int acct_gather_profile_p_node_step_start(void *record)
 {
@@ -431,8 +490,10 @@ int acct_gather_profile_p_node_step_start(void *record)
     self.timers = joule_timers_find();
     if (self.running & ACCT_GATHER_PROFILE_ENERGY)
         self.energy = open_energy(&step, writer, period_ns);
-    if (self.energy)
+    if (self.energy) {
         self.regions = open_regions(&step, writer, period_ns);
+        self.states = open_states(&step, writer);
+    }
     pthread_mutex_lock(&self.lock);
     self.writer = writer;
     pthread_mutex_unlock(&self.lock);

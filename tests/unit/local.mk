@@ -2,9 +2,12 @@
 # A unit test is one word here and a file of that name with .c behind it.
 UNIT_TESTS = \
 	tests/unit/test_base \
+	tests/unit/test_cpu_states \
 	tests/unit/test_cpuinfo \
 	tests/unit/test_rapl \
 	tests/unit/test_topology
+
+tests_unit_test_cpu_states_SOURCES = tests/unit/test_cpu_states.c tests/unit/dice.h
 
 # What they share, and benchmarks with them.
 check_LIBRARIES = tests/unit/libunit.a
@@ -368,6 +371,7 @@ STORE_TESTS = \
 	tests/unit/test_energy_series \
 	tests/unit/test_log \
 	tests/unit/test_place \
+	tests/unit/test_state_series \
 	tests/unit/test_writer
 check_PROGRAMS += $(STORE_TESTS)
 TESTS += $(STORE_TESTS)
@@ -415,6 +419,9 @@ tests_unit_test_energy_series_SOURCES = tests/unit/test_energy_series.c \
 	tests/unit/fake_power.h
 tests_unit_test_energy_series_CFLAGS = $(STORE_CFLAGS)
 tests_unit_test_energy_series_LDADD = $(STORE_LIBS)
+
+tests_unit_test_state_series_SOURCES = tests/unit/test_state_series.c
+tests_unit_test_state_series_LDADD = libjoule_series.a $(LIBUNIT)
 
 # Profile files: their reader, the merge and what is made of them.
 if HAVE_HDF5

@@ -68,6 +68,9 @@ static const struct {
     {"JouleProfilePeriodMin", "0", ERANGE, "10ms to 1s"},
     {"JouleProfilePeriodMin", "9999us", ERANGE, "10ms to 1s"},
     {"JouleProfilePeriodMin", "2s", ERANGE, "10ms to 1s"},
+    {"JouleProfileStates", "99ms", ERANGE, "100ms to 1h, or 0"},
+    {"JouleProfileStates", "2h", ERANGE, "100ms to 1h, or 0"},
+    {"JouleProfileStates", "often", EINVAL, "100ms to 1h, or 0"},
     {"JouleProfileConverter", "joule-profile-convert", EINVAL, "an absolute path"},
 };
 
@@ -175,6 +178,31 @@ START_TEST(wish)
 }
 END_TEST
 
+static const struct {
+    const char *admin, *least, *wish;
+    int64_t ms;
+} state_wishes[] = {
+    {"0", "1s", NULL, 0},         {"0", "1s", "100ms", 1000},
+    {"0", "1s", "5s", 5000},      {"0", "100ms", "150ms", 150},
+    {"10s", "1s", NULL, 10000},   {"10s", "1s", "2s", 2000},
+    {"200ms", "1s", "1s", 1000},  {"200ms", "1s", "100ms", 200},
+    {"200ms", "10ms", NULL, 200},
+};
+
+START_TEST(states)
+{
+    int64_t ns = -1;
+
+    must_set("JouleProfileStates", state_wishes[_i].admin);
+    must_set("JouleProfilePeriodMin", state_wishes[_i].least);
+    ck_assert_int_eq(
+        joule_profile_states(&config, state_wishes[_i].wish, &ns, &err), 0);
+    ck_assert_int_eq(ns, state_wishes[_i].ms * JOULE_NS_PER_MS);
+    ck_assert_int_eq(joule_profile_states(&config, "50ms", &ns, &err), -1);
+    ck_assert_int_eq(errno, ERANGE);
+}
+END_TEST
+
 static const char *const bad_wishes[] = {
     "", "0", "-1", "9ms", "2s", "1001ms", "fast", "100 apples", "100ms\n",
 };
@@ -208,6 +236,7 @@ static Suite *suite(void)
     tcase_add_test(t, series);
     tcase_add_loop_test(t, compression, 0, COUNT(packs));
     tcase_add_loop_test(t, wish, 0, COUNT(wishes));
+    tcase_add_loop_test(t, states, 0, COUNT(state_wishes));
     tcase_add_loop_test(t, bad_wish, 0, COUNT(bad_wishes));
     suite_add_tcase(s, t);
     return s;
