@@ -3,8 +3,8 @@
  * Means over the nodes of a step, of all its time, of each tag and of what is in no
  * tag, and plots of them.
  *
- * Nodes have their samples at times of their own: the means are those of periods that
- * all nodes have, counted from the begin of the step on each.
+ * Nodes have their samples at times of their own: the means are those of the periods of
+ * the node that has most of them, counted from the begin of the step on each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,16 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/file.h"
 #include "tools/report/moneq.h"
 
-#define DIR_NAME    "moneq_output"
-#define FIELDS      JOULE_MONEQ_FIELDS
-#define ALL_TIME    ((size_t)-1)
-#define NO_TAG      ((size_t)-2)
-#define FILE_NAME   128
-#define PERIODS_MAX 10000000
+#define DIR_NAME  "moneq_output"
+#define FIELDS    JOULE_MONEQ_FIELDS
+#define ALL_TIME  ((size_t)-1)
+#define NO_TAG    ((size_t)-2)
+#define FILE_NAME 128
 
 static const char *const field_names[FIELDS] = {
     "node_card_power", "chip_core",  "dram",          "network", "sram",
@@ -35,12 +33,12 @@ static const char *const field_names[FIELDS] = {
 struct table {
     const struct joule_moneq_step *step;
     size_t which;
-    uint64_t period_ns;
+    const struct joule_timeline_node *periods; /* those of its samples */
     char name[FILE_NAME]; /* of its files, without ".dat" */
 };
 
 struct statistics {
-    double sum, least, most;
+    double joules, seconds, least, most;
     uint64_t count;
 };
 
@@ -86,29 +84,16 @@ static bool has_time(const struct table *t, struct walk *w, uint64_t ns)
 
 /* ---- means ---- */
 
-/* The mean period of the first node's samples. */
-static uint64_t find_period(const struct joule_moneq_step *s)
+/* The node that has most samples. */
+static const struct joule_timeline_node *
+find_periods(const struct joule_moneq_step *s)
 {
-    const struct joule_timeline_node *n = s->node[0].of;
-    uint64_t ns = 0;
+    const struct joule_timeline_node *most = s->node[0].of;
 
-    if (n->samples > 1)
-        ns = (n->ns[n->samples - 1] - n->ns[0]) / (n->samples - 1);
-    ns = (ns + JOULE_NS_PER_MS / 2) / JOULE_NS_PER_MS * JOULE_NS_PER_MS;
-    return ns > 0 ? ns : JOULE_NS_PER_S;
-}
-
-static uint64_t end_of(const struct joule_moneq_step *s)
-{
-    uint64_t end = 0;
-
-    for (size_t i = 0; i < s->nodes; i++) {
-        const struct joule_timeline_node *n = s->node[i].of;
-
-        if (n->samples > 0 && end < n->ns[n->samples - 1])
-            end = n->ns[n->samples - 1];
-    }
-    return end;
+    for (size_t i = 1; i < s->nodes; i++)
+        if (s->node[i].of->samples > most->samples)
+            most = s->node[i].of;
+    return most;
 }
 
 /* Of the node's fields their means in (from, to]; [cursor] is the first sample that
@@ -140,9 +125,9 @@ static void mean(const struct joule_timeline_node *n, size_t *cursor,
         ret[k] = time[k] > 0 ? sum[k] / time[k] : NAN;
 }
 
-/* The means of all nodes in the period until [to]; false: none has that time. */
-static bool mean_of_all(const struct table *t, struct walk *walk, uint64_t to,
-                        double ret[FIELDS])
+/* The means of all nodes in (from, to]; false: none has that time. */
+static bool mean_of_all(const struct table *t, struct walk *walk, uint64_t from,
+                        uint64_t to, double ret[FIELDS])
 {
     double watts[FIELDS], sum[FIELDS] = {0};
     unsigned count[FIELDS] = {0};
@@ -151,8 +136,7 @@ static bool mean_of_all(const struct table *t, struct walk *walk, uint64_t to,
     for (size_t i = 0; i < t->step->nodes; i++) {
         if (!has_time(t, &walk[i], to))
             continue;
-        mean(t->step->node[i].of, &walk[i].next_sample, to - t->period_ns, to,
-             watts);
+        mean(t->step->node[i].of, &walk[i].next_sample, from, to, watts);
         for (int k = 0; k < FIELDS; k++)
             if (!isnan(watts[k])) {
                 sum[k] += watts[k];
@@ -166,7 +150,7 @@ static bool mean_of_all(const struct table *t, struct walk *walk, uint64_t to,
     return any;
 }
 
-static void add(struct statistics *s, double watts)
+static void add(struct statistics *s, double watts, double seconds)
 {
     if (isnan(watts))
         return;
@@ -174,14 +158,15 @@ static void add(struct statistics *s, double watts)
         s->least = watts;
     if (s->count == 0 || watts > s->most)
         s->most = watts;
-    s->sum += watts;
+    s->joules += watts * seconds;
+    s->seconds += seconds;
     s->count++;
 }
 
 static void write_rows(FILE *file, const struct table *t, struct walk *walk,
                        struct statistics ret[FIELDS])
 {
-    uint64_t end = end_of(t->step);
+    const uint64_t *ns = t->periods->ns;
     double watts[FIELDS];
 
     memset(ret, 0, FIELDS * sizeof(*ret));
@@ -189,13 +174,14 @@ static void write_rows(FILE *file, const struct table *t, struct walk *walk,
     for (int k = 0; k < FIELDS; k++)
         fprintf(file, "%c%s", k ? '\t' : ' ', field_names[k]);
     fputc('\n', file);
-    for (uint64_t to = t->period_ns;
-         to <= end && to / t->period_ns <= PERIODS_MAX; to += t->period_ns) {
-        if (!mean_of_all(t, walk, to, watts))
+    for (size_t i = 0; i < t->periods->samples; i++) {
+        uint64_t from = i > 0 ? ns[i - 1] : 0;
+
+        if (from == ns[i] || !mean_of_all(t, walk, from, ns[i], watts))
             continue;
-        fprintf(file, "%.2f", (double)to / 1e9);
+        fprintf(file, "%.2f", (double)ns[i] / 1e9);
         for (int k = 0; k < FIELDS; k++) {
-            add(&ret[k], watts[k]);
+            add(&ret[k], watts[k], (double)(ns[i] - from) / 1e9);
             fprintf(file, "\t%f", watts[k]);
         }
         fputc('\n', file);
@@ -233,9 +219,6 @@ static void put_quoted(FILE *file, const char *text)
 static void put_title(FILE *file, const struct table *t,
                       const struct statistics *card)
 {
-    double seconds = (double)card->count * (double)t->period_ns / 1e9;
-    double mean_w = card->sum / (double)card->count;
-
     fputs("set title '", file);
     if (t->which == ALL_TIME)
         fputs("Overall", file);
@@ -246,7 +229,8 @@ static void put_title(FILE *file, const struct table *t,
     fprintf(file,
             "' noenhanced\nset label 1 'node: mean %.1f W, least %.1f W, most "
             "%.1f W; %.1f s, %.1f J a node' at graph 0.02, graph 0.96\n",
-            mean_w, card->least, card->most, seconds, mean_w * seconds);
+            card->joules / card->seconds, card->least, card->most,
+            card->seconds, card->joules);
 }
 
 static void put_script(FILE *file, const struct table *t,
@@ -381,7 +365,7 @@ static int write_tables(const struct joule_moneq_step *s, int dir_fd, bool plot,
 {
     struct table t = {.step = s,
                       .which = ALL_TIME,
-                      .period_ns = find_period(s),
+                      .periods = find_periods(s),
                       .name = "original"};
 
     if (write_original(s, dir_fd, err) < 0 ||
