@@ -3,18 +3,18 @@
 # nothing of what Slurm loads.
 libjouledir = $(libdir)
 libjoule_PROGRAMS = lib/libjoule.so.1
-lib_libjoule_so_1_SOURCES = \
-	lib/energy.c \
+# What is in the preloaded library, too.
+LIBJOULE_OWN = lib/energy.c lib/regions.c lib/segment.h lib/user_rows.h
+lib_libjoule_so_1_SOURCES = $(LIBJOULE_OWN) \
 	lib/moneq.c \
 	lib/mpi_world.c lib/mpi_world.h \
-	lib/regions.c lib/segment.h \
-	lib/user_rows.h
+	lib/pmlib.c lib/pmlib_print.c
 lib_libjoule_so_1_CPPFLAGS = $(AM_CPPFLAGS) -DJOULE_RUN_DIR=\"/run/slurm-joule\"
 lib_libjoule_so_1_LDFLAGS = $(LDFLAGS_MODULE)
 lib_libjoule_so_1_LDADD = -ldl
 
 # A Fortran module is compiled with its program, by the program's compiler.
-include_HEADERS = lib/joule.h lib/joule.f90 lib/moneq.h
+include_HEADERS = lib/joule.h lib/joule.f90 lib/moneq.h lib/pmlib.h
 pythondir = $(datadir)/slurm-joule/python
 dist_python_DATA = lib/joule.py
 pkgconfigdir = $(libdir)/pkgconfig
@@ -43,18 +43,19 @@ uninstall-hook:
 		$(DESTDIR)$(pluginsdir)/spank_joule_cpufreq.so
 
 # What is preloaded.  It has regions in itself, so that nothing else is needed to start
-# a program; where the program has the library, too, both take what comes first.
+# a program; where the program has the library, too, both take what comes first.  It has
+# not the names of MonEQ and pmlib, which may be a program's own.
 hooksdir = $(libdir)/slurm-joule
 hooks_PROGRAMS = lib/libjoule_hooks.so
-lib_libjoule_hooks_so_SOURCES = lib/hooks.c lib/energy.c lib/regions.c lib/segment.h \
-	lib/user_rows.h
+lib_libjoule_hooks_so_SOURCES = lib/hooks.c $(LIBJOULE_OWN)
 lib_libjoule_hooks_so_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE)
 lib_libjoule_hooks_so_LDADD = -ldl
 
 if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
-	tests/unit/test_moneq tests/unit/test_regions
+	tests/unit/test_moneq tests/unit/test_pmlib_client \
+	tests/unit/test_pmlib_print tests/unit/test_regions
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
 tests_unit_test_hooks_SOURCES = tests/unit/test_hooks.c \
@@ -69,6 +70,12 @@ tests_unit_test_moneq_SOURCES = tests/unit/test_moneq.c \
 	lib/mpi_world.c lib/regions.c
 tests_unit_test_moneq_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_test_moneq_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT) -ldl
+tests_unit_test_pmlib_client_SOURCES = tests/unit/test_pmlib_client.c \
+	lib/pmlib.c
+tests_unit_test_pmlib_client_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
+tests_unit_test_pmlib_print_SOURCES = tests/unit/test_pmlib_print.c \
+	lib/pmlib.c lib/pmlib_print.c
+tests_unit_test_pmlib_print_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_unit_test_regions_SOURCES = tests/unit/test_regions.c \
 	tests/unit/regionstep.c tests/unit/regionstep.h lib/regions.c
 tests_unit_test_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
