@@ -15,6 +15,7 @@ dist_doc_DATA = \
 	doc/hdf5-format.md \
 	doc/measurements.md \
 	doc/migration.md \
+	doc/pmlib.md \
 	doc/regions.md \
 	doc/slurm-abi.md
 

@@ -54,7 +54,7 @@ lib_libjoule_hooks_so_LDADD = -ldl
 
 if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
-	tests/unit/test_moneq tests/unit/test_pmlib_client \
+	tests/unit/test_moneq tests/unit/test_pmlib tests/unit/test_pmlib_client \
 	tests/unit/test_pmlib_print tests/unit/test_regions
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
@@ -70,6 +70,12 @@ tests_unit_test_moneq_SOURCES = tests/unit/test_moneq.c \
 	lib/mpi_world.c lib/regions.c
 tests_unit_test_moneq_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_test_moneq_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT) -ldl
+# With the real server.
+tests_unit_test_pmlib_SOURCES = tests/unit/test_pmlib.c \
+	tests/unit/userrows.h lib/pmlib.c lib/pmlib_print.c
+tests_unit_test_pmlib_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS) \
+	-DJOULE_BUILD_DIR=\"$(abs_top_builddir)\"
+EXTRA_tests_unit_test_pmlib_DEPENDENCIES = joule-pmserver
 tests_unit_test_pmlib_client_SOURCES = tests/unit/test_pmlib_client.c \
 	lib/pmlib.c
 tests_unit_test_pmlib_client_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)

@@ -112,6 +112,30 @@ tests_unit_test_region_energy_SOURCES = tests/unit/test_region_energy.c \
 	tests/unit/dice.h tools/report/region_energy.c
 endif
 
+# The server for pmlib's clients; joule starts it.
+joulelibexec_PROGRAMS += joule-pmserver
+joule_pmserver_SOURCES = tools/pmserver/pmserver.c
+joule_pmserver_LDADD = $(LIBPMSERVER) tools/joule/libcommand.a $(LIBJOULE)
+
+noinst_LIBRARIES += tools/pmserver/libpmserver.a
+LIBPMSERVER = tools/pmserver/libpmserver.a
+tools_pmserver_libpmserver_a_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
+tools_pmserver_libpmserver_a_SOURCES = \
+	lib/energy.c \
+	tools/pmserver/counter.c tools/pmserver/counter.h \
+	tools/pmserver/device.c tools/pmserver/device.h \
+	tools/pmserver/peer.c tools/pmserver/peer.h \
+	tools/pmserver/reply.c tools/pmserver/reply.h \
+	tools/pmserver/request.c tools/pmserver/request.h \
+	tools/pmserver/server.c tools/pmserver/server.h
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_pmserver
+TESTS += tests/unit/test_pmserver
+tests_unit_test_pmserver_SOURCES = tests/unit/test_pmserver.c
+tests_unit_test_pmserver_LDADD = $(LIBPMSERVER) $(LIBUNIT)
+endif
+
 # What slurmstepd starts at the end of a step that is profiled.
 if HAVE_HDF5
 joulelibexec_PROGRAMS += joule-profile-convert

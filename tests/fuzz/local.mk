@@ -27,6 +27,10 @@ check_PROGRAMS += tests/fuzz/fuzz_regions
 tests_fuzz_fuzz_regions_SOURCES = tests/fuzz/fuzz_regions.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_regions_LDADD = $(LIBJOULE_SERIES)
 
+check_PROGRAMS += tests/fuzz/fuzz_pmserver
+tests_fuzz_fuzz_pmserver_SOURCES = tests/fuzz/fuzz_pmserver.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_pmserver_LDADD = $(LIBPMSERVER) $(LIBJOULE)
+
 dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh
 

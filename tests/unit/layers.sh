@@ -53,6 +53,7 @@ may tools/cpufreq-keeper common/cpufreq
 may tools/profile-convert common/profile
 may tools/joule common/energy common/sensors common/node common/daemon \
     common/cgroup common/profile common/cpufreq
+may tools/pmserver common/energy common/sensors common/node tools/joule lib
 may tools/report common/profile tools/joule tools/sh5util lib
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/profile tools/joule

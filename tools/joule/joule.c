@@ -10,16 +10,26 @@
 #include "config.h"
 #include "tools/joule/command.h"
 
-#define REPORT JOULE_LIBEXECDIR "/joule-report"
+/* A command that is a program of its own. */
+static int start(const char *program, char **argv)
+{
+    execv(program, argv - 1);
+    fprintf(stderr, "joule %s: cannot start %s: %s\n", argv[0], program,
+            strerror(errno));
+    return 1;
+}
 
-/* What reads profiles is a program of its own: libhdf5 takes 12 ms to load. */
+/* What reads profiles: libhdf5 takes 12 ms to load. */
 static int start_report(int argc, char **argv)
 {
     (void)argc;
-    execv(REPORT, argv - 1);
-    fprintf(stderr, "joule %s: cannot start %s: %s\n", argv[0], REPORT,
-            strerror(errno));
-    return 1;
+    return start(JOULE_LIBEXECDIR "/joule-report", argv);
+}
+
+static int start_pmserver(int argc, char **argv)
+{
+    (void)argc;
+    return start(JOULE_LIBEXECDIR "/joule-pmserver", argv);
 }
 
 static const struct command {
@@ -37,6 +47,8 @@ static const struct command {
      "the energy of the regions of a job's programs, from its profile"},
     {"trace", start_report,
      "power and regions of a job over time, for viewers of traces"},
+    {"pmserver", start_pmserver,
+     "serve programs that are written for pmlib"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
