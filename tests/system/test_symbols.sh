@@ -41,7 +41,8 @@ all_there() { # PLUGIN
 # and spank.h's.
 only_public_names() { # PLUGIN
     local other
-    other=$(strong_of "$1" | grep -vE '^(slurm_|spank_(get_item|getenv|context)$)')
+    other=$(strong_of "$1" | grep -vE \
+        '^(slurm_|spank_(get_item|getenv|setenv|option_register|context)$)')
     # shellcheck disable=SC2046  # paths without blanks
     other=$(comm -12 <(echo "$other") <(defined_in "$FULL") |
         comm -23 - <(defined_in $(libraries_of "$1" | grep -v slurmfull)))
@@ -69,7 +70,7 @@ looked_up() {
 
 symbols() {
     local plugin
-    for plugin in "$PLUGINS"/acct_gather_*_joule_*.so "$PLUGINS"/spank_joule_*.so; do
+    for plugin in "$PLUGINS"/acct_gather_*_joule_*.so "$PLUGINS"/spank_joule.so; do
         check "${plugin##*/}: what it uses is in this Slurm" all_there "$plugin"
         check "${plugin##*/}: only public names of Slurm" \
             only_public_names "$plugin"
