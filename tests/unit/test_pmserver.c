@@ -263,13 +263,13 @@ START_TEST(all_that_was_used)
     pass(3750 * MS, 250 * MS);
     end();
     ck_assert_int_eq(joule_pm_counter_end(counter, clock_ns), -1);
-    ck_assert(!joule_pm_counter_is_settled(counter));
+    ck_assert(!joule_pm_counter_is_complete(counter));
     begin();
     pass(2500 * MS, 250 * MS);
     end();
-    ck_assert(!joule_pm_counter_is_settled(counter));
+    ck_assert(!joule_pm_counter_is_complete(counter));
     pass(S, 250 * MS);
-    ck_assert(joule_pm_counter_is_settled(counter));
+    ck_assert(joule_pm_counter_is_complete(counter));
     ck_assert_double_eq_tol(joules(0, 0, 3.75), 2 * (1.5 + 22.5), 1e-6);
     ck_assert_double_eq_tol(joules(0, 1, 3.75), 3 * (1.5 + 22.5), 1e-6);
     ck_assert_double_eq_tol(joules(1, 0, 2.5), 2 * 25.0, 1e-6);
@@ -292,7 +292,7 @@ START_TEST(not_settled)
     pass(2 * S, S);
     clock_ns += 700 * MS;
     end();
-    ck_assert(!joule_pm_counter_is_settled(counter));
+    ck_assert(!joule_pm_counter_is_complete(counter));
     ck_assert_double_eq_tol(joules(0, 0, 2.7), 10 * 2.7, 1e-6);
 }
 END_TEST
@@ -306,7 +306,7 @@ START_TEST(short_set)
     clock_ns += 100 * MS;
     end();
     pass(S, 250 * MS);
-    ck_assert(joule_pm_counter_is_settled(counter));
+    ck_assert(joule_pm_counter_is_complete(counter));
     ck_assert_double_eq_tol(joules(0, 0, 0.1), 10 * 0.1, 1e-6);
     ck_assert_int_eq(set_at[1], 2);
     joule_pm_counter_clear(counter);
@@ -388,7 +388,7 @@ START_TEST(many_sets)
     ck_assert_int_eq(joule_pm_counter_begin(counter, clock_ns), -1);
     ck_assert_int_eq(errno, ENOSPC);
     pass(6 * S, S);
-    ck_assert(joule_pm_counter_is_settled(counter));
+    ck_assert(joule_pm_counter_is_complete(counter));
     ck_assert_double_eq_tol(joules(4999, 0, 0.001), 0.001, 1e-6);
     joule_pm_counter_destroy(counter);
     /* Of 128 lines there is room for fewer. */

@@ -14,7 +14,7 @@
 struct set {
     size_t first, count; /* points */
     double begin_s, end_s;
-    bool settled;
+    bool is_complete;
 };
 
 struct joule_pm_counter {
@@ -27,7 +27,7 @@ struct joule_pm_counter {
     double *point;
     size_t width; /* doubles a point */
     size_t points, room, most;
-    size_t sets, set_room, unsettled;
+    size_t sets, set_room, incomplete;
     struct set *set;
 };
 
@@ -201,7 +201,7 @@ bool joule_pm_counter_is_aggregate(const struct joule_pm_counter *c)
 
 void joule_pm_counter_clear(struct joule_pm_counter *c)
 {
-    c->points = c->sets = c->unsettled = 0;
+    c->points = c->sets = c->incomplete = 0;
     c->is_open = false;
 }
 
@@ -244,25 +244,25 @@ int joule_pm_counter_begin(struct joule_pm_counter *c, int64_t now_ns)
 }
 
 /* The device may have told of the end of sets that wait for it. */
-static void settle(struct joule_pm_counter *c)
+static void complete_sets(struct joule_pm_counter *c)
 {
     double now[1 + JOULE_PM_LINES_MAX];
 
-    if (c->unsettled == 0)
+    if (c->incomplete == 0)
         return;
     fill_point(c, now);
-    for (size_t s = c->sets; s-- > 0 && c->unsettled > 0;) {
+    for (size_t s = c->sets; s-- > 0 && c->incomplete > 0;) {
         struct set *set = &c->set[s];
         double *last;
 
-        if (set->settled || (c->is_open && s == c->sets - 1) ||
+        if (set->is_complete || (c->is_open && s == c->sets - 1) ||
             now[0] < set->end_s)
             continue;
         last = point_at(c, set->first + set->count - 1);
         for (size_t k = 1; k < c->width; k++)
             last[k] = between(last - c->width, now, set->end_s, k);
-        set->settled = true;
-        c->unsettled--;
+        set->is_complete = true;
+        c->incomplete--;
     }
 }
 
@@ -298,8 +298,8 @@ int joule_pm_counter_end(struct joule_pm_counter *c, int64_t now_ns)
     for (unsigned i = 0; i < c->lines; i++)
         last[c->aggregate ? 1 : 1 + i] += d->rate[c->line[i]] * late_s;
     last[0] = set->end_s;
-    c->unsettled++;
-    settle(c);
+    c->incomplete++;
+    complete_sets(c);
     return 0;
 }
 
@@ -307,7 +307,7 @@ void joule_pm_counter_feed(struct joule_pm_counter *c)
 {
     double time_s = seconds(c, c->device->time_ns);
 
-    settle(c);
+    complete_sets(c);
     if (!c->is_open || !c->device->known)
         return;
     if (time_s < point_at(c, c->points - 1)[0] + 0.75 * c->step_s)
@@ -329,9 +329,9 @@ size_t joule_pm_counter_sets(const struct joule_pm_counter *c)
     return c->sets;
 }
 
-bool joule_pm_counter_is_settled(const struct joule_pm_counter *c)
+bool joule_pm_counter_is_complete(const struct joule_pm_counter *c)
 {
-    return c->unsettled == 0;
+    return c->incomplete == 0;
 }
 
 /* ---- samples ---- */

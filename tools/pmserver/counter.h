@@ -6,13 +6,13 @@
  *     joule_pm_counter_begin(c, now_ns);           START, CONTINUE
  *     joule_pm_counter_feed(c);                    the device has new figures
  *     joule_pm_counter_end(c, now_ns);             STOP
- *     if (joule_pm_counter_is_settled(c))
+ *     if (joule_pm_counter_is_complete(c))
  *         joule_pm_counter_sizes(c, ...), joule_pm_counter_samples(c, ...);
  *     joule_pm_counter_destroy(c);
  *
  * What is kept are the device's amounts at points of time, so a set's samples,
  * means over equal parts of its time, have all that was used in it.  Figures of a
- * device come late; a set is settled when the device has told of its end.
+ * device come late; a set is complete when the device has told of its end.
  *
  * A counter keeps JOULE_PM_VALUES_MAX values.  Where there are more, each second
  * point is dropped, and samples are half as many from then on.
@@ -59,7 +59,7 @@ size_t joule_pm_counter_sets(const struct joule_pm_counter *counter);
 void joule_pm_counter_feed(struct joule_pm_counter *counter);
 
 bool joule_pm_counter_is_open(const struct joule_pm_counter *counter);
-bool joule_pm_counter_is_settled(const struct joule_pm_counter *counter);
+bool joule_pm_counter_is_complete(const struct joule_pm_counter *counter);
 
 /* Where each set begins, in samples, and the end of the last one: *ret_index[0]
  * is 0.  Returns how many sets there are. */

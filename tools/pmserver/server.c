@@ -281,7 +281,7 @@ static bool get(struct joule_pm_server *s, struct connection *c, bool late)
         joule_pm_put_int(&c->reply, -1);
         return true;
     }
-    if (!joule_pm_counter_is_settled(k)) {
+    if (!joule_pm_counter_is_complete(k)) {
         if (!late)
             return false;
         d = joule_pm_counter_device(k);

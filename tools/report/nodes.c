@@ -12,6 +12,7 @@
 #include "common/base/file.h"
 #include "common/profile/hdf5_driver.h"
 #include "common/profile/hdf5_read.h"
+#include "tools/joule/text.h"
 #include "tools/sh5util/jobid.h"
 #include "tools/sh5util/jobtables.h"
 #include "tools/sh5util/resolve.h"
@@ -170,6 +171,18 @@ struct joule_node joule_nodes_get(const struct joule_nodes *n, size_t i)
                                    n->sources.source[i].node};
     return (struct joule_node){n->plan.node[n->node[i]].step,
                                n->plan.node[n->node[i]].name};
+}
+
+void joule_nodes_complain(const struct joule_nodes *nodes, size_t i,
+                          const char *who, const char *sentence)
+{
+    struct joule_node node = joule_nodes_get(nodes, i);
+    char text[JOULE_ERROR_MAX + 600];
+
+    snprintf(text, sizeof(text), "%s: step %s on %s: %s", who, node.step,
+             node.name, sentence);
+    joule_text_put(stderr, text);
+    fputc('\n', stderr);
 }
 
 /* ---- reading ---- */

@@ -41,6 +41,10 @@ size_t joule_nodes_count(const struct joule_nodes *nodes);
 /* In the order of steps and names. */
 struct joule_node joule_nodes_get(const struct joule_nodes *nodes, size_t i);
 
+/* On stderr: the command [who] cannot read node [i], or not all of it. */
+void joule_nodes_complain(const struct joule_nodes *nodes, size_t i,
+                          const char *who, const char *sentence);
+
 struct joule_nodes_reading {
     /* In a worker: read [group], of node [i], and send what comes of it.  -1
      * with a sentence. */

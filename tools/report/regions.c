@@ -394,15 +394,10 @@ static int take(void *arg, size_t node, const void *data, size_t size,
 static void failed(void *arg, size_t i, const char *sentence)
 {
     struct report *r = arg;
-    struct joule_node node = joule_nodes_get(r->nodes, i);
-    char text[JOULE_ERROR_MAX + 600];
 
     r->failed++;
     r->is_read[i] = false;
-    snprintf(text, sizeof(text), "joule regions: step %s on %s: %s", node.step,
-             node.name, sentence);
-    joule_text_put(stderr, text);
-    fputc('\n', stderr);
+    joule_nodes_complain(r->nodes, i, "joule regions", sentence);
 }
 
 /* ---- output ---- */

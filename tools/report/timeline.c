@@ -9,7 +9,6 @@
 
 #include "common/profile/hdf5_read.h"
 #include "lib/segment.h"
-#include "tools/joule/text.h"
 
 #define ROWS_MAX    4000000 /* of a table */
 #define BATCH_BYTES ((size_t)128 << 10)
@@ -379,15 +378,10 @@ static int take(void *arg, size_t i, const void *data, size_t size,
 static void failed(void *arg, size_t i, const char *sentence)
 {
     struct joule_timeline *t = arg;
-    struct joule_node node = joule_nodes_get(t->of, i);
-    char text[JOULE_ERROR_MAX + 600];
 
     t->failed++;
     t->node[i].is_read = false;
-    snprintf(text, sizeof(text), "%s: step %s on %s: %s", t->who, node.step,
-             node.name, sentence);
-    joule_text_put(stderr, text);
-    fputc('\n', stderr);
+    joule_nodes_complain(t->of, i, t->who, sentence);
 }
 
 static int compare_regions(const void *pa, const void *pb)
