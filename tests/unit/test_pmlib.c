@@ -27,7 +27,7 @@ static server_t server;
 static line_t all;
 static counter_t counter;
 static pthread_t writer;
-static atomic_bool done;
+static atomic_bool done, write_failed;
 
 /* ---- the node ---- */
 
@@ -40,18 +40,23 @@ static void set_idle(int us)
     tree_poke(&tree, CPU "/cpu0/cpuidle/state1/time", 0, text, strlen(text));
 }
 
-static void put_figures(int64_t now_ns)
+static void put_figures(void)
 {
+    int64_t now_ns = joule_clock_mono_ns(&joule_clock_system);
+
     rows[2].uj = rows[2].job_uj = (uint64_t)(now_ns / 1000 * WATTS);
-    publish(now_ns);
+    if (joule_userview_publish(view, rows, JOULE_LEDGER_SLOTS_MAX, now_ns,
+                               WALL + now_ns, &err) < 0)
+        write_failed = true;
 }
 
-/* As slurmd, until the test is over. */
+/* As slurmd, until the test is over.  Check's assertions are the main thread's:
+ * each writes a message, also where it holds. */
 static void *write_figures(void *arg)
 {
     (void)arg;
     while (!done) {
-        put_figures(joule_clock_mono_ns(&joule_clock_system));
+        put_figures();
         usleep(PERIOD_NS / 2000);
     }
     return NULL;
@@ -155,8 +160,8 @@ static void setup(void)
 {
     begin_view();
     make_node();
-    put_figures(joule_clock_mono_ns(&joule_clock_system));
-    done = false;
+    done = write_failed = false;
+    put_figures();
     ck_assert_int_eq(pthread_create(&writer, NULL, write_figures, NULL), 0);
     begin_server();
     LINE_SET_ALL(&all);
@@ -170,6 +175,7 @@ static void teardown(void)
     ck_assert_int_eq(status_of(server_pid), 0);
     done = true;
     pthread_join(writer, NULL);
+    ck_assert_msg(!write_failed, "%s", err.text);
     end_view();
 }
 
