@@ -54,6 +54,7 @@ dist_check_SCRIPTS += \
 	tests/system/guest-cpufreq.sh \
 	tests/system/guest-inband.sh \
 	tests/system/guest-init \
+	tests/system/guest-states.sh \
 	tests/system/test_abi.sh \
 	tests/system/test_attribution.sh \
 	tests/system/test_clock.sh \

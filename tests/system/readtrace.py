@@ -1,11 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""readtrace.py chrome|paraver PATH REGIONS - read a trace strictly: so many regions
-begin and end on it, properly within each other, and there is power on it."""
+"""readtrace.py chrome|paraver PATH REGIONS [COUNTER VALUE LEAST MOST]... - read a trace
+strictly: so many regions begin and end on it, properly within each other, and there is
+power on it; and (chrome) the mean of that value of a counter is from LEAST to MOST."""
 import collections
 import json
 import re
 import sys
+
+# Of counters: at what time which values began.
+counters = collections.defaultdict(list)
+
+
+def mean(counter, value):
+    """Over the time in which it is known; the last event is its end."""
+    series = counters[counter]
+    total = time = 0
+    for (begin, values), (end, _) in zip(series, series[1:]):
+        if value in values:
+            total += values[value] * (end - begin)
+            time += end - begin
+    return total / time if time else None
 
 
 def chrome(path):
@@ -15,9 +30,10 @@ def chrome(path):
     for e in events:
         lane = (e["pid"], e["tid"])
         if e["ph"] == "M":
-            names.add((e["name"], lane))
+            names.add((e["name"], lane if e["name"] == "thread_name" else e["pid"]))
             continue
-        assert ("thread_name", lane) in names, e
+        assert ("process_name", e["pid"]) in names, e
+        assert e["ph"] == "C" or ("thread_name", lane) in names, e
         assert e["ts"] >= last, "out of order: %s" % e
         last = e["ts"]
         if e["ph"] == "B":
@@ -27,7 +43,10 @@ def chrome(path):
             assert stacks[lane].pop() == e["name"], e
         elif e["ph"] == "C":
             assert all(w >= 0 for w in e["args"].values()), e
-            powers += bool(e["args"])
+            powers += e["name"] == "power W" and bool(e["args"])
+            assert not e["args"] or "C-states" not in e["name"] or \
+                sum(e["args"].values()) < 100.01, e
+            counters[e["name"]].append((e["ts"], e["args"]))
         else:
             raise AssertionError(e)
     assert not any(stacks.values())
@@ -73,7 +92,7 @@ def paraver(path):
                     depth[lane] += 1 if value else -1
                     assert depth[lane] >= 0, line
                     began += value > 0
-                powers += kind >= 501000001
+                powers += 501000001 <= kind < 502000000
     assert not any(depth.values())
     with open(path + ".row", encoding="utf-8") as file:
         m = re.search(r"^LEVEL THREAD SIZE (\d+)\n((?:.*\n)*)", file.read(), re.M)
@@ -83,4 +102,9 @@ def paraver(path):
 
 regions, powers = {"chrome": chrome, "paraver": paraver}[sys.argv[1]](sys.argv[2])
 print(regions, "regions,", powers, "events of power")
-sys.exit(regions != int(sys.argv[3]) or powers < 10)
+bad = regions != int(sys.argv[3]) or powers < 10
+for counter, value, least, most in zip(*[iter(sys.argv[4:])] * 4):
+    found = mean(counter, value)
+    print(counter, value, found)
+    bad = bad or found is None or not float(least) <= found <= float(most)
+sys.exit(bad)

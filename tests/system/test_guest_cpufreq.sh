@@ -3,7 +3,8 @@
 # run: all alone
 #
 # Frequencies of steps on a real driver, acpi-cpufreq, in a guest with a cluster
-# in it.  What is looked at is in guest-cpufreq.sh.
+# in it, and the states of its CPUs.  What is looked at is in guest-cpufreq.sh and
+# guest-states.sh.
 set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
@@ -21,4 +22,5 @@ check "the guest's kernel is there" "$LIB/guest" prepare
 check "an empty database is there" cluster prepare
 guest_tests guest-cpufreq.sh --memory 1024 \
     --cpufreq 0,1,2,2
+guest_tests guest-states.sh --memory 1024 --cpufreq 0,1,2,2
 finish

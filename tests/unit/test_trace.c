@@ -152,7 +152,7 @@ START_TEST(order)
     make_node(0, regions, COUNT(regions));
     ck_assert_int_eq(joule_trace_make(&timeline, NULL, &t), 0);
     ck_assert_uint_eq(t.lanes, 4); /* power, rank 0 with two threads, rank 1 */
-    ck_assert(t.lane[0].is_power);
+    ck_assert_int_eq(t.lane[0].kind, JOULE_TRACE_POWER);
     ck_assert_uint_eq(t.lane[1].rank, 0);
     ck_assert_uint_eq(t.lane[2].thread, 1);
     ck_assert_uint_eq(t.lane[1].group, t.lane[2].group);
@@ -172,9 +172,65 @@ START_TEST(order)
             depth[e->lane]--;
         }
     }
-    ck_assert_uint_eq(kinds[JOULE_TRACE_POWER], 5);
+    ck_assert_uint_eq(kinds[JOULE_TRACE_VALUES], 5);
     ck_assert_uint_eq(kinds[JOULE_TRACE_MARK], 1);
     joule_trace_free(&t);
+}
+END_TEST
+
+/* CPU 5 is idle in the first second and the third, and nothing is known of the
+ * second; then it is gone. */
+static struct joule_timeline_states states[] = {
+    {.cpu = 5,
+     .ns = (uint64_t[]){S, 2 * S, 3 * S},
+     .percent =
+         (float[][4]){{0, 100, 0, 0}, {NAN, NAN, NAN, NAN}, {25, 0, 0, 75}},
+     .samples = 3},
+    {.cpu = 5,
+     .is_p = true,
+     .ns = (uint64_t[]){S},
+     .percent = (float[][4]){{12.345F, 0, 0, 87.655F}},
+     .samples = 1},
+    {.cpu = 8191, .samples = 0},
+};
+
+START_TEST(states_of_cpus)
+{
+    struct joule_trace t;
+    char *text;
+
+    make_node(0, regions, 1);
+    node[0].states = states;
+    node[0].state_series = COUNT(states);
+    ck_assert_int_eq(joule_trace_make(&timeline, NULL, &t), 0);
+    ck_assert_uint_eq(t.lanes, 5);
+    ck_assert_int_eq(t.lane[2].kind, JOULE_TRACE_PSTATES);
+    ck_assert_uint_eq(t.lane[1].group, t.lane[3].group);
+    ck_assert_int_eq(joule_trace_paraver(&t, "x", &err), 0);
+    text = load("x.prv");
+    ck_assert_ptr_nonnull(
+        strstr(text, ":4000000000_ns:1(1):1:3(1:1,3:1,1:1)\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\n2:0:1:2:1:0:900000010:0:900000011:10000:900000012:0:"
+                     "900000013:0\n"));
+    ck_assert_ptr_null(strstr(text, "\n2:0:1:2:1:1000000000:"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\n2:0:1:2:1:2000000000:900000010:2500:"));
+    ck_assert_ptr_nonnull(strstr(text, "\n2:0:1:2:2:0:800000010:1235:"));
+    ck_assert_ptr_nonnull(strstr(text, "\n2:0:1:2:2:1000000000:800000010:0:"));
+    free(text);
+    text = load("x.row");
+    ck_assert_ptr_nonnull(strstr(text, "step 0 on n1: P-states of CPU 5\n"
+                                       "step 0 on n1: C-states of CPU 8191\n"));
+    free(text);
+    ck_assert_int_eq(joule_trace_chrome(&t, "x.json", &err), 0);
+    text = load("x.json");
+    ck_assert_ptr_nonnull(strstr(text, "step 0 on n1: CPUs"));
+    ck_assert_ptr_nonnull(strstr(text, "CPU 5 P-states %"));
+    free(text);
+    joule_trace_free(&t);
+    node[0].states = NULL;
+    node[0].state_series = 0;
 }
 END_TEST
 
@@ -313,6 +369,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, order);
+    tcase_add_test(c, states_of_cpus);
     tcase_add_test(c, paraver);
     tcase_add_test(c, moneq_files);
     tcase_add_test(c, moneq_means);

@@ -7,29 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cpus.h"
 #include "common/profile/hdf5_read.h"
 #include "lib/segment.h"
 
 #define ROWS_MAX    4000000 /* of a table */
+#define SERIES_MAX  (2 * JOULE_CPUS_MAX)
 #define BATCH_BYTES ((size_t)128 << 10)
 #define BYTES_MAX   ((size_t)2 << 30) /* of all nodes */
 
 struct sample {
     uint64_t ns;
-    double watts[JOULE_TIMELINE_COLUMNS];
+    float watts[JOULE_TIMELINE_COLUMNS];
 };
 
-/* What a worker sends of a node, in this order: HEAD, names, samples, regions. */
+struct state {
+    uint64_t ns, cpu, is_p;
+    float percent[JOULE_TIMELINE_STATES];
+};
+
+/* What a worker sends of a node, in this order: HEAD, its columns, samples, states,
+ * names, regions. */
 struct message {
-    enum { HEAD, NAME, SAMPLE, REGION } kind;
+    enum { HEAD, COLUMN, SAMPLE, STATE, NAME, REGION } kind;
     union {
-        struct {
-            uint64_t start_wall_ns;
-            uint64_t columns;
-            char column[JOULE_TIMELINE_COLUMNS][JOULE_TIMELINE_NAME];
-        } head;
-        joule_region_text name;
+        uint64_t start_wall_ns;
+        char column[JOULE_TIMELINE_NAME];
         struct sample sample;
+        struct state state;
+        joule_region_text name;
         struct joule_timeline_region region;
     };
 };
@@ -47,6 +53,7 @@ struct energy {
     struct joule_hdf5_table *table;
     const struct joule_column *ns;
     struct source source[JOULE_TIMELINE_COLUMNS];
+    char name[JOULE_TIMELINE_COLUMNS][JOULE_TIMELINE_NAME];
     size_t sources;
     uint64_t before_ns;
 };
@@ -90,7 +97,7 @@ static bool is_power(const struct joule_column *c, struct source *ret,
 }
 
 /* Of one name the first: the energy, where there is one, is exact. */
-static void find_sources(struct energy *e, struct message *head)
+static void find_sources(struct energy *e)
 {
     const struct joule_rowtype *row = e->table->row;
     struct source source;
@@ -104,15 +111,14 @@ static void find_sources(struct energy *e, struct message *head)
                 (int)source.from != from ||
                 e->sources == JOULE_TIMELINE_COLUMNS)
                 continue;
-            while (k < e->sources && strcmp(head->head.column[k], name) != 0)
+            while (k < e->sources && strcmp(e->name[k], name) != 0)
                 k++;
             /* Watts of our own tables are there in a better column. */
             if (k < e->sources || (from == FROM_W && e->sources > 0))
                 continue;
-            strcpy(head->head.column[k], name);
+            strcpy(e->name[k], name);
             e->source[e->sources++] = source;
         }
-    head->head.columns = e->sources;
 }
 
 static double watts(struct source *s, const unsigned char *row, uint64_t ns)
@@ -146,8 +152,8 @@ static int send_samples(struct energy *e, struct joule_out *out,
             if (m.sample.ns < e->before_ns)
                 continue;
             for (size_t k = 0; k < e->sources; k++)
-                m.sample.watts[k] =
-                    watts(&e->source[k], row, m.sample.ns - e->before_ns);
+                m.sample.watts[k] = (float)watts(&e->source[k], row,
+                                                 m.sample.ns - e->before_ns);
             e->before_ns = m.sample.ns;
             rc = send(out, &m, err);
         }
@@ -236,10 +242,25 @@ out:
     return rc;
 }
 
+static int send_head(hid_t group, const struct energy *e, struct joule_out *out,
+                     struct joule_error *err)
+{
+    struct message m = {.kind = HEAD};
+    int rc;
+
+    joule_hdf5_read_number(group, "Joule Start Wall ns", &m.start_wall_ns);
+    rc = send(out, &m, err);
+    m.kind = COLUMN;
+    for (size_t i = 0; rc == 0 && i < e->sources; i++) {
+        memcpy(m.column, e->name[i], sizeof(m.column));
+        rc = send(out, &m, err);
+    }
+    return rc;
+}
+
 static int read_energy(hid_t group, struct joule_out *out,
                        struct joule_error *err)
 {
-    struct message head = {.kind = HEAD};
     struct energy e = {0};
     int rc = -1;
 
@@ -256,14 +277,87 @@ static int read_energy(hid_t group, struct joule_out *out,
                         ROWS_MAX);
         goto out;
     }
-    joule_hdf5_read_number(group, "Joule Start Wall ns",
-                           &head.head.start_wall_ns);
-    find_sources(&e, &head);
-    rc = send(out, &head, err);
+    find_sources(&e);
+    rc = send_head(group, &e, out, err);
     if (rc == 0)
         rc = send_samples(&e, out, err);
 out:
     joule_hdf5_table_close(e.table);
+    return rc;
+}
+
+/* The columns of a table of states. */
+struct state_columns {
+    const struct joule_column *ns, *cpu, *percent[JOULE_TIMELINE_STATES];
+};
+
+static int find_state_columns(const struct joule_rowtype *row,
+                              struct state_columns *ret)
+{
+    bool is_ours = true;
+
+    ret->ns = joule_rowtype_find(row, "ElapsedTimeNs");
+    ret->cpu = joule_rowtype_find(row, "CPU");
+    is_ours = ret->ns && ret->ns->kind == JOULE_KIND_UNSIGNED && ret->cpu &&
+              ret->cpu->kind == JOULE_KIND_UNSIGNED;
+    for (int i = 0; i < JOULE_TIMELINE_STATES; i++) {
+        char name[] = "Percent0";
+
+        name[strlen(name) - 1] = (char)('0' + i);
+        ret->percent[i] = joule_rowtype_find(row, name);
+        is_ours = is_ours && ret->percent[i] &&
+                  ret->percent[i]->kind == JOULE_KIND_FLOAT;
+    }
+    return is_ours ? 0 : -1;
+}
+
+static int send_states(struct joule_hdf5_table *table, bool is_p,
+                       struct joule_out *out, struct joule_error *err)
+{
+    size_t room = joule_hdf5_table_batch(table, BATCH_BYTES), count;
+    struct message m = {.kind = STATE};
+    struct state_columns columns;
+    unsigned char *batch;
+    int rc = 0;
+
+    if (find_state_columns(table->row, &columns) < 0)
+        return joule_error_set(err, EINVAL,
+                               "its states of CPUs are not slurm-joule's");
+    batch = malloc(room * table->row->size);
+    if (!batch)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    m.state.is_p = is_p;
+    while (rc == 0 && (count = joule_hdf5_table_read(table, batch, room)) > 0)
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+            const unsigned char *row = batch + i * table->row->size;
+
+            m.state.ns = joule_column_u64(columns.ns, row);
+            m.state.cpu = joule_column_u64(columns.cpu, row);
+            for (int k = 0; k < JOULE_TIMELINE_STATES; k++)
+                m.state.percent[k] =
+                    (float)joule_column_double(columns.percent[k], row);
+            rc = send(out, &m, err);
+        }
+    free(batch);
+    return rc;
+}
+
+static int read_states(hid_t group, const char *name, bool is_p,
+                       struct joule_out *out, struct joule_error *err)
+{
+    struct joule_hdf5_table *table;
+    int rc;
+
+    if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
+        return 0;
+    table = joule_hdf5_table_open(group, name, err);
+    if (!table)
+        return -1;
+    rc = table->rows > ROWS_MAX
+             ? joule_error_set(err, E2BIG, "its %s have more than %d rows",
+                               name, ROWS_MAX)
+             : send_states(table, is_p, out, err);
+    joule_hdf5_table_close(table);
     return rc;
 }
 
@@ -272,7 +366,9 @@ static int read_node(void *arg, size_t i, hid_t group, struct joule_out *out,
 {
     (void)arg;
     (void)i;
-    if (read_energy(group, out, err) < 0)
+    if (read_energy(group, out, err) < 0 ||
+        read_states(group, "CStates", false, out, err) < 0 ||
+        read_states(group, "PStates", true, out, err) < 0)
         return -1;
     if (H5Lexists(group, "Regions", H5P_DEFAULT) <= 0)
         return 0;
@@ -308,22 +404,63 @@ static int take_sample(struct joule_timeline_node *n, const struct sample *s,
              sizeof(*n->watts), err) < 0)
         return -1;
     for (size_t i = 0; i < n->columns; i++)
-        n->watts[n->samples * n->columns + i] = (float)s->watts[i];
+        n->watts[n->samples * n->columns + i] = s->watts[i];
     n->ns[n->samples++] = s->ns;
     return 0;
 }
 
-static int take_head(struct joule_timeline_node *n, const struct message *m,
-                     struct joule_error *err)
+/* The series of a row: that of the same CPU, in most cases behind the last one's. */
+static struct joule_timeline_states *find_states(struct joule_timeline_node *n,
+                                                 const struct state *s,
+                                                 struct joule_error *err)
 {
-    if (n->is_read || m->head.columns > JOULE_TIMELINE_COLUMNS)
+    for (size_t i = 0; i < n->state_series; i++) {
+        size_t at = (n->last_series + 1 + i) % n->state_series;
+
+        if (n->states[at].cpu == s->cpu && n->states[at].is_p == s->is_p) {
+            n->last_series = at;
+            return &n->states[at];
+        }
+    }
+    if (n->state_series == SERIES_MAX) {
+        joule_error_set(err, EBADMSG, "it has states of more than %d CPUs",
+                        SERIES_MAX / 2);
+        return NULL;
+    }
+    if (grow(&n->states, n->state_series, 1, &n->state_room, sizeof(*n->states),
+             err) < 0)
+        return NULL;
+    n->last_series = n->state_series;
+    n->states[n->state_series] =
+        (struct joule_timeline_states){.cpu = s->cpu, .is_p = s->is_p != 0};
+    return &n->states[n->state_series++];
+}
+
+static int take_state(struct joule_timeline_node *n, const struct state *s,
+                      struct joule_error *err)
+{
+    struct joule_timeline_states *to = find_states(n, s, err);
+
+    if (!to)
+        return -1;
+    if (to->samples > 0 && s->ns < to->ns[to->samples - 1])
+        return 0;
+    if (grow(&to->ns, to->samples, 1, &to->ns_room, sizeof(*to->ns), err) < 0 ||
+        grow(&to->percent, to->samples, 1, &to->percent_room,
+             sizeof(*to->percent), err) < 0)
+        return -1;
+    memcpy(to->percent[to->samples], s->percent, sizeof(s->percent));
+    to->ns[to->samples++] = s->ns;
+    return 0;
+}
+
+static int take_column(struct joule_timeline_node *n, const char *name,
+                       struct joule_error *err)
+{
+    if (n->samples > 0 || n->columns == JOULE_TIMELINE_COLUMNS)
         return joule_error_set(err, EBADMSG, "what was read makes no sense");
-    n->is_read = true;
-    n->start_wall_ns = m->head.start_wall_ns;
-    n->columns = (size_t)m->head.columns;
-    memcpy(n->column, m->head.column, sizeof(n->column));
-    for (size_t i = 0; i < n->columns; i++)
-        n->column[i][JOULE_TIMELINE_NAME - 1] = '\0';
+    memcpy(n->column[n->columns], name, JOULE_TIMELINE_NAME);
+    n->column[n->columns++][JOULE_TIMELINE_NAME - 1] = '\0';
     return 0;
 }
 
@@ -332,7 +469,13 @@ static int take_message(struct joule_timeline_node *n, const struct message *m,
 {
     switch (m->kind) {
     case HEAD:
-        return take_head(n, m, err);
+        n->is_read = true;
+        n->start_wall_ns = m->start_wall_ns;
+        return 0;
+    case COLUMN:
+        return take_column(n, m->column, err);
+    case STATE:
+        return take_state(n, &m->state, err);
     case NAME:
         if (grow(&n->name, n->names, 1, &n->name_room, sizeof(*n->name), err) <
             0)
@@ -384,6 +527,15 @@ static void failed(void *arg, size_t i, const char *sentence)
     joule_nodes_complain(t->of, i, t->who, sentence);
 }
 
+static int compare_states(const void *pa, const void *pb)
+{
+    const struct joule_timeline_states *a = pa, *b = pb;
+
+    if (a->cpu != b->cpu)
+        return a->cpu < b->cpu ? -1 : 1;
+    return (int)a->is_p - (int)b->is_p;
+}
+
 static int compare_regions(const void *pa, const void *pb)
 {
     const struct joule_timeline_region *a = pa, *b = pb;
@@ -408,20 +560,32 @@ int joule_timeline_read(struct joule_nodes *nodes, struct joule_timeline *ret,
         return joule_error_set(err, ENOMEM, "out of memory");
     if (joule_nodes_read(nodes, &reading, err) < 0)
         return -1;
-    for (size_t i = 0; i < ret->nodes; i++)
-        if (ret->node[i].regions > 0)
-            qsort(ret->node[i].region, ret->node[i].regions,
-                  sizeof(*ret->node[i].region), compare_regions);
+    for (size_t i = 0; i < ret->nodes; i++) {
+        struct joule_timeline_node *n = &ret->node[i];
+
+        if (n->state_series > 0)
+            qsort(n->states, n->state_series, sizeof(*n->states),
+                  compare_states);
+        if (n->regions > 0)
+            qsort(n->region, n->regions, sizeof(*n->region), compare_regions);
+    }
     return 0;
 }
 
 void joule_timeline_free(struct joule_timeline *t)
 {
     for (size_t i = 0; t->node && i < t->nodes; i++) {
-        free(t->node[i].ns);
-        free(t->node[i].watts);
-        free(t->node[i].region);
-        free(t->node[i].name);
+        struct joule_timeline_node *n = &t->node[i];
+
+        for (size_t k = 0; k < n->state_series; k++) {
+            free(n->states[k].ns);
+            free(n->states[k].percent);
+        }
+        free(n->states);
+        free(n->ns);
+        free(n->watts);
+        free(n->region);
+        free(n->name);
     }
     free(t->node);
     t->node = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * timeline.h - what the profiles of a job have, moment by moment: power, and the
- * regions of programs.  For the writers of traces.
+ * timeline.h - what the profiles of a job have, moment by moment: power, the states
+ * of CPUs, and the regions of programs.  For the writers of traces.
  *
  *     joule_timeline_read(nodes, &timeline, "joule trace", &err);
  *     joule_timeline_free(&timeline);
@@ -20,6 +20,7 @@
 
 #define JOULE_TIMELINE_COLUMNS 32
 #define JOULE_TIMELINE_NAME    64
+#define JOULE_TIMELINE_STATES  4
 
 /* A region of a process; of a mark both times are the same. */
 struct joule_timeline_region {
@@ -27,6 +28,17 @@ struct joule_timeline_region {
     uint64_t begin_ns, end_ns;
     uint32_t name; /* of the node's */
     bool is_mark;
+};
+
+/* The C-states of a CPU, or its P-states. */
+struct joule_timeline_states {
+    uint64_t cpu;
+    bool is_p;
+    /* The end of each row since the step began on the node, which does not fall, and
+     * the percent of its time in each state. */
+    uint64_t *ns;
+    float (*percent)[JOULE_TIMELINE_STATES];
+    size_t samples, ns_room, percent_room;
 };
 
 struct joule_timeline_node {
@@ -39,6 +51,8 @@ struct joule_timeline_node {
     uint64_t *ns;
     float *watts; /* joule_timeline_watts */
     size_t samples, ns_room, watts_room;
+    struct joule_timeline_states *states; /* CPU by CPU, C-states first */
+    size_t state_series, state_room, last_series;
     struct joule_timeline_region *region; /* by begin, the outer ones first */
     size_t regions, region_room;
     joule_region_text *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* joule trace - power and regions of a job's run, for viewers of traces. */
+/* joule trace - power, regions and states of CPUs of a job's run, for viewers. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 static const char usage[] =
     "usage: joule trace --format=FORMAT [OPTION]... JOB[.STEP]\n"
     "\n"
-    "Write the power of a job's steps and the regions of its programs over "
-    "time, "
-    "from\n"
-    "its energy profile (srun --energy-regions, or --profile=energy).\n"
+    "Write the power of a job's steps, the regions of its programs and the "
+    "states of\n"
+    "its CPUs over time, from its energy profile (srun --energy-regions, or\n"
+    "--profile=energy).\n"
     "\n"
     "  --format=chrome   JSON for Perfetto and chrome://tracing: job_JOB.json\n"
     "  --format=paraver  Paraver: job_JOB.prv, .pcf and .row\n"

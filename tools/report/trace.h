@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trace.h - a job's power and regions in the order of time, for the writers of trace
- * formats.
+ * trace.h - a job's power, regions and states of CPUs in the order of time, for the
+ * writers of trace formats.
  */
 #ifndef JOULE_REPORT_TRACE_H
 #define JOULE_REPORT_TRACE_H
@@ -13,16 +13,26 @@
 #include "common/base/error.h"
 #include "tools/report/timeline.h"
 
-/* What has events of its own: the power of a node, or a thread of a process. */
+enum joule_trace_lane_kind {
+    JOULE_TRACE_POWER, /* of a node, in W: the columns of the timeline's node */
+    JOULE_TRACE_CSTATES, /* of a CPU, in %: JOULE_TIMELINE_STATES columns */
+    JOULE_TRACE_PSTATES,
+    JOULE_TRACE_THREAD, /* of a process */
+};
+
+/* What has events of its own. */
 struct joule_trace_lane {
     size_t node; /* of the timeline */
-    bool is_power;
-    uint64_t process, rank, thread; /* else */
-    uint32_t group; /* the same for all threads of a process; counts up */
+    enum joule_trace_lane_kind kind;
+    const struct joule_timeline_states *states; /* of a CPU */
+    uint64_t process, rank, thread;             /* of a thread */
+    uint32_t
+        group; /* the same for all threads of a process, and for all CPUs of a
+                     * node; counts up */
 };
 
 enum joule_trace_kind {
-    JOULE_TRACE_POWER, /* from then on, until the lane's next */
+    JOULE_TRACE_VALUES, /* from then on, until the lane's next */
     JOULE_TRACE_BEGIN,
     JOULE_TRACE_END,
     JOULE_TRACE_MARK,
@@ -44,7 +54,8 @@ struct joule_trace {
     const struct joule_timeline *timeline;
     const struct joule_nodes *nodes;
     uint64_t start_wall_ns, end_ns;
-    struct joule_trace_lane *lane; /* a node's power, then its processes' */
+    struct joule_trace_lane
+        *lane; /* a node's power, its CPUs', its processes' */
     size_t lanes, lane_room;
     struct joule_trace_event *event;
     size_t events;
@@ -55,22 +66,25 @@ int joule_trace_make(const struct joule_timeline *timeline,
                      const struct joule_nodes *nodes, struct joule_trace *ret);
 void joule_trace_free(struct joule_trace *trace);
 
-/* "step 0 on n1: power", "step 0 on n1: rank 3, thread 1". */
+/* "step 0 on n1: power", "step 0 on n1: rank 3, thread 1", "step 0 on n1: C-states of
+ * CPU 5". */
 void joule_trace_name(const struct joule_trace *trace, size_t lane, char *buf,
                       size_t size);
 
-/* Of an event of power the watts of a column: 0 when it is over; NAN. */
-static inline double joule_trace_watts(const struct joule_trace *t,
-                                       const struct joule_trace_event *e,
-                                       size_t column)
-{
-    const struct joule_timeline_node *n =
-        &t->timeline->node[t->lane[e->lane].node];
+/* Of the group of a lane: "step 0 on n1: CPUs", or the name of its first lane. */
+void joule_trace_group_name(const struct joule_trace *trace, size_t lane,
+                            char *buf, size_t size);
 
-    return e->sample == JOULE_TRACE_OVER
-               ? 0
-               : joule_timeline_watts(n, e->sample, column);
-}
+/* Of a lane that has values. */
+size_t joule_trace_columns(const struct joule_trace *trace, size_t lane);
+
+/* "node", "C0"; what is called step has no name of its own in the profile. */
+const char *joule_trace_column(const struct joule_trace *trace, size_t lane,
+                               size_t column);
+
+/* Of an event of values: 0 when it is over; NAN. */
+double joule_trace_value(const struct joule_trace *trace,
+                         const struct joule_trace_event *event, size_t column);
 
 /* The name of a region of an event, with what is not printable replaced. */
 void joule_trace_region(const struct joule_trace *trace,

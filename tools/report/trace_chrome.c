@@ -22,22 +22,25 @@ static void put_event(struct joule_json *j, const char *phase,
     joule_json_number(j, "ts", us);
 }
 
-/* Its value holds until the next of the lane. */
-static void put_power(struct joule_json *j, const struct joule_trace *t,
-                      const struct joule_trace_event *e)
+/* They hold until the next of the lane.  A counter is told from another by its name
+ * and its process. */
+static void put_values(struct joule_json *j, const struct joule_trace *t,
+                       const struct joule_trace_event *e)
 {
-    const struct joule_timeline_node *n =
-        &t->timeline->node[t->lane[e->lane].node];
-    char watts[64];
+    const struct joule_trace_lane *l = &t->lane[e->lane];
+    char name[64] = "power W", value[64];
 
+    if (l->states)
+        snprintf(name, sizeof(name), "CPU %" PRIu64 " %s-states %%",
+                 l->states->cpu, l->states->is_p ? "P" : "C");
     put_event(j, "C", t, e->lane, e->ns);
-    joule_json_string(j, "name", "power W");
+    joule_json_string(j, "name", name);
     joule_json_object(j, "args");
-    for (size_t i = 0; i < n->columns; i++) {
-        if (isnan(joule_trace_watts(t, e, i)))
+    for (size_t i = 0; i < joule_trace_columns(t, e->lane); i++) {
+        if (isnan(joule_trace_value(t, e, i)))
             continue;
-        snprintf(watts, sizeof(watts), "%.3f", joule_trace_watts(t, e, i));
-        joule_json_number(j, *n->column[i] ? n->column[i] : "power", watts);
+        snprintf(value, sizeof(value), "%.3f", joule_trace_value(t, e, i));
+        joule_json_number(j, joule_trace_column(t, e->lane, i), value);
     }
     joule_json_close(j);
     joule_json_close(j);
@@ -60,17 +63,30 @@ static void put_region(struct joule_json *j, const struct joule_trace *t,
 }
 
 static void put_name(struct joule_json *j, const struct joule_trace *t,
-                     size_t lane, const char *what)
+                     size_t lane, const char *what, const char *name)
 {
-    char name[700];
-
-    joule_trace_name(t, lane, name, sizeof(name));
     put_event(j, "M", t, lane, 0);
     joule_json_string(j, "name", what);
     joule_json_object(j, "args");
     joule_json_string(j, "name", name);
     joule_json_close(j);
     joule_json_close(j);
+}
+
+/* Counters of CPUs are their process's, and of no thread. */
+static void put_names(struct joule_json *j, const struct joule_trace *t,
+                      size_t lane)
+{
+    char name[700];
+
+    if (lane == 0 || t->lane[lane].group != t->lane[lane - 1].group) {
+        joule_trace_group_name(t, lane, name, sizeof(name));
+        put_name(j, t, lane, "process_name", name);
+    }
+    if (t->lane[lane].states)
+        return;
+    joule_trace_name(t, lane, name, sizeof(name));
+    put_name(j, t, lane, "thread_name", name);
 }
 
 int joule_trace_chrome(const struct joule_trace *t, const char *path,
@@ -85,14 +101,11 @@ int joule_trace_chrome(const struct joule_trace *t, const char *path,
     joule_json_begin(&j, file);
     joule_json_string(&j, "displayTimeUnit", "ms");
     joule_json_array(&j, "traceEvents");
-    for (size_t i = 0; i < t->lanes; i++) {
-        if (i == 0 || t->lane[i].group != t->lane[i - 1].group)
-            put_name(&j, t, i, "process_name");
-        put_name(&j, t, i, "thread_name");
-    }
+    for (size_t i = 0; i < t->lanes; i++)
+        put_names(&j, t, i);
     for (size_t i = 0; i < t->events; i++)
-        if (t->event[i].kind == JOULE_TRACE_POWER)
-            put_power(&j, t, &t->event[i]);
+        if (t->event[i].kind == JOULE_TRACE_VALUES)
+            put_values(&j, t, &t->event[i]);
         else
             put_region(&j, t, &t->event[i]);
     joule_json_close(&j);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static int add_lane(struct joule_trace *t, const struct joule_trace_lane *lane)
     return 0;
 }
 
+/* Of threads. */
 static int compare_lanes(const void *pa, const void *pb)
 {
     const struct joule_trace_lane *a = pa, *b = pb;
@@ -35,19 +37,41 @@ static int compare_lanes(const void *pa, const void *pb)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-/* Of each node its power, then its threads in order of rank, each once. */
-static int add_lanes(struct joule_trace *t, size_t node)
+static uint32_t next_group(const struct joule_trace *t)
+{
+    return t->lanes ? t->lane[t->lanes - 1].group + 1 : 0;
+}
+
+/* A node's power, and its CPUs'. */
+static int add_series(struct joule_trace *t, size_t node)
 {
     const struct joule_timeline_node *n = &t->timeline->node[node];
-    size_t first = t->lanes + 1, kept = first;
-    uint32_t group = t->lanes ? t->lane[t->lanes - 1].group + 1 : 0;
+    struct joule_trace_lane lane = {.node = node, .group = next_group(t)};
 
-    if (add_lane(t, &(struct joule_trace_lane){
-                        .node = node, .is_power = true, .group = group}) < 0)
+    if (add_lane(t, &lane) < 0)
         return -1;
+    lane.group++;
+    for (size_t i = 0; i < n->state_series; i++) {
+        lane.states = &n->states[i];
+        lane.kind =
+            n->states[i].is_p ? JOULE_TRACE_PSTATES : JOULE_TRACE_CSTATES;
+        if (add_lane(t, &lane) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A node's threads in order of rank, each once. */
+static int add_threads(struct joule_trace *t, size_t node)
+{
+    const struct joule_timeline_node *n = &t->timeline->node[node];
+    size_t first = t->lanes, kept = first;
+    uint32_t group = next_group(t);
+
     for (size_t i = 0; i < n->regions; i++) {
         const struct joule_timeline_region *r = &n->region[i];
         const struct joule_trace_lane lane = {.node = node,
+                                              .kind = JOULE_TRACE_THREAD,
                                               .process = r->process,
                                               .rank = r->rank,
                                               .thread = r->thread};
@@ -69,7 +93,7 @@ static int add_lanes(struct joule_trace *t, size_t node)
     }
     t->lanes = kept;
     for (size_t i = first; i < t->lanes; i++) {
-        if (i == first || t->lane[i].process != t->lane[i - 1].process)
+        if (i > first && t->lane[i].process != t->lane[i - 1].process)
             group++;
         t->lane[i].group = group;
     }
@@ -96,31 +120,33 @@ static void add_event(struct joule_trace *t,
         t->end_ns = event->ns;
 }
 
-static int add_events(struct joule_trace *t, size_t node, size_t power)
+static void add_values(struct joule_trace *t, size_t lane, uint64_t start_ns)
 {
-    const struct joule_timeline_node *n = &t->timeline->node[node];
-    uint64_t start_ns =
-        n->start_wall_ns ? n->start_wall_ns - t->start_wall_ns : 0;
-    size_t count = n->samples + 1 + 2 * n->regions;
-    struct joule_trace_event e = {.lane = (uint32_t)power};
-    struct joule_trace_event *more =
-        reallocarray(t->event, t->events + count, sizeof(*more));
+    const struct joule_trace_lane *l = &t->lane[lane];
+    const struct joule_timeline_node *n = &t->timeline->node[l->node];
+    const uint64_t *ns = l->states ? l->states->ns : n->ns;
+    size_t samples = l->states ? l->states->samples : n->samples;
+    struct joule_trace_event e = {.ns = start_ns, .lane = (uint32_t)lane};
 
-    if (!more)
-        return -1;
-    t->event = more;
-    e.ns = start_ns;
-    for (size_t i = 0; i < n->samples; i++) {
+    for (size_t i = 0; i < samples; i++) {
         e.sample = i;
         add_event(t, &e);
-        e.ns = start_ns + n->ns[i];
+        e.ns = start_ns + ns[i];
     }
     e.sample = JOULE_TRACE_OVER;
     add_event(t, &e);
+}
+
+static void add_regions(struct joule_trace *t,
+                        const struct joule_timeline_node *n, size_t threads,
+                        uint64_t start_ns)
+{
+    struct joule_trace_event e;
+
     for (size_t i = 0; i < n->regions; i++) {
         const struct joule_timeline_region *r = &n->region[i];
 
-        e.lane = find_lane(t, power + 1, r);
+        e.lane = find_lane(t, threads, r);
         e.region = r;
         e.ns = start_ns + r->begin_ns;
         e.kind = r->is_mark ? JOULE_TRACE_MARK : JOULE_TRACE_BEGIN;
@@ -131,16 +157,41 @@ static int add_events(struct joule_trace *t, size_t node, size_t power)
         e.kind = JOULE_TRACE_END;
         add_event(t, &e);
     }
+}
+
+/* A node's lanes and their events. */
+static int add_node(struct joule_trace *t, size_t node)
+{
+    const struct joule_timeline_node *n = &t->timeline->node[node];
+    uint64_t start_ns =
+        n->start_wall_ns ? n->start_wall_ns - t->start_wall_ns : 0;
+    size_t first = t->lanes, threads, count = n->samples + 1 + 2 * n->regions;
+    struct joule_trace_event *more;
+
+    if (add_series(t, node) < 0)
+        return -1;
+    threads = t->lanes;
+    if (add_threads(t, node) < 0)
+        return -1;
+    for (size_t i = 0; i < n->state_series; i++)
+        count += n->states[i].samples + 1;
+    more = reallocarray(t->event, t->events + count, sizeof(*more));
+    if (!more)
+        return -1;
+    t->event = more;
+    for (size_t i = first; i < threads; i++)
+        add_values(t, i, start_ns);
+    add_regions(t, n, threads, start_ns);
     return 0;
 }
 
 /* The order of what is at one time: ends from the innermost on; what has no time of its
- * own inside of what ends then; power; begins from the outermost on. */
+ * own inside of what ends then; values; begins from the outermost on. */
 static int rank_of(const struct joule_trace_event *e)
 {
     int depth;
 
-    if (e->kind == JOULE_TRACE_POWER)
+    if (e->kind == JOULE_TRACE_VALUES)
         return JOULE_REGION_DEPTH;
     depth = e->region->depth < JOULE_REGION_DEPTH ? (int)e->region->depth
                                                   : JOULE_REGION_DEPTH - 1;
@@ -160,7 +211,7 @@ static int compare_events(const void *pa, const void *pb)
         return a->lane < b->lane ? -1 : 1;
     if (rank_of(a) != rank_of(b))
         return rank_of(a) - rank_of(b);
-    if (a->kind == JOULE_TRACE_POWER || a->region == b->region)
+    if (a->kind == JOULE_TRACE_VALUES || a->region == b->region)
         return (int)a->kind - (int)b->kind;
     return a->region < b->region ? -1 : 1;
 }
@@ -176,16 +227,11 @@ int joule_trace_make(const struct joule_timeline *timeline,
             (ret->start_wall_ns == 0 || ns < ret->start_wall_ns))
             ret->start_wall_ns = ns;
     }
-    for (size_t i = 0; i < timeline->nodes; i++) {
-        size_t power = ret->lanes;
-
-        if (!timeline->node[i].is_read)
-            continue;
-        if (add_lanes(ret, i) < 0 || add_events(ret, i, power) < 0) {
+    for (size_t i = 0; i < timeline->nodes; i++)
+        if (timeline->node[i].is_read && add_node(ret, i) < 0) {
             errno = ENOMEM;
             return -1;
         }
-    }
     if (ret->events > 0)
         qsort(ret->event, ret->events, sizeof(*ret->event), compare_events);
     return 0;
@@ -197,25 +243,80 @@ void joule_trace_free(struct joule_trace *t)
     free(t->event);
 }
 
+__attribute__((format(printf, 5, 6))) static void
+put_name(const struct joule_trace *t, size_t lane, char *buf, size_t size,
+         const char *fmt, ...)
+{
+    struct joule_node node = joule_nodes_get(t->nodes, t->lane[lane].node);
+    int length = snprintf(buf, size, "step %s on %s: ", node.step, node.name);
+    va_list ap;
+
+    if (length < 0 || (size_t)length >= size)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(buf + length, size - (size_t)length, fmt, ap);
+    va_end(ap);
+}
+
 void joule_trace_name(const struct joule_trace *t, size_t lane, char *buf,
                       size_t size)
 {
     const struct joule_trace_lane *l = &t->lane[lane];
-    struct joule_node node = joule_nodes_get(t->nodes, l->node);
-    int length = snprintf(buf, size, "step %s on %s: ", node.step, node.name);
 
-    if (length < 0 || (size_t)length >= size)
-        return;
-    buf += length;
-    size -= (size_t)length;
-    if (l->is_power)
-        snprintf(buf, size, "power");
+    if (l->kind == JOULE_TRACE_POWER)
+        put_name(t, lane, buf, size, "power");
+    else if (l->states)
+        put_name(t, lane, buf, size, "%s-states of CPU %" PRIu64,
+                 l->states->is_p ? "P" : "C", l->states->cpu);
     else if (l->rank == JOULE_REGION_NO_RANK)
-        snprintf(buf, size, "process %" PRIu64 ", thread %" PRIu64, l->process,
-                 l->thread);
+        put_name(t, lane, buf, size, "process %" PRIu64 ", thread %" PRIu64,
+                 l->process, l->thread);
     else
-        snprintf(buf, size, "rank %" PRIu64 ", thread %" PRIu64, l->rank,
-                 l->thread);
+        put_name(t, lane, buf, size, "rank %" PRIu64 ", thread %" PRIu64,
+                 l->rank, l->thread);
+}
+
+void joule_trace_group_name(const struct joule_trace *t, size_t lane, char *buf,
+                            size_t size)
+{
+    if (t->lane[lane].states)
+        put_name(t, lane, buf, size, "CPUs");
+    else
+        joule_trace_name(t, lane, buf, size);
+}
+
+size_t joule_trace_columns(const struct joule_trace *t, size_t lane)
+{
+    const struct joule_trace_lane *l = &t->lane[lane];
+
+    return l->states ? JOULE_TIMELINE_STATES
+                     : t->timeline->node[l->node].columns;
+}
+
+const char *joule_trace_column(const struct joule_trace *t, size_t lane,
+                               size_t column)
+{
+    static const char *const states[2][JOULE_TIMELINE_STATES] = {
+        {"C0", "C1", "C2", "C3"}, {"P0", "P1", "P2", "P3"}};
+    const struct joule_trace_lane *l = &t->lane[lane];
+    const char *name;
+
+    if (l->states)
+        return states[l->states->is_p][column];
+    name = t->timeline->node[l->node].column[column];
+    return *name ? name : "step";
+}
+
+double joule_trace_value(const struct joule_trace *t,
+                         const struct joule_trace_event *event, size_t column)
+{
+    const struct joule_trace_lane *l = &t->lane[event->lane];
+
+    if (event->sample == JOULE_TRACE_OVER)
+        return 0;
+    return l->states ? (double)l->states->percent[event->sample][column]
+                     : joule_timeline_watts(&t->timeline->node[l->node],
+                                            event->sample, column);
 }
 
 void joule_trace_region(const struct joule_trace *t,

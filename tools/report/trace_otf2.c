@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* OTF2: a location for each lane, power as metrics of its node's. */
+/* OTF2: a location for each lane; power and states of CPUs are metrics. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static int64_t put_string(struct writer *w, const char *text)
     return w->strings++;
 }
 
-/* Regions and metrics have numbers of their own on each node. */
+/* Regions have numbers of their own on each node. */
 static uint32_t first_region(const struct joule_trace *t, size_t node)
 {
     uint32_t first = 0;
@@ -76,17 +76,28 @@ static int put_region(struct writer *w, uint32_t number, const char *name)
                         OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE, 0, 0, 0));
 }
 
-static int put_metrics(struct writer *w, size_t node,
-                       const struct joule_timeline_node *n)
+/* Metric classes: the power of each node, the C-states, the P-states. */
+static OTF2_MetricRef class_of(const struct joule_trace *t, size_t lane)
+{
+    const struct joule_trace_lane *l = &t->lane[lane];
+
+    return (OTF2_MetricRef)(l->states ? t->timeline->nodes + l->states->is_p
+                                      : l->node);
+}
+
+/* The class of a lane, which is the first that has it. */
+static int put_class(struct writer *w, size_t lane)
 {
     OTF2_MetricMemberRef member[JOULE_TIMELINE_COLUMNS];
-    int64_t name, unit = put_string(w, "W");
+    OTF2_MetricRef class = class_of(w->trace, lane);
+    size_t columns = joule_trace_columns(w->trace, lane);
+    int64_t name, unit = put_string(w, w->trace->lane[lane].states ? "%" : "W");
 
-    for (size_t i = 0; i < n->columns; i++) {
-        name = put_string(w, *n->column[i] ? n->column[i] : "step");
+    for (size_t i = 0; i < columns; i++) {
+        name = put_string(w, joule_trace_column(w->trace, lane, i));
         if (name < 0 || unit < 0)
             return -1;
-        member[i] = (OTF2_MetricMemberRef)(node * JOULE_TIMELINE_COLUMNS + i);
+        member[i] = (OTF2_MetricMemberRef)(class * JOULE_TIMELINE_COLUMNS + i);
         if (check(w, OTF2_GlobalDefWriter_WriteMetricMember(
                          w->global, member[i], (OTF2_StringRef)name,
                          (OTF2_StringRef)name, OTF2_METRIC_TYPE_OTHER,
@@ -95,9 +106,27 @@ static int put_metrics(struct writer *w, size_t node,
             return -1;
     }
     return check(w, OTF2_GlobalDefWriter_WriteMetricClass(
-                        w->global, (OTF2_MetricRef)node, (uint8_t)n->columns,
-                        member, OTF2_METRIC_ASYNCHRONOUS,
-                        OTF2_RECORDER_KIND_ABSTRACT));
+                        w->global, class, (uint8_t)columns, member,
+                        OTF2_METRIC_ASYNCHRONOUS, OTF2_RECORDER_KIND_ABSTRACT));
+}
+
+static int put_classes(struct writer *w)
+{
+    const struct joule_trace *t = w->trace;
+    bool has_states[2] = {false, false};
+
+    for (size_t i = 0; i < t->lanes; i++) {
+        const struct joule_trace_lane *l = &t->lane[i];
+
+        if (l->kind == JOULE_TRACE_THREAD ||
+            (l->states && has_states[l->states->is_p]))
+            continue;
+        if (l->states)
+            has_states[l->states->is_p] = true;
+        if (put_class(w, i) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int put_node(struct writer *w, size_t node)
@@ -110,8 +139,7 @@ static int put_node(struct writer *w, size_t node)
     if (name < 0 || kind < 0 ||
         check(w, OTF2_GlobalDefWriter_WriteSystemTreeNode(
                      w->global, (OTF2_SystemTreeNodeRef)node + 1,
-                     (OTF2_StringRef)name, (OTF2_StringRef)kind, 0)) < 0 ||
-        put_metrics(w, node, n) < 0)
+                     (OTF2_StringRef)name, (OTF2_StringRef)kind, 0)) < 0)
         return -1;
     for (size_t i = 0; i < n->names; i++)
         if (put_region(w, region + (uint32_t)i, n->name[i]) < 0)
@@ -123,23 +151,28 @@ static int put_lane(struct writer *w, size_t lane, uint64_t events)
 {
     const struct joule_trace_lane *l = &w->trace->lane[lane];
     char text[700];
-    int64_t name;
+    int64_t name, group;
 
     joule_trace_name(w->trace, lane, text, sizeof(text));
     name = put_string(w, text);
     if (name < 0)
         return -1;
-    if (lane == 0 || w->trace->lane[lane - 1].group != l->group)
-        if (check(w, OTF2_GlobalDefWriter_WriteLocationGroup(
-                         w->global, l->group, (OTF2_StringRef)name,
+    if (lane == 0 || w->trace->lane[lane - 1].group != l->group) {
+        joule_trace_group_name(w->trace, lane, text, sizeof(text));
+        group = put_string(w, text);
+        if (group < 0 ||
+            check(w, OTF2_GlobalDefWriter_WriteLocationGroup(
+                         w->global, l->group, (OTF2_StringRef)group,
                          OTF2_LOCATION_GROUP_TYPE_PROCESS,
                          (OTF2_SystemTreeNodeRef)l->node + 1,
                          OTF2_UNDEFINED_LOCATION_GROUP)) < 0)
             return -1;
+    }
     return check(w, OTF2_GlobalDefWriter_WriteLocation(
                         w->global, lane, (OTF2_StringRef)name,
-                        l->is_power ? OTF2_LOCATION_TYPE_METRIC
-                                    : OTF2_LOCATION_TYPE_CPU_THREAD,
+                        l->kind == JOULE_TRACE_THREAD
+                            ? OTF2_LOCATION_TYPE_CPU_THREAD
+                            : OTF2_LOCATION_TYPE_METRIC,
                         events, l->group));
 }
 
@@ -163,6 +196,8 @@ static int put_definitions(struct writer *w, const uint64_t *events)
     for (size_t i = 0; i < t->timeline->nodes; i++)
         if (t->timeline->node[i].is_read && put_node(w, i) < 0)
             return -1;
+    if (put_classes(w) < 0)
+        return -1;
     for (size_t i = 0; i < t->lanes; i++)
         if (put_lane(w, i, events[i]) < 0)
             return -1;
@@ -171,19 +206,19 @@ static int put_definitions(struct writer *w, const uint64_t *events)
 
 /* ---- events ---- */
 
-static int put_power(struct writer *w, OTF2_EvtWriter *to,
-                     const struct joule_trace_event *e)
+static int put_values(struct writer *w, OTF2_EvtWriter *to,
+                      const struct joule_trace_event *e)
 {
-    size_t node = w->trace->lane[e->lane].node;
-    size_t columns = w->trace->timeline->node[node].columns;
+    size_t columns = joule_trace_columns(w->trace, e->lane);
     OTF2_Type type[JOULE_TIMELINE_COLUMNS];
     OTF2_MetricValue value[JOULE_TIMELINE_COLUMNS];
 
     for (size_t i = 0; i < columns; i++) {
         type[i] = OTF2_TYPE_DOUBLE;
-        value[i].floating_point = joule_trace_watts(w->trace, e, i);
+        value[i].floating_point = joule_trace_value(w->trace, e, i);
     }
-    return check(w, OTF2_EvtWriter_Metric(to, NULL, e->ns, (OTF2_MetricRef)node,
+    return check(w, OTF2_EvtWriter_Metric(to, NULL, e->ns,
+                                          class_of(w->trace, e->lane),
                                           (uint8_t)columns, type, value));
 }
 
@@ -193,8 +228,8 @@ static int put_event(struct writer *w, OTF2_EvtWriter *to,
 {
     uint32_t region;
 
-    if (e->kind == JOULE_TRACE_POWER)
-        return put_power(w, to, e);
+    if (e->kind == JOULE_TRACE_VALUES)
+        return put_values(w, to, e);
     region =
         first_region(w->trace, w->trace->lane[e->lane].node) + e->region->name;
     if (e->kind != JOULE_TRACE_END &&

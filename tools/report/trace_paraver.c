@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Paraver: events in PATH.prv, the meaning of their numbers in PATH.pcf, names of
- * rows in PATH.row.  An application is a step; a task is the power of a node, or a
- * process.
+ * rows in PATH.row.  An application is a step; a task is the power of a node, its
+ * CPUs, or a process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +18,9 @@
 #define TYPE_REGION 60000019  /* a function of the user's, as Extrae has it */
 #define TYPE_MARK   60000020  /* the value is a region's, too */
 #define TYPE_POWER  501000001 /* and one for each other column; mW */
+#define TYPE_CSTATE                                                            \
+    900000010 /* as pmlib has it, and one for each other state; 0.01 % */
+#define TYPE_PSTATE 800000010
 
 #define POWERS_MAX 256
 
@@ -177,24 +180,34 @@ static void put_begin(FILE *file, const struct prv *p,
             at->thread, e->ns);
 }
 
-static void put_power(FILE *file, struct prv *p,
-                      const struct joule_trace_event *e)
+/* The type of a lane's column, or 0: it has none. */
+static size_t type_of(struct prv *p, size_t lane, size_t column)
 {
-    const struct joule_timeline_node *n =
-        &p->trace->timeline->node[p->trace->lane[e->lane].node];
+    const struct joule_trace_lane *l = &p->trace->lane[lane];
+    size_t number;
+
+    if (l->states)
+        return (l->states->is_p ? TYPE_PSTATE : TYPE_CSTATE) + column;
+    number = power_number(p, joule_trace_column(p->trace, lane, column));
+    return number < POWERS_MAX ? TYPE_POWER + number : 0;
+}
+
+static void put_values(FILE *file, struct prv *p,
+                       const struct joule_trace_event *e)
+{
+    double scale = p->trace->lane[e->lane].states ? 100 : 1e3;
     bool any = false;
 
-    for (size_t i = 0; i < n->columns; i++) {
-        size_t number = power_number(p, n->column[i]);
-        double mw = joule_trace_watts(p->trace, e, i) * 1e3;
+    for (size_t i = 0; i < joule_trace_columns(p->trace, e->lane); i++) {
+        size_t type = type_of(p, e->lane, i);
+        double value = joule_trace_value(p->trace, e, i) * scale;
 
-        if (!(mw >= 0 && mw < 1e15) || number == POWERS_MAX)
+        if (!(value >= 0 && value < 1e15) || type == 0)
             continue;
         if (!any)
             put_begin(file, p, e);
         any = true;
-        fprintf(file, ":%zu:%" PRIu64, TYPE_POWER + number,
-                (uint64_t)(mw + 0.5));
+        fprintf(file, ":%zu:%" PRIu64, type, (uint64_t)(value + 0.5));
     }
     if (any)
         fputc('\n', file);
@@ -213,8 +226,8 @@ static void put_prv(FILE *file, struct prv *p)
 {
     put_header(file, p);
     for (size_t i = 0; i < p->trace->events; i++)
-        if (p->trace->event[i].kind == JOULE_TRACE_POWER)
-            put_power(file, p, &p->trace->event[i]);
+        if (p->trace->event[i].kind == JOULE_TRACE_VALUES)
+            put_values(file, p, &p->trace->event[i]);
         else
             put_region(file, p, &p->trace->event[i]);
 }
@@ -246,8 +259,13 @@ static void put_pcf(FILE *file, struct prv *p)
     }
     for (size_t i = 0; i < p->powers; i++) {
         fprintf(file, "\nEVENT_TYPE\n0    %zu    Power mW ", TYPE_POWER + i);
-        put_text(file, *p->power[i] ? p->power[i] : "step");
+        put_text(file, p->power[i]);
     }
+    for (int i = 0; i < JOULE_TIMELINE_STATES; i++)
+        fprintf(
+            file,
+            "\nEVENT_TYPE\n0    %d    C%d 0.01 %%\n0    %d    P%d 0.01 %%\n",
+            TYPE_CSTATE + i, i, TYPE_PSTATE + i, i);
 }
 
 static void put_row(FILE *file, struct prv *p)
