@@ -151,8 +151,11 @@ if compile openmp clang -fopenmp=libomp "$LIB/annotated.c"; then
     run openmp --energy-regions=ompt omp_control_tool=2
     check "openmp: 0.6 s" in_region 0.6 omp_control_tool
 fi
-if compile kokkos g++ -std=c++17 -DKOKKOS -I/usr/include/trilinos -x c++ \
-    "$LIB/annotated.c" -ltrilinos_kokkoscore; then
+# Debian 12 and 13 have Trilinos' own, later ones give it its own name.
+KOKKOS=(-I/usr/include/trilinos -ltrilinos_kokkoscore)
+[ ! -e /usr/include/kokkos ] || KOKKOS=(-I/usr/include/kokkos -lkokkoscore)
+if compile kokkos g++ -std=c++17 -DKOKKOS "${KOKKOS[0]}" -x c++ \
+    "$LIB/annotated.c" "${KOKKOS[1]}"; then
     run kokkos --energy-regions=kokkos outer=1 inner=1
     check "kokkos: 0.6 s" in_region 0.6 outer
 fi
