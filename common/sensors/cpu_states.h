@@ -20,8 +20,8 @@
  * of an interval is never more than the interval: the rest is told of the
  * next ones.
  *
- * A reading is one pread of a file that stays open for each state of a CPU (0.8
- * us), or for each CPU.  A CPU that goes offline stands still, and goes on when it
+ * A reading is one pread of a file that stays open for each state of a CPU, or for
+ * each CPU.  A CPU that goes offline stands still, and goes on when it
  * is back.  One thread at a time.
  */
 #ifndef JOULE_SENSORS_CPU_STATES_H

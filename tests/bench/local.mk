@@ -35,6 +35,10 @@ tests_bench_bench_regions_SOURCES = tests/bench/bench_regions.c lib/regions.c
 tests_bench_bench_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_bench_bench_regions_LDADD = $(LIBBENCH) $(LIBJOULE_SERIES)
 
+check_PROGRAMS += tests/bench/bench_states
+tests_bench_bench_states_SOURCES = tests/bench/bench_states.c
+tests_bench_bench_states_LDADD = $(LIBBENCH) $(LIBJOULE)
+
 check_PROGRAMS += tests/bench/bench_fused tests/bench/bench_ledger
 tests_bench_bench_fused_SOURCES = tests/bench/bench_fused.c tests/unit/dice.h
 tests_bench_bench_fused_LDADD = $(LIBBENCH) tests/unit/libunit.a $(LIBJOULE)
