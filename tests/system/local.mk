@@ -99,6 +99,7 @@ EXTRA_DIST += \
 	tests/system/jobtruth.awk \
 	tests/system/lib.sh \
 	tests/system/moneq.c \
+	tests/system/pmlib.c \
 	tests/system/readtrace.py
 
 # What scripts need beside what `make all` makes; tests/run makes it.

@@ -159,6 +159,17 @@ if compile kokkos g++ -std=c++17 -DKOKKOS "${KOKKOS[0]}" -x c++ \
     run kokkos --energy-regions=kokkos outer=1 inner=1
     check "kokkos: 0.6 s" in_region 0.6 outer
 fi
+if compile pmlib cc -I"$TOP/lib" "$LIB/pmlib.c" "$JOULE_BUILD/lib/libjoule.so.1"; then
+    step annot --export="ALL,LD_LIBRARY_PATH=$JOULE_BUILD/lib" \
+        "$JOULE_BUILD/joule-pmserver" pmserver -- \
+        "$PROGRAMS/pmlib" > "$SCRATCH/out" 2> "$SCRATCH/said"
+    check "pmlib runs in a step, with a server of its own" test $? = 0
+    note < "$SCRATCH/said"
+    # The simulated node uses 50 W.
+    check "pmlib: two sets of 2 s and 100 J" awk '
+        { print; bad += $1 < 1.9 || $1 > 2.3 || ($2 - 50) ^ 2 > 0.25 || ($3 - $1 * 50) ^ 2 > 1 }
+        END { exit bad || NR != 2 }' "$SCRATCH/out"
+fi
 cat > "$PROGRAMS/python" <<END
 #!/usr/bin/python3
 import time
