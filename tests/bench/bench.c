@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,6 +130,26 @@ struct bench_result bench_measure(void (*f)(struct bench_result *))
         bench_die("a measurement", "failed");
     close(fds[0]);
     return r;
+}
+
+void bench_file(const char *dir, const char *path, const char *text)
+{
+    char whole[256];
+    int fd;
+
+    snprintf(whole, sizeof(whole), "%s/%s", dir, path);
+    for (char *slash = whole + strlen(dir) + 1; (slash = strchr(slash, '/'));
+         slash++) {
+        *slash = '\0';
+        mkdir(whole, 0755);
+        *slash = '/';
+    }
+    if (!text)
+        return;
+    fd = open(whole, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        bench_die(whole, strerror(errno));
+    close(fd);
 }
 
 void bench_stop(pid_t pid)

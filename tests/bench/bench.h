@@ -53,6 +53,9 @@ bool bench_print_row(const char *name, const char *unit, struct bench_result r,
 /* Run [f] in a process of its own that dies with this one. */
 struct bench_result bench_measure(void (*f)(struct bench_result *));
 
+/* Write a file below [dir], and make what directories it needs; NULL: those alone. */
+void bench_file(const char *dir, const char *path, const char *text);
+
 /* SIGKILL to a child, and wait for it. */
 void bench_stop(pid_t pid);
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,26 +33,6 @@ static struct joule_writer *writer;
 static struct joule_regions *regions;
 
 /* ---- the step ---- */
-
-static void make(const char *path, const char *text)
-{
-    char whole[256];
-    int fd;
-
-    snprintf(whole, sizeof(whole), "%s/%s", dir, path);
-    for (char *slash = whole + strlen(dir) + 1; (slash = strchr(slash, '/'));
-         slash++) {
-        *slash = '\0';
-        mkdir(whole, 0755);
-        *slash = '/';
-    }
-    if (!text)
-        return;
-    fd = open(whole, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        bench_die(whole, strerror(errno));
-    close(fd);
-}
 
 static void begin_step(void)
 {
@@ -77,8 +56,8 @@ static void begin_step(void)
         .queue_bytes = 1024 * 1024,
     };
 
-    make("proc/sys/kernel/random/boot_id", "bench\n");
-    make("user/", NULL);
+    bench_file(dir, "proc/sys/kernel/random/boot_id", "bench\n");
+    bench_file(dir, "user/", NULL);
     opt.root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     writer = opt.writer = joule_writer_create(&writer_opt, &err);
     regions = writer ? joule_regions_create(&opt, &err) : NULL;

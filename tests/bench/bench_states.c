@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/sensors/cpu_states.h"
@@ -25,24 +24,6 @@ static char dir[] = "/dev/shm/joule-bench.XXXXXX";
 static struct joule_cpu_states *states;
 static int fds[CPUS * STATES];
 
-static void make(const char *path, const char *text)
-{
-    char whole[256];
-    int fd;
-
-    snprintf(whole, sizeof(whole), "%s/%s", dir, path);
-    for (char *slash = whole + strlen(dir) + 1; (slash = strchr(slash, '/'));
-         slash++) {
-        *slash = '\0';
-        mkdir(whole, 0755);
-        *slash = '/';
-    }
-    fd = open(whole, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        bench_die(whole, strerror(errno));
-    close(fd);
-}
-
 static void begin(void)
 {
     struct joule_error err = {""};
@@ -51,12 +32,12 @@ static void begin(void)
 
     if (!mkdtemp(dir))
         bench_die(dir, strerror(errno));
-    make(CPU "/online", "0-127\n");
-    make(CPU "/possible", "0-127\n");
+    bench_file(dir, CPU "/online", "0-127\n");
+    bench_file(dir, CPU "/possible", "0-127\n");
     for (int i = 0; i < CPUS * STATES; i++) {
         snprintf(path, sizeof(path), CPU "/cpu%d/cpuidle/state%d/time",
                  i / STATES, i % STATES);
-        make(path, "123456789012\n");
+        bench_file(dir, path, "123456789012\n");
     }
     root_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < CPUS * STATES; i++) {
@@ -105,6 +86,7 @@ int main(void)
     bool is_met;
 
     begin();
+    bench_print_head();
     bench_run_race(&race, &reading.ours, &reading.peer);
     end();
     is_met = bench_print_row("states 128x4", "ns", reading, BENCH_RATIO, 1.25);
