@@ -53,7 +53,14 @@ check "the plugins want Slurm $release and no other" \
     <(of_package plugins --requires)
 check "and say so in their version" \
     grep -q "\.slurm${release//./\\.}" <(of_package plugins --qf '%{RELEASE}\n')
-check "five plugins" [ "$(of_package plugins -l | grep -c '\.so$')" = 5 ]
+check "the plugins" diff - <(of_package plugins -l | sed -n 's|.*/\([^/]*\.so\)$|\1|p') << 'END'
+acct_gather_energy_joule_fused.so
+acct_gather_energy_joule_ipmi.so
+acct_gather_energy_joule_rapl.so
+acct_gather_profile_joule_hdf5.so
+spank_joule.so
+spank_joule_cpufreq.so
+END
 check "nothing of Slurm's name" [ -z "$(of_package tools -l |
     grep -x -e /usr/bin/sh5util -e '.*/man1/sh5util\..*')" ]
 check "rpmlint has nothing to say of the packages" \
@@ -70,10 +77,10 @@ check "the plugins' user is made, once, with no shell" \
 check "they are installed" below_root -i --nodeps --noscripts --ignorearch \
     --ignoreos "$RPMS"/RPMS/*/*.rpm
 check "as they were packed" below_root -V --nodeps slurm-joule-plugins \
-    slurm-joule-tools slurm-joule-doc
+    slurm-joule-tools slurm-joule-doc libjoule libjoule-devel
 check "the program runs" "$ROOT/usr/bin/joule" --version
 check "they are removed" below_root -e --nodeps slurm-joule-plugins slurm-joule-tools \
-    slurm-joule-doc
+    slurm-joule-doc libjoule libjoule-devel
 check "and nothing is left but directories of the system" [ -z "$(files_of_root |
     grep joule)" ]
 finish
