@@ -269,18 +269,24 @@ START_TEST(without_processes)
 }
 END_TEST
 
-/* A process that begins and ends within rows has the energy while it is there. */
+/* Processes that begin and end within a row have the energy of the time while they are
+ * there: what was used before a program first called is no region's. */
 START_TEST(within_a_row)
 {
-    uint64_t p = process(2500 * MS, 2750 * MS);
+    uint64_t a = process(2250 * MS, 2750 * MS), b = process(2500 * MS, 10 * S);
 
     power(10 * S, S, 100);
-    used(p, 2500 * MS, 0);
-    used(p, 2750 * MS, 250 * MS);
-    one(p, 0, 0, 1, 2500 * MS, 2750 * MS);
+    used(a, 2250 * MS, 0);
+    used(a, 2750 * MS, 500 * MS);
+    used(b, 2500 * MS, 0);
+    used(b, 10 * S, 7500 * MS);
+    one(a, 0, 0, 1, 2250 * MS, 2750 * MS);
+    one(b, 0, 0, 2, 2500 * MS, 3 * S);
     divide();
-    is_near(use_of(1, 0)->share_uj, 100); /* of this row */
-    is_near(region_of(1)->window_uj, 25);
+    is_near(use_of(1, 0)->share_uj, 37.5);
+    is_near(region_of(1)->window_uj, 50);
+    is_near(use_of(2, 1)->share_uj, 37.5);
+    is_near(result.no_region_uj, 925);
 }
 END_TEST
 

@@ -119,6 +119,37 @@ static int sharpen(struct curve *c)
     return 0;
 }
 
+static int compare_times(const void *pa, const void *pb)
+{
+    const double *a = pa, *b = pb;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* A point at each of [times], which are sorted here, within the curve. */
+static int split(struct curve *c, double *times, size_t count)
+{
+    struct curve fine;
+    size_t i = 0, k = 0;
+
+    if (curve_alloc(&fine, c->count + count) < 0)
+        return -1;
+    qsort(times, count, sizeof(*times), compare_times);
+    while (i < c->count) {
+        if (k < count && times[k] < c->ns[i]) {
+            if (times[k] > c->ns[0])
+                curve_add(&fine, times[k], value_at(c, times[k]));
+            k++;
+        } else {
+            curve_add(&fine, c->ns[i], c->value[i]);
+            i++;
+        }
+    }
+    curve_free(c);
+    *c = fine;
+    return 0;
+}
+
 /* ---- what is worked on ---- */
 
 struct event {
@@ -640,6 +671,24 @@ static int make_cpu_curves(struct work *w)
     return rc;
 }
 
+/* In none of the intervals a process comes or goes. */
+static int split_at_processes(struct work *w)
+{
+    const struct joule_region_step *step = w->step;
+    double *times = calloc(2 * step->processes + 1, sizeof(*times));
+    int rc = -1;
+
+    if (!times)
+        return -1;
+    for (size_t p = 0; p < step->processes; p++) {
+        times[2 * p] = (double)step->process[p].begin_ns;
+        times[2 * p + 1] = (double)step->process[p].end_ns;
+    }
+    rc = split(&w->energy, times, 2 * step->processes);
+    free(times);
+    return rc;
+}
+
 static int make_energy(struct work *w, struct joule_region_result *ret)
 {
     const struct joule_region_step *step = w->step;
@@ -653,7 +702,7 @@ static int make_energy(struct work *w, struct joule_region_result *ret)
     ret->step_uj = whole(c->value[c->count - 1]);
     ret->step_ns = (uint64_t)c->ns[c->count - 1];
     ret->period_ns = c->count > 1 ? ret->step_ns / (c->count - 1) : 0;
-    if (sharpen(c) < 0)
+    if (sharpen(c) < 0 || split_at_processes(w) < 0)
         return -1;
     w->cpu_sum = calloc(c->count, sizeof(*w->cpu_sum));
     w->there_sum = calloc(c->count, sizeof(*w->there_sum));

@@ -7,7 +7,9 @@
  * from the row before to the row behind: then it changes once within the row.  A row's
  * energy goes to the processes that were there by the CPU time that each used in the
  * row, and evenly where they used next to none; within the row at the times at which
- * the process had its part of all CPU time.  So a process that is alone has the step's
+ * the process had its part of all CPU time.  Of a row in which a process comes or goes,
+ * so does the time before and the time behind: before the first call of any process
+ * there is no region.  So a process that is alone has the step's
  * energy at each moment.  What a process has goes to its innermost regions: with several
  * threads in regions, to each of these threads the same.
  *
