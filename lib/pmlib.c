@@ -265,11 +265,11 @@ JOULE_API int pm_set_server(char *ip, int port, server_t *pm_server)
 {
     struct in_addr address;
 
+    memset(pm_server, 0, sizeof(*pm_server));
     if (!ip || !*ip)
         return server_of_environment(pm_server);
     if (inet_pton(AF_INET, ip, &address) != 1 || port < 1 || port > UINT16_MAX)
         return fails(EINVAL);
-    memset(pm_server, 0, sizeof(*pm_server));
     memcpy(pm_server->server_ip, ip, strlen(ip));
     pm_server->port = port;
     return 0;
@@ -433,6 +433,8 @@ JOULE_API int pm_create_counter(char *pm_id, line_t lines, int aggregate,
     device_t device = {0};
     int answer;
 
+    /* Programs go on after an error, as the original ends them. */
+    *pm_counter = c;
     c.measures = new_measures();
     if (!c.measures)
         return -1;

@@ -125,7 +125,7 @@ typedef struct {
  * The server's address, in dotted decimals, and port.  An [ip] of NULL or ""
  * takes both from the environment, JOULE_PMSERVER=127.0.0.1:PORT, as `joule
  * pmserver -- PROGRAM` sets it.  EINVAL: not an address or port, ENOENT: the
- * variable is not set.
+ * variable is not set; it is no server then.
  */
 int pm_set_server(char *ip, int port, server_t *pm_server);
 
@@ -140,7 +140,8 @@ int pm_get_device_info(server_t pm_server, char *pm_id, device_t *d);
 /*
  * A counter of the device [pm_id].  Lines that the device has not are left out;
  * none at all stands for all of them.  [interval] is samples a second; 0: as
- * many as the device has.
+ * many as the device has.  After an error *pm_counter is a counter of which nothing
+ * can be had: the functions below say EINVAL or EBADF.
  */
 int pm_create_counter(char *pm_id, line_t lines, int aggregate, int interval,
                       server_t pm_server, counter_t *pm_counter);

@@ -254,7 +254,7 @@ START_TEST(addresses)
     ck_assert_int_eq(pm_set_server(longer, 1, &s), -1);
     ck_assert_int_eq(pm_set_server(ip, 0, &s), -1);
     ck_assert_int_eq(pm_set_server(ip, 65536, &s), -1);
-    ck_assert_int_eq(s.port, 77);
+    ck_assert_int_eq(s.port, 0);
     ck_assert_int_eq(pm_set_server(long_ip, 65535, &s), 0);
     ck_assert_str_eq(s.server_ip, long_ip);
     setenv("JOULE_PMSERVER", "127.0.0.1:4711", 1);
@@ -271,7 +271,28 @@ START_TEST(addresses)
     unsetenv("JOULE_PMSERVER");
     ck_assert_int_eq(pm_set_server(NULL, 0, &s), -1);
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert_int_eq(s.port, 4711);
+    ck_assert_int_eq(s.port, 0);
+}
+END_TEST
+
+/* As a program's variables may be, which goes on after errors. */
+START_TEST(garbage)
+{
+    char step[] = "step";
+    server_t s;
+    counter_t c;
+    line_t lines;
+
+    memset(&s, 'A', sizeof(s));
+    memset(&c, 'A', sizeof(c));
+    LINE_SET_ALL(&lines);
+    ck_assert_int_eq(pm_set_server(NULL, 0, &s), -1);
+    ck_assert_int_eq(pm_create_counter(step, lines, 1, 0, s, &c), -1);
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_int_eq(pm_start_counter(&c), -1);
+    ck_assert_int_eq(pm_stop_counter(&c), -1);
+    ck_assert_int_eq(pm_get_counter_data(&c), -1);
+    ck_assert_int_eq(pm_finalize_counter(&c), -1);
 }
 END_TEST
 
@@ -333,6 +354,7 @@ int main(void)
     tcase_add_test(tc, bad_lists);
     tcase_add_test(tc, stalls);
     tcase_add_test(tc, addresses);
+    tcase_add_test(tc, garbage);
     tcase_add_test(tc, masks);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);
