@@ -195,8 +195,10 @@ check "--profile=none stays" bash -c '! ls "$1"/"$2"_* 2> /dev/null' - \
     "$(profile_dir annot)" "$JOB"
 if [ -x "$PROGRAMS/likwid" ]; then
     # In a batch script, for all its steps.
-    check "sbatch --energy-regions" cluster user annot sbatch -W -Q -o /dev/null \
+    check "sbatch --energy-regions" cluster user annot sbatch -W -Q -o batch.out \
         -J batch --energy-regions --wrap "srun $PROGRAMS/likwid"
+    check "... says nothing of the script itself" cluster user annot sh -c \
+        '! grep "no regions" batch.out'
     JOB=$(cluster run --timeout 10 annot squeue -a -h -t all -n batch -o %A)
     check "... is the option of its steps" has_regions stencil=2
     step annot --export=NONE --energy-regions "$PROGRAMS/likwid" 2> "$SCRATCH/said"

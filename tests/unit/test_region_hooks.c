@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ slurm_conf_t slurm_conf;
 
 static char *variables[16]; /* of the step: "NAME=value" */
 static unsigned count;
-static uint32_t profile;
+static uint32_t profile, step_id;
 static struct joule_error err;
 static struct joule_spank_options options;
 
@@ -50,6 +51,18 @@ spank_err_t spank_getenv(spank_t spank, const char *name, char *buf, int size)
     return ESPANK_SUCCESS;
 }
 
+spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
+{
+    va_list ap;
+
+    (void)spank;
+    ck_assert_int_eq(item, S_JOB_STEPID);
+    va_start(ap, item);
+    *va_arg(ap, uint32_t *) = step_id;
+    va_end(ap);
+    return ESPANK_SUCCESS;
+}
+
 spank_err_t spank_setenv(spank_t spank, const char *name, const char *value,
                          int overwrite)
 {
@@ -70,6 +83,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value,
 static void setup(void)
 {
     profile = ACCT_GATHER_PROFILE_ENERGY;
+    step_id = 0;
     slurm_conf.acct_gather_profile_type =
         (char *)"acct_gather_profile/joule_hdf5";
     options = (struct joule_spank_options){.hooks = "/proc/self/maps"};
@@ -197,6 +211,10 @@ START_TEST(without_environment)
 {
     profile = ACCT_GATHER_PROFILE_TASK;
     fails("mpi", "--profile=energy");
+    ck_assert_uint_eq(count, 0);
+    /* A script's own step: the option is meant for those that it starts. */
+    step_id = SLURM_BATCH_SCRIPT;
+    begin("mpi");
     ck_assert_uint_eq(count, 0);
     profile = ACCT_GATHER_PROFILE_ALL;
     begin("mpi");

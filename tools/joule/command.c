@@ -46,6 +46,20 @@ static int take(const struct joule_command_option *row, const char *argument,
     return -1;
 }
 
+/* As getopt_long, which speaks as "joule COMMAND". */
+static int next_option(int argc, char **argv, const char *letters,
+                       const struct option *words)
+{
+    char *command = argv[0], name[64];
+    int c;
+
+    snprintf(name, sizeof(name), "joule %s", command);
+    argv[0] = name;
+    c = getopt_long(argc, argv, letters, words, NULL);
+    argv[0] = command;
+    return c;
+}
+
 int joule_command_parse(const struct joule_command_option *table,
                         const char *usage, int argc, char **argv)
 {
@@ -65,7 +79,7 @@ int joule_command_parse(const struct joule_command_option *table,
             letter += sprintf(letter, "%s:", row->name);
     }
     optind = 1;
-    while ((c = getopt_long(argc, argv, letters, words, NULL)) != -1) {
+    while ((c = next_option(argc, argv, letters, words)) != -1) {
         if (c == 'h') {
             fputs(usage, stdout);
             return 0;

@@ -375,6 +375,8 @@ int joule_moneq_write(const struct joule_timeline *timeline,
     struct joule_moneq_step s = {0};
     int rc = find_nodes(&s, timeline, nodes, err), dir_fd = -1;
 
+    if (rc == 0 && mkdir(options->dir, 0777) < 0 && errno != EEXIST)
+        rc = joule_error_set(err, errno, "cannot make %s: %m", options->dir);
     if (rc == 0) {
         dir_fd = open(options->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         rc = dir_fd < 0 ? joule_error_set(err, errno, "%s: %m", options->dir)

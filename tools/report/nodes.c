@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,21 @@ static int find_places(struct joule_nodes *n,
     return n->user && n->dir ? 0 : no_memory(err);
 }
 
+/* The file itself does not say of which job it is, and its name may. */
+static int check_name(const struct joule_nodes *n, const char *path,
+                      struct joule_error *err)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    uint32_t id;
+    int length = 0;
+
+    if (!n->job || sscanf(name, "job_%" SCNu32 ".h5%n", &id, &length) != 1 ||
+        length == 0 || name[length] || id == n->job->id)
+        return 0;
+    return joule_error_set(err, EINVAL, "%s is of job %" PRIu32 ", not of %s",
+                           path, id, n->job->text);
+}
+
 /* The nodes of a merged file. */
 static int open_merged(struct joule_nodes *n, const char *path,
                        struct joule_error *err)
@@ -100,6 +116,8 @@ static int open_merged(struct joule_nodes *n, const char *path,
     for (size_t i = 0; i < n->plan.nodes; i++)
         if (!n->job || joule_job_has_step(n->job, n->plan.node[i].step))
             n->node[n->count++] = i;
+    if (n->count == 0 && n->plan.nodes > 0)
+        return joule_error_set(err, ENOENT, "%s has no such step", path);
     return 0;
 }
 
@@ -112,7 +130,9 @@ static int find(struct joule_nodes *n,
     if (request->job && parse_job(n, request->job, err) < 0)
         return -1;
     if (request->input)
-        return open_merged(n, request->input, err);
+        return check_name(n, request->input, err) < 0
+                   ? -1
+                   : open_merged(n, request->input, err);
     if (find_places(n, request, err) < 0 ||
         joule_sources_find(&n->sources, n->dir, n->user, n->job, err) < 0)
         return -1;
@@ -123,9 +143,10 @@ static int find(struct joule_nodes *n,
     if (open_merged(n, path, err) == 0)
         return 0;
     return joule_error_set(err, ENOENT,
-                           "job %s has no profile in %s/%s, and there is no "
-                           "%s: a job has one with srun --profile=energy",
-                           n->job->text, n->dir, n->user, path);
+                           "%s has no profile in %s/%s, and there is no %s of "
+                           "it: a step has one with srun --profile=energy, %s",
+                           request->job, n->dir, n->user, path,
+                           "about 10 s after its begin at the earliest");
 }
 
 struct joule_nodes *joule_nodes_find(const struct joule_nodes_request *request,

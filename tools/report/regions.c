@@ -758,10 +758,11 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (format && strcmp(format, "moneq") != 0)
         return joule_command_error(argv[0], "--format is moneq");
     a->is_moneq = format || a->moneq.reduce || a->moneq.plot;
-    if (a->is_moneq ? a->csv || a->json : a->moneq.dir != NULL)
-        return joule_command_error(
-            argv[0], "--output is of --format=moneq, which is not --csv or "
-                     "--json");
+    if (a->is_moneq && (a->csv || a->json))
+        return joule_command_error(argv[0],
+                                   "--format=moneq is not --csv or --json");
+    if (!a->is_moneq && a->moneq.dir)
+        return joule_command_error(argv[0], "--output is of --format=moneq");
     if (!a->moneq.dir)
         a->moneq.dir = getenv("MonEQ_PREFIX");
     if (!a->moneq.dir || !*a->moneq.dir)

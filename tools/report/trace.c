@@ -104,7 +104,7 @@ static int write_trace(const struct arguments *a,
     else
         rc = a->format->write(&trace, path, err);
     if (rc == 0)
-        printf("%s: %zu events of %zu rows of the trace\n", path, trace.events,
+        printf("%s: %zu events on %zu time lines\n", path, trace.events,
                trace.lanes);
     joule_trace_free(&trace);
     return rc == 0 && timeline->failed > 0 ? 3 : rc;

@@ -199,8 +199,8 @@ int joule_job_resolve(struct joule_job *job, struct joule_error *err)
         return 0;
     return joule_error_set(err, ENOENT,
                            "the number of job %s is not known (sacct and "
-                           "squeue do not know it or are not there); give -j "
-                           "the number that its files have",
+                           "squeue do not know it or are not there): say the "
+                           "number that its files have",
                            job->text);
 }
 

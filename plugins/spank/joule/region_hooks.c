@@ -139,6 +139,15 @@ static int check_profile(struct joule_error *err)
     return 0;
 }
 
+/* sbatch's option is meant for the steps of the script. */
+static bool is_script(struct spank_handle *spank)
+{
+    uint32_t step = 0;
+
+    return spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
+           step == SLURM_BATCH_SCRIPT;
+}
+
 int joule_spank_hooks_begin(struct spank_handle *spank, const char *wish,
                             const struct joule_spank_options *options,
                             struct joule_error *err)
@@ -158,8 +167,11 @@ int joule_spank_hooks_begin(struct spank_handle *spank, const char *wish,
                                                           "too long");
     if (!*list)
         return 0;
-    if (joule_spank_hooks_check(list, err) < 0 || check_profile(err) < 0 ||
-        set(spank, JOULE_SPANK_HOOKS_VARIABLE, list, err) < 0)
+    if (joule_spank_hooks_check(list, err) < 0)
+        return -1;
+    if (check_profile(err) < 0)
+        return is_script(spank) ? 0 : -1;
+    if (set(spank, JOULE_SPANK_HOOKS_VARIABLE, list, err) < 0)
         return -1;
     /* The loader would say so for each program that it starts. */
     if (access(options->hooks, R_OK) < 0)
