@@ -10,7 +10,8 @@ lib_libjoule_so_1_SOURCES = $(LIBJOULE_OWN) \
 	lib/mpi_world.c lib/mpi_world.h \
 	lib/pmlib.c lib/pmlib_print.c
 lib_libjoule_so_1_CPPFLAGS = $(AM_CPPFLAGS) -DJOULE_RUN_DIR=\"/run/slurm-joule\"
-lib_libjoule_so_1_LDFLAGS = $(LDFLAGS_MODULE)
+# It stays when a program closes it: threads that have called it end there.
+lib_libjoule_so_1_LDFLAGS = $(LDFLAGS_MODULE) -Wl,-z,nodelete
 lib_libjoule_so_1_LDADD = -ldl
 
 # A Fortran module is compiled with its program, by the program's compiler.
@@ -49,7 +50,7 @@ hooksdir = $(libdir)/slurm-joule
 hooks_PROGRAMS = lib/libjoule_hooks.so
 lib_libjoule_hooks_so_SOURCES = lib/hooks.c $(LIBJOULE_OWN)
 lib_libjoule_hooks_so_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
-lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE)
+lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE) -Wl,-z,nodelete
 lib_libjoule_hooks_so_LDADD = -ldl
 
 if HAVE_CHECK

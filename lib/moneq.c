@@ -34,6 +34,17 @@ static struct {
     unsigned tags;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Another thread may have held it. */
+static void in_child(void)
+{
+    pthread_mutex_init(&self.lock, NULL);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
 static _Thread_local const char *last_error = "No last error message.";
 
 static int fail(int number, const char *sentence)

@@ -13,11 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -73,6 +75,29 @@ static uint64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* While the lock is held, or the step's socket waited for, the thread is neither
+ * cancelled nor interrupted: a handler of a signal that is in a region would wait for
+ * itself. */
+struct undisturbed {
+    sigset_t mask;
+    int cancel;
+};
+
+static void begin_undisturbed(struct undisturbed *u)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &u->cancel);
+    pthread_sigmask(SIG_SETMASK, &all, &u->mask);
+}
+
+static void end_undisturbed(const struct undisturbed *u)
+{
+    pthread_sigmask(SIG_SETMASK, &u->mask, NULL);
+    pthread_setcancelstate(u->cancel, NULL);
 }
 
 /* What is counted in the head: rare, and by any thread. */
@@ -211,13 +236,16 @@ static uint32_t add_name(const char *text)
 static uint32_t find_name(const char *text)
 {
     uint32_t id = __atomic_load_n(find_slot(text), __ATOMIC_ACQUIRE);
+    struct undisturbed u;
 
     if (id > 0)
         return id - 1;
+    begin_undisturbed(&u);
     pthread_mutex_lock(&process->lock);
     id = *find_slot(text);
     id = id > 0 ? id - 1 : add_name(text);
     pthread_mutex_unlock(&process->lock);
+    end_undisturbed(&u);
     return id;
 }
 
@@ -428,7 +456,14 @@ static struct joule_segment *make_segment(int fd)
 {
     static const char other[] = JOULE_OTHER_NAMES;
     struct joule_segment *s;
+    struct rlimit limit;
 
+    /* It would end the program with SIGXFSZ. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+        limit.rlim_cur < JOULE_SEGMENT_BYTES) {
+        errno = EFBIG;
+        return NULL;
+    }
     if (ftruncate(fd, JOULE_SEGMENT_BYTES) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         return NULL;
@@ -486,19 +521,15 @@ static void decide(void)
     __atomic_store_n(&process->state, RECORDING, __ATOMIC_RELEASE);
 }
 
-/* The thread's first call, or the first after fork.  NULL: nothing is recorded. */
-static struct joule_region_thread *begin_thread(void)
+static struct joule_region_thread *find_part(void)
 {
     struct joule_region_thread *part;
     struct process *p;
-    int error = errno;
 
     pthread_once(&once, make_process);
     p = __atomic_load_n(&process, __ATOMIC_ACQUIRE);
-    if (!p || __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == OFF) {
-        errno = error;
+    if (!p || __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == OFF)
         return NULL;
-    }
     pthread_mutex_lock(&p->lock);
     decide();
     pthread_mutex_unlock(&p->lock);
@@ -511,6 +542,19 @@ static struct joule_region_thread *begin_thread(void)
         me.pid = p->pid;
         pthread_setspecific(thread_end, part);
     }
+    return part;
+}
+
+/* The thread's first call, or the first after fork.  NULL: nothing is recorded. */
+static struct joule_region_thread *begin_thread(void)
+{
+    struct joule_region_thread *part;
+    struct undisturbed u;
+    int error = errno;
+
+    begin_undisturbed(&u);
+    part = find_part();
+    end_undisturbed(&u);
     errno = error;
     return part;
 }

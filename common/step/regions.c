@@ -35,7 +35,8 @@
 #define PERIOD_MIN_NS (10 * JOULE_NS_PER_MS)
 #define PERIOD_MAX_NS JOULE_NS_PER_S
 
-/* Records of all processes between two looks at the queue, 100 ms apart. */
+/* Records of all processes between two looks at the queue, 100 ms apart, of which
+ * reading takes a fifth at most. */
 #define PASS_NS   (100 * JOULE_NS_PER_MS)
 #define PASS_ROWS 1024
 #define READ_NS   JOULE_NS_PER_S
@@ -457,32 +458,36 @@ static bool receive_some(struct joule_regions *r)
 
 /* ---- the thread ---- */
 
-/* Read regions of all processes, beginning with another one each time.  false:
- * there may be more of them. */
-static bool read_regions(struct joule_regions *r)
+/* Read regions of all processes, or until [until_ns], beginning with another one each
+ * time.  false: there may be more of them. */
+static bool read_regions(struct joule_regions *r, int64_t until_ns)
 {
     const struct joule_region_sink sink = {number_name, put_region, r};
     uint64_t from_ns =
         (uint64_t)(joule_writer_start_ns(r->opt.writer) - r->offset_ns);
-    size_t left = PASS_ROWS, first = r->turn++;
+    size_t left = PASS_ROWS, i;
 
     r->rows_left = PASS_ROWS;
-
-    for (size_t i = 0; i < r->count && left > 0; i++) {
-        r->reading = &r->processes[(first + i) % r->count];
+    for (i = 0; i < r->count && left > 0; i++) {
+        if (joule_deadline_left(until_ns) == 0)
+            break;
+        r->reading = &r->processes[(r->turn + i) % r->count];
         left -= joule_region_reader_read(r->reading->reader, &sink, from_ns,
                                          (uint64_t)joule_deadline_now(), left);
     }
-    return left > 0;
+    r->turn += i < r->count ? i : 1;
+    return left > 0 && i == r->count;
 }
 
-/* Of those that have ended, or of [all], while there is room for their rows. */
-static void end_processes(struct joule_regions *r, bool all)
+/* Of those that have ended, or of [all], while there is room for their rows, and
+ * until [until_ns]. */
+static void end_processes(struct joule_regions *r, bool all, int64_t until_ns)
 {
     for (size_t i = 0; i < r->count;) {
         struct process *p = &r->processes[i];
 
-        if (joule_writer_is_behind(r->opt.writer))
+        if (joule_writer_is_behind(r->opt.writer) ||
+            joule_deadline_left(until_ns) == 0)
             return;
         if (!all && !has_ended(p)) {
             i++;
@@ -497,7 +502,7 @@ static void end_processes(struct joule_regions *r, bool all)
 /* [read_at_ns]: when regions are read next. */
 static void work(struct joule_regions *r, int64_t *read_at_ns)
 {
-    int64_t now_ns = joule_deadline_now();
+    int64_t now_ns = joule_deadline_now(), until_ns = now_ns + PASS_NS / 5;
     bool is_done;
 
     look_at_clocks(r);
@@ -507,9 +512,9 @@ static void work(struct joule_regions *r, int64_t *read_at_ns)
         return;
     is_done = false;
     if (!joule_writer_is_behind(r->opt.writer)) {
-        is_done = read_regions(r);
+        is_done = read_regions(r, until_ns);
         if (is_done)
-            end_processes(r, false);
+            end_processes(r, false, until_ns);
     }
     *read_at_ns = now_ns + (is_done ? READ_NS : PASS_NS);
 }
@@ -528,9 +533,9 @@ static void finish(struct joule_regions *r)
         if (joule_writer_is_behind(r->opt.writer))
             joule_sleep_ns(PERIOD_MIN_NS);
         else if (!is_read)
-            is_read = read_regions(r);
+            is_read = read_regions(r, end_ns);
         else
-            end_processes(r, true);
+            end_processes(r, true, end_ns);
     }
 }
 

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,6 +188,45 @@ START_TEST(killed_early)
     regionstep_end();
     ck_assert_uint_eq(regionstep_sum("endless").unended, 1);
     is_about(regionstep_sum("endless").time, 200, 1700);
+}
+END_TEST
+
+/* Each signal of a timer comes with names that are new, as the program's are. */
+static void on_timer(int number)
+{
+    static int count;
+    char name[32];
+
+    (void)number;
+    snprintf(name, sizeof(name), "signal %d", count++ % 400);
+    joule_region_begin(name);
+    joule_region_end(name);
+}
+
+static void interrupted_body(void)
+{
+    const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    char name[32];
+
+    signal(SIGALRM, on_timer);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 400; i++) {
+        snprintf(name, sizeof(name), "name %d", i);
+        joule_region_begin(name);
+        joule_region_end(name);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    if (strcmp(joule_status(), "recording") != 0)
+        _exit(1);
+}
+
+START_TEST(interrupted)
+{
+    for (int i = 0; i < 20; i++)
+        regionstep_run(interrupted_body);
+    regionstep_end();
+    ck_assert_uint_eq(step.process_count, 20);
+    ck_assert_uint_eq(regionstep_sum("name 399").count, 20);
 }
 END_TEST
 
@@ -453,6 +494,16 @@ static void without_job(void)
     two_regions();
 }
 
+static void with_small_files(void)
+{
+    const struct rlimit limit = {4096, 4096};
+
+    setrlimit(RLIMIT_FSIZE, &limit);
+    joule_region_begin("x");
+    joule_region_end("x");
+    _exit(!strstr(joule_status(), "File too large"));
+}
+
 static void without_profile(void)
 {
     setenv("SLURM_JOB_ID", "8", 1);
@@ -467,6 +518,7 @@ START_TEST(not_recorded)
     ck_assert_int_eq(
         WEXITSTATUS(regionstep_wait(regionstep_start(without_job))), 1);
     ck_assert_int_eq(regionstep_wait(regionstep_start(without_profile)), 0);
+    ck_assert_int_eq(regionstep_wait(regionstep_start(with_small_files)), 0);
     regionstep_end();
     ck_assert_uint_eq(step.process_count, 0);
     /* A step whose processes record nothing has no such tables. */
@@ -641,6 +693,7 @@ static int run_tests(void)
     tcase_add_test(tc, folded);
     tcase_add_test(tc, killed);
     tcase_add_test(tc, killed_early);
+    tcase_add_test(tc, interrupted);
     tcase_add_test(tc, forked);
     tcase_add_test(tc, threads);
     tcase_add_test(tc, any_name);
