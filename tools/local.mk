@@ -84,6 +84,7 @@ joule_report_SOURCES = \
 	tools/report/region_energy.c tools/report/region_energy.h \
 	tools/report/regions.c \
 	tools/report/report.c tools/report/report.h \
+	tools/report/names.c tools/report/names.h \
 	tools/report/timeline.c tools/report/timeline.h \
 	tools/report/trace.c tools/report/trace.h \
 	tools/report/trace_chrome.c \
@@ -98,6 +99,7 @@ check_PROGRAMS += tests/unit/test_trace
 TESTS += tests/unit/test_trace
 endif
 tests_unit_test_trace_SOURCES = tests/unit/test_trace.c \
+	tools/joule/text.c tools/report/names.c \
 	tools/report/moneq.c tools/report/moneq_reduce.c \
 	tools/report/trace_chrome.c tools/report/trace_events.c \
 	tools/report/trace_paraver.c

@@ -577,6 +577,11 @@ START_TEST(commands)
     static const char *const exits[] = {"--", "sh", "-c",
                                         "echo $JOULE_PMSERVER; exit 7", NULL};
     static const char *const dies[] = {"--", "sh", "-c", "kill -TERM $$", NULL};
+    /* As scancel -s USR1 sends it to all. */
+    static const char *const asked[] = {
+        "--", "sh", "-c",
+        "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done",
+        NULL};
     static const char *const missing[] = {"--", "/nonexistent", NULL};
     static const char *const nothing[] = {"--", NULL};
     static const char *const port[] = {"--port=70000", NULL};
@@ -587,6 +592,7 @@ START_TEST(commands)
     ck_assert_int_eq(strncmp(text, "127.0.0.1:", 10), 0);
     ck_assert_int_ne(atoi(text + 10), server.port);
     ck_assert_int_eq(run_server(dies, text, sizeof(text)), 128 + SIGTERM);
+    ck_assert_int_eq(run_server(asked, text, sizeof(text)), 9);
     ck_assert_int_eq(run_server(missing, text, sizeof(text)), 127);
     ck_assert_int_eq(run_server(nothing, text, sizeof(text)), 2);
     ck_assert_int_eq(run_server(port, text, sizeof(text)), 2);

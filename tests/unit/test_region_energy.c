@@ -359,6 +359,20 @@ static uint64_t anything(uint64_t *state)
 }
 
 /* Whatever a file says: shares and the rest are the step's. */
+/* Times that are the same as a double. */
+START_TEST(far_away)
+{
+    uint64_t p = process(0, UINT64_MAX);
+
+    power(10 * S, S, 100);
+    one(p, 0, 0, 1, UINT64_C(1) << 60, (UINT64_C(1) << 60) + 1);
+    one(p, 0, 0, 2, 0, 10 * S);
+    divide();
+    ck_assert_uint_eq(use_of(1, 0)->share_uj, 0);
+    is_near(use_of(2, 0)->share_uj, 1000);
+}
+END_TEST
+
 START_TEST(nonsense)
 {
     uint64_t state = 1000 + (uint64_t)_i, *at;
@@ -410,6 +424,7 @@ int main(void)
     tcase_add_test(tc, threads);
     tcase_add_test(tc, folded);
     tcase_add_test(tc, counted_only);
+    tcase_add_test(tc, far_away);
     tcase_add_loop_test(tc, nonsense, 0, 200);
     suite_add_tcase(s, tc);
     sr = srunner_create(s);

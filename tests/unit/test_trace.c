@@ -183,8 +183,9 @@ END_TEST
 static struct joule_timeline_states states[] = {
     {.cpu = 5,
      .ns = (uint64_t[]){S, 2 * S, 3 * S},
-     .percent =
-         (float[][4]){{0, 100, 0, 0}, {NAN, NAN, NAN, NAN}, {25, 0, 0, 75}},
+     .percent = (float[][4]){{0, 100, 0, 0},
+                             {NAN, INFINITY, NAN, NAN},
+                             {25, 0, 0, 75}},
      .samples = 3},
     {.cpu = 5,
      .is_p = true,
@@ -227,6 +228,7 @@ START_TEST(states_of_cpus)
     text = load("x.json");
     ck_assert_ptr_nonnull(strstr(text, "step 0 on n1: CPUs"));
     ck_assert_ptr_nonnull(strstr(text, "CPU 5 P-states %"));
+    ck_assert_ptr_null(strstr(text, "inf"));
     free(text);
     joule_trace_free(&t);
     node[0].states = NULL;
@@ -339,7 +341,7 @@ END_TEST
 
 START_TEST(moneq_refuses)
 {
-    struct joule_moneq_options o = {.dir = "nowhere"};
+    struct joule_moneq_options o = {.dir = "nowhere/below"};
 
     make_node(0, regions, COUNT(regions));
     ck_assert_int_eq(joule_moneq_write(&timeline, NULL, &o, &err), -1);

@@ -132,8 +132,9 @@ static int serve(struct joule_pm_server *s, int signal_fd, pid_t pid)
         status = status_of(pid);
         if (status >= 0)
             return status;
-        /* The terminal sends it the others. */
-        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+        /* The terminal sends it SIGINT and SIGQUIT. */
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGINT &&
+            info.ssi_signo != SIGQUIT)
             kill(pid, (int)info.ssi_signo);
     }
 }
@@ -151,6 +152,8 @@ static int run(struct joule_pm_server *s, char **command)
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGQUIT);
     sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGUSR2);
     sigprocmask(SIG_BLOCK, &signals, &before.signals);
     signal(SIGCHLD, SIG_DFL);
     fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);

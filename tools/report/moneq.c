@@ -13,10 +13,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/file.h"
+#include "tools/joule/text.h"
 #include "lib/segment.h"
 
 #define TICKS_PER_NS 1.6 /* as that machine's register has them */
-#define NAMES_MAX    65536
 
 static int no_memory(struct joule_error *err)
 {
@@ -136,24 +136,6 @@ static void put_name(FILE *file, const char *name)
         fputc((unsigned char)*name < ' ' || *name == 127 ? '?' : *name, file);
 }
 
-static int find_name(struct joule_moneq_step *s, const char *name, size_t *ret,
-                     struct joule_error *err)
-{
-    const char **more;
-
-    for (*ret = 0; *ret < s->names; ++*ret)
-        if (strcmp(s->name[*ret], name) == 0)
-            return 0;
-    if (s->names == NAMES_MAX)
-        return joule_error_set(err, E2BIG, "there are too many names of tags");
-    more = reallocarray(s->name, s->names + 1, sizeof(*more));
-    if (!more)
-        return no_memory(err);
-    s->name = more;
-    s->name[s->names++] = name;
-    return 0;
-}
-
 /* Tags are the regions of one process on a node: the first rank's, as MonEQ has it. */
 static const struct joule_timeline_region *
 find_agent(const struct joule_timeline_node *n)
@@ -185,8 +167,8 @@ static int find_tags(struct joule_moneq_step *s, struct joule_moneq_node *n,
         if (r->process != agent->process || r->is_mark)
             continue;
         *tag = (struct joule_moneq_tag){r->begin_ns, r->end_ns, 0};
-        if (find_name(s, n->of->name[r->name], &tag->name, err) < 0)
-            return -1;
+        if (joule_names_number(&s->tags, n->of->name[r->name], &tag->name) < 0)
+            return no_memory(err);
         n->tags++;
     }
     return 0;
@@ -220,7 +202,7 @@ static void put_event(FILE *file, const struct joule_moneq_step *s,
                       const struct event *e)
 {
     fprintf(file, "---MonEQ_%s_POWER_TAG=", e->is_end ? "END" : "START");
-    put_name(file, s->name[e->tag->name]);
+    put_name(file, s->tags.name[e->tag->name]);
     fputc('\n', file);
 }
 
@@ -264,10 +246,13 @@ static int write_node(const struct joule_moneq_step *s, size_t at, int dir_fd,
     rc = write_lines(file, s, at, err);
     if (joule_moneq_close(file, name, err) < 0)
         return -1;
-    if (rc == 0)
-        printf("%s: %s, %zu samples, %zu tags\n", name, s->node[at].name,
-               s->node[at].of->samples, s->node[at].tags);
-    return rc;
+    if (rc < 0)
+        return -1;
+    printf("%s: ", name);
+    joule_text_put(stdout, s->node[at].name);
+    printf(", %zu samples, %zu tags\n", s->node[at].of->samples,
+           s->node[at].tags);
+    return 0;
 }
 
 /* In the order in which they began, those that came again as well. */
@@ -286,7 +271,7 @@ static int write_tags(const struct joule_moneq_step *s, int dir_fd,
     if (!file)
         return -1;
     for (size_t i = 0; i < n->tags; i++) {
-        put_name(file, s->name[n->tag[i].name]);
+        put_name(file, s->tags.name[n->tag[i].name]);
         fputc('\n', file);
     }
     return joule_moneq_close(file, name, err);
@@ -386,6 +371,6 @@ int joule_moneq_write(const struct joule_timeline *timeline,
     for (size_t i = 0; i < s.nodes; i++)
         free(s.node[i].tag);
     free(s.node);
-    free(s.name);
+    joule_names_free(&s.tags);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common/base/error.h"
+#include "tools/report/names.h"
 #include "tools/report/timeline.h"
 
 /* The node card and its seven domains. */
@@ -35,9 +36,7 @@ struct joule_moneq_node {
 struct joule_moneq_step {
     struct joule_moneq_node *node;
     size_t nodes;
-    const char *
-        *name; /* of tags: each once, in the order in which they began */
-    size_t names;
+    struct joule_names tags; /* in the order in which they began */
 };
 
 /* Write them all.  0, or -1 with a sentence. */

@@ -225,7 +225,7 @@ static void put_title(FILE *file, const struct table *t,
     else if (t->which == NO_TAG)
         fputs("Untagged", file);
     else
-        put_quoted(file, t->step->name[t->which]);
+        put_quoted(file, t->step->tags.name[t->which]);
     fprintf(file,
             "' noenhanced\nset label 1 'node: mean %.1f W, least %.1f W, most "
             "%.1f W; %.1f s, %.1f J a node' at graph 0.02, graph 0.96\n",
@@ -255,11 +255,16 @@ static void put_script(FILE *file, const struct table *t,
     fputc('\n', file);
 }
 
-static int run_gnuplot(int dir_fd, FILE *script, struct joule_error *err)
+static int run_gnuplot(int dir_fd, const char *output, FILE *script,
+                       struct joule_error *err)
 {
     int status;
-    pid_t pid = fork();
+    pid_t pid;
 
+    /* It would follow a link. */
+    if (unlinkat(dir_fd, output, 0) < 0 && errno != ENOENT)
+        return joule_error_set(err, errno, "cannot replace %s: %m", output);
+    pid = fork();
     if (pid == 0) {
         if (fchdir(dir_fd) == 0 && lseek(fileno(script), 0, SEEK_SET) == 0 &&
             dup2(fileno(script), 0) == 0)
@@ -279,16 +284,18 @@ static int run_gnuplot(int dir_fd, FILE *script, struct joule_error *err)
 static int plot_table(const struct table *t, const struct statistics s[FIELDS],
                       int dir_fd, struct joule_error *err)
 {
+    char output[FILE_NAME + sizeof(".svg")];
     FILE *script;
     int rc;
 
     if (s[0].count == 0)
         return 0;
+    snprintf(output, sizeof(output), "%s.svg", t->name);
     script = tmpfile();
     if (!script)
         return joule_error_set(err, errno, "cannot make a file: %m");
     put_script(script, t, s);
-    rc = fflush(script) == 0 ? run_gnuplot(dir_fd, script, err)
+    rc = fflush(script) == 0 ? run_gnuplot(dir_fd, output, script, err)
                              : joule_error_set(err, errno, "gnuplot: %m");
     fclose(script);
     return rc;
@@ -371,14 +378,14 @@ static int write_tables(const struct joule_moneq_step *s, int dir_fd, bool plot,
     if (write_original(s, dir_fd, err) < 0 ||
         write_table(&t, dir_fd, plot, err) < 0)
         return -1;
-    if (s->names == 0)
+    if (s->tags.count == 0)
         return 0;
     strcpy(t.name, "untagged");
     t.which = NO_TAG;
     if (write_table(&t, dir_fd, plot, err) < 0)
         return -1;
-    for (t.which = 0; t.which < s->names; t.which++) {
-        name_file(t.name, s->name[t.which], t.which);
+    for (t.which = 0; t.which < s->tags.count; t.which++) {
+        name_file(t.name, s->tags.name[t.which], t.which);
         if (write_table(&t, dir_fd, plot, err) < 0)
             return -1;
     }

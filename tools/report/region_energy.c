@@ -190,7 +190,9 @@ static double duty_of(const struct joule_region_row *row)
 
 static bool is_timed(const struct joule_region_row *row)
 {
-    return row->kind < JOULE_REGION_MARK && row->end_ns > row->begin_ns;
+    /* As times are compared: some are not told apart. */
+    return row->kind < JOULE_REGION_MARK &&
+           (double)row->end_ns > (double)row->begin_ns;
 }
 
 static bool is_sound(const struct joule_region_step *step,

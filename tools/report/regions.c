@@ -12,6 +12,7 @@
 #include "tools/joule/json.h"
 #include "tools/joule/text.h"
 #include "tools/report/moneq.h"
+#include "tools/report/names.h"
 #include "tools/report/nodes.h"
 #include "tools/report/region_energy.h"
 #include "tools/report/report.h"
@@ -107,6 +108,10 @@ struct report {
     bool *is_read;
     struct entry *entry;
     size_t count, room;
+    /* Of the step that is read: where its entries begin, and their regions. */
+    const char *step;
+    size_t first;
+    struct joule_names regions;
     size_t failed;
 };
 
@@ -306,20 +311,6 @@ static int read_node(void *arg, size_t i, hid_t group, struct joule_out *out,
 
 /* ---- all nodes ---- */
 
-static bool is_same(const struct report *r, const struct entry *e, size_t node,
-                    const struct line *line)
-{
-    struct joule_node a = joule_nodes_get(r->nodes, e->node);
-    struct joule_node b = joule_nodes_get(r->nodes, node);
-
-    return strcmp(a.step, b.step) == 0 &&
-           (r->a->by == BY_STEP || e->node == node) &&
-           (r->a->by != BY_RANK ||
-            (e->line.rank == line->rank &&
-             e->line.use.process == line->use.process)) &&
-           strcmp(e->line.region, line->region) == 0;
-}
-
 static void add_line(struct line *sum, const struct line *line)
 {
     struct joule_region_use *to = &sum->use;
@@ -339,15 +330,41 @@ static void add_line(struct line *sum, const struct line *line)
         sum->period_ns = line->period_ns;
 }
 
-/* Nodes come in order: entries of a step are behind those of the one before. */
+/* The entry of a step's region where that is there, or NULL with 0; else -1.  Nodes
+ * come in order: those of a step are behind those of the one before. */
+static int find_entry(struct report *r, size_t node, const struct line *line,
+                      struct entry **ret)
+{
+    const char *step = joule_nodes_get(r->nodes, node).step;
+    size_t count, number;
+
+    *ret = NULL;
+    if (r->a->by != BY_STEP)
+        return 0;
+    if (!r->step || strcmp(r->step, step) != 0) {
+        joule_names_free(&r->regions);
+        r->step = step;
+        r->first = r->count;
+    }
+    count = r->regions.count;
+    if (joule_names_number(&r->regions, line->region, &number) < 0)
+        return -1;
+    if (number < count)
+        *ret = &r->entry[r->first + number];
+    return 0;
+}
+
 static int take_line(struct report *r, size_t node, const struct line *line,
                      struct joule_error *err)
 {
-    for (size_t i = 0; r->a->by == BY_STEP && i < r->count; i++)
-        if (is_same(r, &r->entry[i], node, line)) {
-            add_line(&r->entry[i].line, line);
-            return 0;
-        }
+    struct entry *entry;
+
+    if (find_entry(r, node, line, &entry) < 0)
+        return joule_error_set(err, ENOMEM, "out of memory");
+    if (entry) {
+        add_line(&entry->line, line);
+        return 0;
+    }
     if (r->count == LINES_MAX)
         return joule_error_set(err, EBADMSG, "it has too many regions");
     if (r->count == r->room) {
@@ -544,9 +561,11 @@ static void print_text_step(const struct report *r, const char *step,
     struct node_facts f;
     size_t nodes = add_facts(r, step, &f);
 
-    printf("Step %s: %zu node%s, %" PRIu64 " process%s with regions, %.3f J in "
+    fputs("Step ", stdout);
+    joule_text_put(stdout, step);
+    printf(": %zu node%s, %" PRIu64 " process%s with regions, %.3f J in "
            "%.1f s, a row each %.3g s\n",
-           step, nodes, nodes == 1 ? "" : "s", f.processes,
+           nodes, nodes == 1 ? "" : "s", f.processes,
            f.processes == 1 ? "" : "es", (double)f.step_uj / 1e6,
            (double)f.step_ns / 1e9, (double)f.period_ns / 1e9);
     print_text_head(r);
@@ -832,5 +851,6 @@ int joule_regions_main(int argc, char **argv)
     free(r.facts);
     free(r.is_read);
     free(r.entry);
+    joule_names_free(&r.regions);
     return status;
 }

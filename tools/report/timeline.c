@@ -2,6 +2,7 @@
 #include "tools/report/timeline.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "lib/segment.h"
 
 #define ROWS_MAX    4000000 /* of a table */
-#define SERIES_MAX  (2 * JOULE_CPUS_MAX)
 #define BATCH_BYTES ((size_t)128 << 10)
 #define BYTES_MAX   ((size_t)2 << 30) /* of all nodes */
 
@@ -409,31 +409,34 @@ static int take_sample(struct joule_timeline_node *n, const struct sample *s,
     return 0;
 }
 
-/* The series of a row: that of the same CPU, in most cases behind the last one's. */
+/* The series of a row's CPU. */
 static struct joule_timeline_states *find_states(struct joule_timeline_node *n,
                                                  const struct state *s,
                                                  struct joule_error *err)
 {
-    for (size_t i = 0; i < n->state_series; i++) {
-        size_t at = (n->last_series + 1 + i) % n->state_series;
+    uint32_t *number;
 
-        if (n->states[at].cpu == s->cpu && n->states[at].is_p == s->is_p) {
-            n->last_series = at;
-            return &n->states[at];
-        }
-    }
-    if (n->state_series == SERIES_MAX) {
-        joule_error_set(err, EBADMSG, "it has states of more than %d CPUs",
-                        SERIES_MAX / 2);
+    if (s->cpu >= JOULE_CPUS_MAX || s->is_p > 1) {
+        joule_error_set(err, EBADMSG, "it has states of CPU %" PRIu64, s->cpu);
         return NULL;
     }
+    if (!n->series_of) {
+        n->series_of = calloc(2 * JOULE_CPUS_MAX, sizeof(*n->series_of));
+        if (!n->series_of) {
+            joule_error_set(err, ENOMEM, "out of memory");
+            return NULL;
+        }
+    }
+    number = &n->series_of[2 * s->cpu + s->is_p];
+    if (*number > 0)
+        return &n->states[*number - 1];
     if (grow(&n->states, n->state_series, 1, &n->state_room, sizeof(*n->states),
              err) < 0)
         return NULL;
-    n->last_series = n->state_series;
     n->states[n->state_series] =
         (struct joule_timeline_states){.cpu = s->cpu, .is_p = s->is_p != 0};
-    return &n->states[n->state_series++];
+    *number = (uint32_t)++n->state_series;
+    return &n->states[n->state_series - 1];
 }
 
 static int take_state(struct joule_timeline_node *n, const struct state *s,
@@ -505,7 +508,7 @@ static int take(void *arg, size_t i, const void *data, size_t size,
 
     if (size % sizeof(m) != 0)
         return joule_error_set(err, EBADMSG, "what was read makes no sense");
-    t->bytes += size / sizeof(m) * sizeof(struct joule_timeline_region);
+    t->bytes += size;
     if (t->bytes > BYTES_MAX)
         return joule_error_set(err, E2BIG,
                                "there is too much: name one step, or a file of "
@@ -582,6 +585,7 @@ void joule_timeline_free(struct joule_timeline *t)
             free(n->states[k].percent);
         }
         free(n->states);
+        free(n->series_of);
         free(n->ns);
         free(n->watts);
         free(n->region);

@@ -52,7 +52,9 @@ struct joule_timeline_node {
     float *watts; /* joule_timeline_watts */
     size_t samples, ns_room, watts_room;
     struct joule_timeline_states *states; /* CPU by CPU, C-states first */
-    size_t state_series, state_room, last_series;
+    size_t state_series, state_room;
+    uint32_t
+        *series_of; /* of each CPU while they are read: C, P; + 1, 0: none */
     struct joule_timeline_region *region; /* by begin, the outer ones first */
     size_t regions, region_room;
     joule_region_text *name;

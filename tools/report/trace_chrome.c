@@ -37,7 +37,7 @@ static void put_values(struct joule_json *j, const struct joule_trace *t,
     joule_json_string(j, "name", name);
     joule_json_object(j, "args");
     for (size_t i = 0; i < joule_trace_columns(t, e->lane); i++) {
-        if (isnan(joule_trace_value(t, e, i)))
+        if (!isfinite(joule_trace_value(t, e, i)))
             continue;
         snprintf(value, sizeof(value), "%.3f", joule_trace_value(t, e, i));
         joule_json_number(j, joule_trace_column(t, e->lane, i), value);
