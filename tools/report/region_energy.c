@@ -252,11 +252,34 @@ static double cpu_in(struct work *w, size_t p, size_t i)
            value_at(&w->cpu[p], w->energy.ns[i]);
 }
 
+/* The first interval of the energy in which a process may be; *ret_end is behind the
+ * last one. */
+static size_t intervals_of(const struct work *w, size_t p, size_t *ret_end)
+{
+    const struct joule_region_process *process = &w->step->process[p];
+    const struct curve *c = &w->energy;
+    size_t low = 0, high = c->count ? c->count - 1 : 0, first;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (c->ns[middle] <= (double)process->begin_ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (first = low;
+         low + 1 < c->count && c->ns[low] < (double)process->end_ns; low++)
+        continue;
+    *ret_end = low;
+    return first;
+}
+
 /* CPU time and presence of all processes in each interval of the energy. */
 static void add_all(struct work *w)
 {
-    for (size_t p = 0; p < w->step->processes; p++)
-        for (size_t i = 0; i + 1 < w->energy.count; i++) {
+    for (size_t p = 0, end; p < w->step->processes; p++)
+        for (size_t i = intervals_of(w, p, &end); i < end; i++) {
             double there = time_in(w, p, i);
 
             if (there > 0)
@@ -319,11 +342,11 @@ static int own_curve(struct work *w, size_t p, struct curve *own)
 {
     const struct joule_region_process *process = &w->step->process[p];
     double sum = 0;
-    size_t at = 0;
+    size_t at = 0, end, first = intervals_of(w, p, &end);
 
-    if (curve_alloc(own, 2 * w->energy.count + w->cpu[p].count) < 0)
+    if (curve_alloc(own, 2 * (end - first) + w->cpu[p].count) < 0)
         return -1;
-    for (size_t i = 0; i + 1 < w->energy.count; i++) {
+    for (size_t i = first; i < end; i++) {
         double part = part_of(w, p, i), from = w->energy.ns[i],
                to = w->energy.ns[i + 1], energy, others;
 
