@@ -83,7 +83,7 @@ build_once_more() {
 machine_files() {
     find /etc /opt /usr /var /root \( -path /etc/apt -o -path /var/cache \
         -o -path '/etc/passwd*' -o -path '/etc/group*' -o -path '/etc/shadow*' \
-        -o -path '/etc/gshadow*' \
+        -o -path '/etc/gshadow*' -o -path /etc/ld.so.cache \
         -o -path /var/log -o -path /var/lib/apt -o -path /var/tmp \
         -o -path '/var/lib/dpkg/*' ! -path '/var/lib/dpkg/info*' \) -prune \
         -o -type d -printf '%p %M %U:%G\n' \
