@@ -80,7 +80,7 @@ struct joule_regions {
     /* the thread's */
     int table, names_table, processes_table, cpu_table;
     struct process *processes;
-    size_t count, room, most;
+    size_t count, room, most, refused;
     size_t turn;         /* the process that is read first */
     uint32_t registered; /* processes so far */
     char **names;
@@ -417,8 +417,10 @@ static int register_process(struct joule_regions *r, pid_t pid, int file)
     struct process p = {.pidfd = -1};
     struct joule_error err;
 
-    if (r->count >= r->most || make_room(r) < 0)
+    if (r->count >= r->most || make_room(r) < 0) {
+        r->refused++;
         return -1;
+    }
     p.reader = joule_region_reader_open(file, &err);
     if (!p.reader)
         return -1;
@@ -722,14 +724,15 @@ joule_regions_create(const struct joule_regions_options *opt,
     return NULL;
 }
 
-void joule_regions_destroy(struct joule_regions *r)
+size_t joule_regions_destroy(struct joule_regions *r)
 {
     uint64_t one = 1;
+    size_t refused;
 
-    if (!r)
-        return;
-    if (write(r->stop_fd, &one, sizeof(one)) < 0)
-        return; /* cannot be */
+    if (!r || write(r->stop_fd, &one, sizeof(one)) < 0) /* cannot be */
+        return 0;
     pthread_join(r->thread, NULL);
+    refused = r->refused;
     release(r);
+    return refused;
 }

@@ -52,7 +52,8 @@ struct joule_regions *
 joule_regions_create(const struct joule_regions_options *opt,
                      struct joule_error *err);
 
-/* Read what is left, and end the thread; takes 2 s at most.  NULL is a no-op. */
-void joule_regions_destroy(struct joule_regions *regions);
+/* Read what is left, and end the thread; takes 2 s at most.  Returns how many
+ * processes there was no room for; of NULL 0. */
+size_t joule_regions_destroy(struct joule_regions *regions);
 
 #endif

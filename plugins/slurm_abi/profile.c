@@ -156,6 +156,7 @@ static void close_profile(void)
     struct joule_state_series *states;
     struct joule_regions *regions;
     struct joule_writer *writer;
+    size_t refused;
 
     pthread_mutex_lock(&self.lock);
     energy = self.energy;
@@ -169,7 +170,12 @@ static void close_profile(void)
     forget_datasets();
     pthread_mutex_unlock(&self.lock);
     joule_energy_series_destroy(energy);
-    joule_regions_destroy(regions);
+    refused = joule_regions_destroy(regions);
+    if (refused > 0)
+        slurm_info(
+            "%s: %zu processes have no regions: there were too many at a "
+            "time",
+            joule_profile_name, refused);
     joule_state_series_destroy(states);
     joule_writer_close(writer, CLOSE_NS);
 }

@@ -120,7 +120,7 @@ void regionstep_end(void)
     char path[256];
     int fd;
 
-    joule_regions_destroy(step.regions);
+    step.refused = joule_regions_destroy(step.regions);
     step.regions = NULL;
     ck_assert_int_eq(joule_writer_close(step.writer, 10 * JOULE_NS_PER_S), 0);
     step.writer = NULL;

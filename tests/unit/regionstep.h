@@ -38,7 +38,7 @@ struct regionstep {
     uint64_t cpu_ns[REGIONSTEP_ROWS_MAX]; /* the last of each process */
     uint64_t cpu_at_ns[REGIONSTEP_ROWS_MAX];
     char names[JOULE_REGIONS_NAMES][JOULE_TEXT_CELLS * 8];
-    size_t row_count, process_count, cpu_rows, name_count;
+    size_t row_count, process_count, cpu_rows, name_count, refused;
 };
 
 extern struct regionstep step;

@@ -464,6 +464,35 @@ START_TEST(many_processes)
 }
 END_TEST
 
+/* slurmstepd has descriptors for two of them. */
+START_TEST(no_room)
+{
+    struct rlimit limit, before;
+    char log[256];
+    pid_t pids[5];
+
+    regionstep_end();
+    snprintf(log, sizeof(log), "%s/me/7_0_n1.log", step.dir);
+    ck_assert_int_eq(unlink(log), 0);
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = (struct rlimit){256 + 2 * 2 + 1, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    regionstep_begin();
+    for (int i = 0; i < 5; i++)
+        pids[i] = regionstep_start(never_ends);
+    sleep_ms(500);
+    for (int i = 0; i < 5; i++) {
+        kill(pids[i], SIGKILL);
+        regionstep_wait(pids[i]);
+    }
+    regionstep_end();
+    setrlimit(RLIMIT_NOFILE, &before);
+    ck_assert_uint_eq(step.refused, 3);
+    ck_assert_uint_eq(step.process_count, 2);
+    ck_assert_uint_eq(regionstep_sum("done").count, 2);
+}
+END_TEST
+
 /* A slurmstepd that was killed leaves its socket, which the next one removes. */
 START_TEST(stale_socket)
 {
@@ -701,6 +730,7 @@ static int run_tests(void)
     tcase_add_test(tc, cpu_time);
     tcase_add_test(tc, cpu_times);
     tcase_add_test(tc, many_processes);
+    tcase_add_test(tc, no_room);
     tcase_add_test(tc, stale_socket);
     tcase_add_test(tc, not_recorded);
     tcase_add_test(tc, other_files);
