@@ -297,10 +297,14 @@ static hid_t access_list(const struct access_info *info)
     /* For a file that is marked as open by a writer, libhdf5 would read what is
      * damaged a hundred times, and sleep in between for the writer to mend it:
      * one attempt is enough.  Of a file that is read, no chunks are kept: each
-     * open table would have its own. */
+     * open table would have its own.  Whatever libhdf5 it is, files are laid out as
+     * by Slurm's: from 2.0 on it would by itself take a newer form, which old readers
+     * refuse, and which has the time of writing in it. */
     if (list >= 0 &&
         (driver < 0 || H5Pset_driver(list, driver, info) < 0 ||
          H5Pset_metadata_read_attempts(list, 1) < 0 || bound_cache(list) < 0 ||
+         H5Pset_libver_bounds(list, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) <
+             0 ||
          (!info->is_new && H5Pset_cache(list, 0, 0, 0, 0.0) < 0))) {
         H5Pclose(list);
         list = -1;
