@@ -140,30 +140,38 @@ burnt() {
 # to end depends on the machine's load: slurmd's log says what it is at least and
 # at most.
 
-# line_ns $ADDRESS PATTERN - CLOCK_BOOTTIME, in ns, of the first (1) or last ($) line
-# of it with PATTERN behind the time
-line_ns() {
+# line_wall_ns ADDRESS PATTERN - the wall clock, in ns, at the first (1) or last ($)
+# line of it with PATTERN behind the time
+line_wall_ns() {
     local stamp
     stamp=$(cluster log "$C" node1 | grep -aE "^\[[^]]*\] $2" |
         sed -n "$1s/^\[\([^]]*\)\].*/\1/p")
-    [ -n "$stamp" ] || return 1
-    echo $(($(now_ns) - $(date +%s%N) + $(date -d "$stamp" +%s%N)))
+    [ -n "$stamp" ] && date -d "$stamp" +%s%N
 }
 
+extern_over_wall_ns() { # JOB
+    line_wall_ns '$' "\[$1.extern\] done with"
+}
+
+# The same as CLOCK_BOOTTIME, to about 10 ms.
 extern_over_ns() { # JOB
-    line_ns '$' "\[$1.extern\] done with"
+    local wall_ns
+    wall_ns=$(extern_over_wall_ns "$1") &&
+        echo $(($(now_ns) - $(date +%s%N) + wall_ns))
 }
 
 # job_seconds JOB - prints both: from another step's first line to the signal, and
 # from its first line to its last; waits for that, which the controller of 24.11
 # does not wait for
 job_seconds() {
-    wait_for 60 extern_over_ns "$1" &&
-        awk -v from="$(line_ns 1 "\[$1.extern\]")" -v to="$(extern_over_ns "$1")" \
-            -v other="$(line_ns 1 "\[$1.([0-9]|batch)")" \
-            -v signal="$(line_ns '$' "\[$1.extern\] Sent signal")" 'BEGIN {
-            if (!(from < other && other < signal && signal <= to))
+    wait_for 60 extern_over_wall_ns "$1" &&
+        awk -v from="$(line_wall_ns 1 "\[$1.extern\]")" -v to="$(extern_over_wall_ns "$1")" \
+            -v other="$(line_wall_ns 1 "\[$1.([0-9]|batch)")" \
+            -v signal="$(line_wall_ns '$' "\[$1.extern\] Sent signal")" 'BEGIN {
+            if (!(from <= other && other < signal && signal <= to)) {
+                print "lines of job'"$1"':", from, other, signal, to > "/dev/stderr"
                 exit 1
+            }
             printf "%.3f %.3f\n", (signal - other) / 1e9, (to - from) / 1e9 }'
 }
 
