@@ -46,25 +46,12 @@ static int take(const struct joule_command_option *row, const char *argument,
     return -1;
 }
 
-/* As getopt_long, which speaks as "joule COMMAND". */
-static int next_option(int argc, char **argv, const char *letters,
-                       const struct option *words)
-{
-    char *command = argv[0], name[64];
-    int c;
-
-    snprintf(name, sizeof(name), "joule %s", command);
-    argv[0] = name;
-    c = getopt_long(argc, argv, letters, words, NULL);
-    argv[0] = command;
-    return c;
-}
-
 int joule_command_parse(const struct joule_command_option *table,
                         const char *usage, int argc, char **argv)
 {
     struct option words[OPTIONS_MAX] = {{"help", no_argument, NULL, 'h'}};
-    char letters[2 * OPTIONS_MAX] = "h", *letter = letters + 1;
+    char letters[2 * OPTIONS_MAX + 2] = ":h", *letter = letters + 2;
+    char text[256];
     const struct joule_command_option *row;
     int c, count = 1, rc = -1;
 
@@ -79,14 +66,16 @@ int joule_command_parse(const struct joule_command_option *table,
             letter += sprintf(letter, "%s:", row->name);
     }
     optind = 1;
-    while ((c = next_option(argc, argv, letters, words)) != -1) {
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, letters, words, NULL)) != -1) {
         if (c == 'h') {
             fputs(usage, stdout);
             return 0;
         }
-        if (c == '?') {
-            fprintf(stderr, "Try 'joule %s --help'.\n", argv[0]);
-            return 2;
+        if (c == '?' || c == ':') {
+            snprintf(text, sizeof(text), "%.200s %s", argv[optind - 1],
+                     c == ':' ? "needs a value" : "is no option");
+            return joule_command_error(argv[0], text);
         }
         rc = take(row_of(table, c), optarg, argv[0]);
         if (rc >= 0)
