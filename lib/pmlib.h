@@ -15,13 +15,14 @@
  *     pm_finalize_counter(&counter);
  *
  * Functions return 0 unless something else is said here, or -1 with errno; they
- * never end the program, and print nothing but what they are asked for.  Of the
- * network errno is
+ * never end the program, and print nothing but what they are asked for.  Where a call
+ * speaks with the server, errno is
  *   EREMOTEIO   the server refused
  *   EPROTO      what it sent is not of this protocol
  *   ECONNRESET  it has closed the connection
  *   ETIMEDOUT   it sent nothing for 5 s
- *   or that of connect(2), send(2) or recv(2); and ENOMEM.
+ *   ENOMEM      there is no memory
+ *   or what connect(2), send(2) or recv(2) have set it to.
  * A counter, and a copy of it, belong to one thread at a time.
  */
 #ifndef JOULE_PMLIB_H

@@ -89,7 +89,8 @@ void joule_pm_devices_free(struct joule_pm_devices *list);
 struct joule_pm_device *joule_pm_devices_get(struct joule_pm_devices *list,
                                              const char *name);
 
-/* Begin to read a device, if nobody does yet.  -1 with errno and a sentence. */
+/* From now on the device is read, until as many calls of let_go.  -1 with errno and a
+ * sentence. */
 int joule_pm_device_hold(struct joule_pm_device *device,
                          struct joule_error *err);
 void joule_pm_device_let_go(struct joule_pm_device *device);
