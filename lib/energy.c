@@ -119,6 +119,12 @@ static int find_row(int fd, off_t at, const struct self *self,
     return -1;
 }
 
+static uint64_t component_uj(const struct joule_user_row *row, int component)
+{
+    return row->components >> component & 1 ? row->component_uj[component]
+                                            : JOULE_NOT_KNOWN;
+}
+
 static int read_energy(int fd, const struct self *self,
                        struct joule_energy *ret)
 {
@@ -146,6 +152,10 @@ static int read_energy(int fd, const struct self *self,
             .step_uj = row.uj,
             .job_uj = row.job_uj,
             .power_mw = row.mw,
+            .cpu_uj = component_uj(&row, JOULE_USER_ROWS_CPU),
+            .memory_uj = component_uj(&row, JOULE_USER_ROWS_MEMORY),
+            .cpu_mw = row.component_mw[JOULE_USER_ROWS_CPU],
+            .memory_mw = row.component_mw[JOULE_USER_ROWS_MEMORY],
             .period_ms = (uint32_t)((totals.period_ns > totals.sample_period_ns
                                          ? totals.period_ns
                                          : totals.sample_period_ns) /

@@ -60,7 +60,14 @@ struct joule_energy {
     uint64_t job_uj;   /* of its job on this node */
     uint32_t power_mw; /* of the step, since the figures before; 0: not known */
     uint32_t period_ms; /* figures are no newer than that */
+    /* Of step_uj and power_mw, that of CPUs (packages) and of memory (DRAM), where
+     * the node measures them apart; else JOULE_NOT_KNOWN, and 0.  The rest, if
+     * any, is that of fans, boards, disks and losses. */
+    uint64_t cpu_uj, memory_uj;
+    uint32_t cpu_mw, memory_mw;
 };
+
+#define JOULE_NOT_KNOWN UINT64_MAX
 
 /*
  * 0, or -1 with errno, and *ret as it was:

@@ -17,13 +17,17 @@ import ctypes
 import errno
 import os
 
-__all__ = ["region_begin", "region_end", "mark", "region", "status", "energy"]
+__all__ = ["region_begin", "region_end", "mark", "region", "status", "energy",
+           "NOT_KNOWN"]
+
+NOT_KNOWN = 2**64 - 1
 
 _MISSING = "libjoule.so.1 is not installed"
 
 
 class Energy(ctypes.Structure):
-    """What the step has used on this node: uJ, mW, ns and ms, as in joule.h."""
+    """What the step has used on this node: uJ, mW, ns and ms, as in joule.h; cpu_uj
+    and memory_uj are NOT_KNOWN where the node does not measure them apart."""
 
     _fields_ = [
         ("time_ns", ctypes.c_int64),
@@ -31,6 +35,10 @@ class Energy(ctypes.Structure):
         ("job_uj", ctypes.c_uint64),
         ("power_mw", ctypes.c_uint32),
         ("period_ms", ctypes.c_uint32),
+        ("cpu_uj", ctypes.c_uint64),
+        ("memory_uj", ctypes.c_uint64),
+        ("cpu_mw", ctypes.c_uint32),
+        ("memory_mw", ctypes.c_uint32),
     ]
 
 

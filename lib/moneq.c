@@ -13,10 +13,15 @@
 
 #define MONEQ_API __attribute__((visibility("default")))
 
-#define DOMAINS     7
 #define DCAS        2
 #define NAMES_MAX   1000 /* different ones; a process may have 1,023 */
 #define LEAST_DELAY 3    /* s */
+
+enum {
+    CHIP_CORE,
+    DRAM, /* those that may be known */
+    DOMAINS = 7
+};
 
 static const char *const domains[DOMAINS] = {
     "chip core", "dram",       "network",       "sram",
@@ -151,6 +156,11 @@ MONEQ_API double MonEQ_GetPower(void)
     return energy.power_mw / 1e3;
 }
 
+static double power_of(uint32_t mw)
+{
+    return mw ? mw / 1e3 : NAN;
+}
+
 /* Not 0: that would be a power. */
 static void not_known(double *values, int count)
 {
@@ -167,7 +177,13 @@ MONEQ_API double MonEQ_GetVoltageAndCurrent(double *volts, double *amperes)
 
 MONEQ_API double MonEQ_GetDomainPower(double *watts)
 {
+    struct joule_energy energy;
+
     not_known(watts, DOMAINS);
+    if (watts && self.is_agent && joule_energy(&energy) == 0) {
+        watts[CHIP_CORE] = power_of(energy.cpu_mw);
+        watts[DRAM] = power_of(energy.memory_mw);
+    }
     return MonEQ_GetPower();
 }
 

@@ -72,8 +72,9 @@ int MonEQ_MonitorAgentOnRank(void);
 
 /*
  * The step's power on this node, as fresh as its administrator allows (joule_energy);
- * -1 where it is not known, or not on this rank.  What is known of it is the whole:
- * of the 7 domains, their voltages and currents the arrays get NAN.
+ * -1 where it is not known, or not on this rank.  Of the 7 domains the first (chip
+ * core) is that of CPUs and the second (DRAM) that of memory, where the node
+ * measures them apart; the others, voltages and currents are NAN.
  */
 double MonEQ_GetPower(void);
 double MonEQ_GetVoltageAndCurrent(double *volts, double *amperes); /* [14] */

@@ -18,9 +18,16 @@
 #define JOULE_USER_ROWS_DIR     "users"
 #define JOULE_USER_ROWS_FILE    "rows"
 #define JOULE_USER_ROWS_MAGIC   UINT64_C(0x3130726573756c4a) /* "Jluser01" */
-#define JOULE_USER_ROWS_VERSION 2
+#define JOULE_USER_ROWS_VERSION 3
 #define JOULE_USER_ROWS_MAX     2048
 #define JOULE_USER_ROWS_BOOT    40
+
+/* Of an energy: that of CPUs, and that of memory. */
+enum {
+    JOULE_USER_ROWS_CPU,
+    JOULE_USER_ROWS_MEMORY,
+    JOULE_USER_ROWS_COMPONENTS
+};
 
 struct joule_user_head {
     uint64_t magic;
@@ -36,9 +43,12 @@ struct joule_user_row {
                              state: 1 it runs, 2 it has ended */
     uint32_t cpu_count, job_cpu_count;
     uint32_t mw; /* since the numbers before; 0 if the row has ended */
+    uint32_t component_mw[JOULE_USER_ROWS_COMPONENTS]; /* of mw */
     int64_t began_ns, ended_ns; /* CLOCK_BOOTTIME; ended_ns 0 of a row that has
                                    ended: its end was not said */
     uint64_t uj, job_uj;
+    uint64_t components; /* that were measured apart: 1 << number */
+    uint64_t component_uj[JOULE_USER_ROWS_COMPONENTS]; /* of uj */
 };
 
 /* One version. */

@@ -224,6 +224,8 @@ static uint64_t attribute_job(struct joule_job_rows *j, size_t i,
         struct joule_row *row = j->step[s].row;
 
         row->uj += uj[n];
+        joule_divide_components(uj[n], sum, energy->component_uj,
+                                row->component_uj);
         row->job_uj = job->uj + sum;
         row->job_cpu_ns = job->counter_ns;
         if (j->step[s].ret_job_uj)

@@ -68,8 +68,10 @@ static void load(struct joule_step_rows *c, uint64_t part_key)
     c->power_ns = t->mono_ns;
     c->power_uj = t->charged_uj;
     c->parts_known = t->part_key == part_key && t->part_count == c->part_count;
-    if (!c->parts_known)
+    if (!c->parts_known) {
         memset(t->part, 0, sizeof(t->part));
+        t->components = 0;
+    }
     t->part_key = part_key;
     t->part_count = c->part_count;
     t->how = c->attribution + 1;
@@ -329,6 +331,7 @@ static void add_step(struct joule_step_rows *c, size_t i,
     if (c->slot[i].is_new)
         step.ret_job_uj = &c->slot[i].power_job_uj;
     c->slot[i].is_new = false;
+    row->components |= s->components;
     use(c, i, last_word(c, i, u, &own), &step);
     c->slot[i].changed = true;
     joule_job_rows_add(c->jobs, &step);
@@ -419,6 +422,33 @@ static void divide(struct joule_step_rows *c, uint64_t total,
         ret[0] = total;
 }
 
+/* What the components of each part have used of its energy.  Counters and a
+ * meter of the node never quite agree: no more than the whole. */
+static void measure_components(const struct joule_step_rows *c,
+                               const struct joule_step_rows_sample *s,
+                               struct joule_node_part *parts)
+{
+    uint64_t known = c->totals.components & s->components;
+
+    for (size_t p = 0; p < c->part_count; p++) {
+        const uint64_t *before = c->totals.part[p].component_uj;
+        const uint64_t *now = s->component_uj + p * JOULE_COMPONENTS;
+        uint64_t *uj = parts[p].component_uj, sum = 0;
+
+        for (size_t k = 0; k < JOULE_COMPONENTS; k++) {
+            uj[k] = known >> k & 1 ? growth(now[k], before[k]) : 0;
+            uj[k] = uj[k] < JOULE_CPU_NS_MAX ? uj[k] : JOULE_CPU_NS_MAX;
+            sum += uj[k];
+        }
+        if (sum > parts[p].delta_uj) {
+            uint64_t weight[JOULE_COMPONENTS];
+
+            memcpy(weight, uj, sizeof(weight));
+            joule_apportion(parts[p].delta_uj, weight, JOULE_COMPONENTS, uj);
+        }
+    }
+}
+
 /* What has been learned of one sensor says nothing of another. */
 static void follow_sensors(struct joule_step_rows *c, uint64_t sensor_key)
 {
@@ -471,6 +501,8 @@ static uint64_t measure(struct joule_step_rows *c,
         parts[p].busy_known = true;
         parts[p].busy_ns = s->part_busy_ns[p] - part->busy_ns;
     }
+    if (whole && s->components)
+        measure_components(c, s, parts);
     return delta_uj;
 }
 
@@ -488,7 +520,11 @@ static void move_on(struct joule_step_rows *c,
         t->part[p].uj = s->part_uj ? s->part_uj[p] : 0;
         t->part[p].busy_known = s->part_busy_ns != NULL;
         t->part[p].busy_ns = s->part_busy_ns ? s->part_busy_ns[p] : 0;
+        for (size_t k = 0; k < JOULE_COMPONENTS; k++)
+            t->part[p].component_uj[k] =
+                s->components ? s->component_uj[p * JOULE_COMPONENTS + k] : 0;
     }
+    t->components = s->components;
     c->parts_known = s->part_uj != NULL;
 }
 

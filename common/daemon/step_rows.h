@@ -60,7 +60,9 @@ struct joule_step_rows_sample {
     uint64_t sensor_key;     /* of the total: other sensors have another idle
                               power; 0: not told */
     const uint64_t *part_uj; /* of each part, or NULL */
-    const uint64_t *part_busy_ns;            /* CPU time of its CPUs, or NULL */
+    const uint64_t *component_uj; /* of each part, [JOULE_COMPONENTS] each */
+    uint64_t components;          /* that it has: 1 << enum joule_component */
+    const uint64_t *part_busy_ns; /* CPU time of its CPUs, or NULL */
     const struct joule_step_cpu_time *usage; /* by slot */
     size_t usage_count;
     const struct joule_job_cpu_time *jobs;

@@ -45,10 +45,12 @@ struct joule_steps {
     size_t part_count;
     uint16_t package[JOULE_PARTS_MAX]; /* of each part, ascending */
     bool by_package, has_whole_node;
+    bool has_more;       /* the total has more than packages and their DRAM */
     uint8_t *part_of;    /* [cpus]; JOULE_PARTS_MAX: of none */
     uint64_t *part_cpus; /* [part_count][words] */
     uint64_t *cpu_ns;    /* [cpus]: scratch */
     uint64_t part_uj[JOULE_PARTS_MAX], busy_ns[JOULE_PARTS_MAX];
+    uint64_t component_uj[JOULE_PARTS_MAX * JOULE_COMPONENTS];
     struct joule_usage *reader[JOULE_LEDGER_SLOTS_MAX];
     uint64_t owner[JOULE_LEDGER_SLOTS_MAX]; /* of each reader */
     struct joule_step_cpu_time usage[JOULE_LEDGER_SLOTS_MAX];
@@ -117,6 +119,7 @@ static void find_parts(struct joule_steps *b)
     for (size_t i = 0; i < sensor->domain_count; i++) {
         const struct joule_domain *d = &sensor->domains[i];
 
+        b->has_more |= d->in_total && !is_of_package(d);
         if (!is_counted(b, d))
             continue;
         if (is_of_package(d))
@@ -214,7 +217,7 @@ static uint64_t parts_key(const struct joule_steps *b)
     uint64_t key = JOULE_HASH_BEGIN;
 
     for (size_t i = 0; i < sensor->domain_count; i++)
-        if (sensor->domains[i].in_total || is_counted(b, &sensor->domains[i]))
+        if (sensor->domains[i].in_total || is_of_package(&sensor->domains[i]))
             key =
                 joule_hash_u64(key, joule_domains_key(&sensor->domains[i], 1));
     for (size_t i = 0; i < b->part_count * b->words; i++)
@@ -496,6 +499,33 @@ static void find_part_energy(struct joule_steps *b,
     }
 }
 
+/* Returns those that are measured: 1 << enum joule_component. */
+static uint64_t find_component_energy(struct joule_steps *b,
+                                      const struct joule_snapshot *s)
+{
+    const struct joule_sensor *sensor = b->opt.sensor;
+    uint64_t known = 0, unknown = 0;
+
+    memset(b->component_uj, 0, sizeof(b->component_uj));
+    for (size_t i = 0; i < sensor->domain_count; i++) {
+        const struct joule_domain *d = &sensor->domains[i];
+        const struct joule_reading *r = &s->total.reading[i];
+        uint8_t part = part_of_package(b, d->package);
+        enum joule_component k = d->kind == JOULE_DOMAIN_DRAM
+                                     ? JOULE_COMPONENT_MEMORY
+                                     : JOULE_COMPONENT_CPU;
+
+        if (!is_of_package(d) || !(d->in_total || b->has_more) ||
+            part >= b->part_count)
+            continue;
+        known |= UINT64_C(1) << k;
+        if (r->state == JOULE_READING_UNKNOWN)
+            unknown |= UINT64_C(1) << k;
+        b->component_uj[part * JOULE_COMPONENTS + k] += r->uj;
+    }
+    return known & ~unknown;
+}
+
 const struct joule_ledger_totals *
 joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s)
 {
@@ -521,6 +551,8 @@ joule_steps_sample(struct joule_steps *b, const struct joule_snapshot *s)
         find_part_energy(b, s);
         sample.part_uj = b->part_uj;
     }
+    sample.component_uj = b->component_uj;
+    sample.components = find_component_energy(b, s);
     if (b->busy && joule_busy_read(b->busy, b->cpu_ns) == 0) {
         add_by_part(b, b->cpu_ns, b->busy_ns);
         sample.part_busy_ns = b->busy_ns;

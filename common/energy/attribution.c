@@ -30,6 +30,7 @@ struct joule_attributor {
     /* The same in each part, and what was charged by it: */
     uint64_t held[JOULE_PARTS_MAX][JOULE_JOBS_MAX];
     uint64_t idle_uj[JOULE_PARTS_MAX][JOULE_JOBS_MAX];
+    uint64_t active_uj[JOULE_JOBS_MAX]; /* in the part that is divided */
     uint64_t weight[WEIGHTS_MAX], result[WEIGHTS_MAX];
     /* Of the job whose steps are looked at: */
     uint64_t job[JOULE_CPUS_MAX / 64]; /* bitmap: its CPUs */
@@ -334,8 +335,10 @@ static void divide_by_time(struct joule_attributor *s, size_t part,
         rest->system_uj += active_uj;
         return;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        s->active_uj[i] = s->result[i];
         energies[i].active_uj += s->result[i];
+    }
     rest->system_uj += s->result[count];
 }
 
@@ -405,6 +408,38 @@ static void give_whole(struct joule_attributor *s, size_t part,
         rest->multiple_uj += (uint64_t)(given - delta_uj);
 }
 
+void joule_divide_components(uint64_t uj, uint64_t whole_uj,
+                             const uint64_t *component_uj, uint64_t *ret_uj)
+{
+    uint64_t weight[JOULE_COMPONENTS + 1], part[JOULE_COMPONENTS + 1];
+
+    weight[JOULE_COMPONENTS] = whole_uj;
+    for (size_t k = 0; k < JOULE_COMPONENTS; k++) {
+        weight[k] = cut(component_uj[k]);
+        weight[JOULE_COMPONENTS] -= component_uj[k];
+    }
+    weight[JOULE_COMPONENTS] = cut(weight[JOULE_COMPONENTS]);
+    joule_apportion(uj, weight, JOULE_COMPONENTS + 1, part);
+    for (size_t k = 0; k < JOULE_COMPONENTS; k++)
+        ret_uj[k] += part[k];
+}
+
+/* What a job has of a part is made of the same components as the part. */
+static void divide_part_components(struct joule_attributor *s, size_t part,
+                                   const struct joule_node_part *p,
+                                   size_t count,
+                                   struct joule_job_energy *energies)
+{
+    uint64_t sum = 0;
+
+    for (size_t k = 0; k < JOULE_COMPONENTS; k++)
+        sum += p->component_uj[k];
+    for (size_t i = 0; sum > 0 && i < count; i++)
+        joule_divide_components(s->idle_uj[part][i] + s->active_uj[i],
+                                p->delta_uj, p->component_uj,
+                                energies[i].component_uj);
+}
+
 void joule_attribute(struct joule_attributor *s, enum joule_attribution how,
                      int64_t interval_ns, struct joule_node_part *parts,
                      const struct joule_job_use *jobs, size_t count,
@@ -418,16 +453,17 @@ void joule_attribute(struct joule_attributor *s, enum joule_attribution how,
     for (size_t p = 0; p < s->part_count; p++) {
         uint64_t delta = parts[p].delta_uj, idle_uj = parts[p].idle_uj;
 
-        if (how == JOULE_ATTRIBUTION_NODE) {
-            give_whole(s, p, delta, count, energies, rest);
-            continue;
-        }
+        memset(s->active_uj, 0, count * sizeof(*s->active_uj));
         if (how == JOULE_ATTRIBUTION_ALLOC || idle_uj > delta)
             idle_uj = delta;
-        divide_by_cpus(s, p, idle_uj, count, energies, rest);
+        if (how == JOULE_ATTRIBUTION_NODE)
+            give_whole(s, p, delta, count, energies, rest);
+        else
+            divide_by_cpus(s, p, idle_uj, count, energies, rest);
         if (how == JOULE_ATTRIBUTION_CPUTIME)
             divide_by_time(s, p, &parts[p], interval_ns, jobs, count,
                            delta - idle_uj, energies, rest);
+        divide_part_components(s, p, &parts[p], count, energies);
     }
 }
 

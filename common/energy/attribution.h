@@ -23,6 +23,13 @@
 #define JOULE_PARTS_MAX 32   /* of a node: packages or dies */
 #define JOULE_JOBS_MAX  1024 /* jobs on a node, steps of a job */
 
+/* What energy can be told apart by, beside the rest (fans, boards, disks, losses). */
+enum joule_component {
+    JOULE_COMPONENT_CPU,
+    JOULE_COMPONENT_MEMORY,
+    JOULE_COMPONENTS
+};
+
 /* CPU time of an interval is cut off above this (104 days). */
 #define JOULE_CPU_NS_MAX (UINT64_C(1) << 53)
 
@@ -41,11 +48,20 @@ enum joule_attribution {
 bool joule_apportion(uint64_t total, const uint64_t *weight, size_t count,
                      uint64_t *ret);
 
+/*
+ * Of [uj], which are some of [whole_uj], what is of each component, if it is made
+ * as the whole is, which has [component_uj] of them, in sum no more than itself;
+ * added to ret_uj.  Rounded as a whole: of [uj] nothing is lost to the rest.
+ */
+void joule_divide_components(uint64_t uj, uint64_t whole_uj,
+                             const uint64_t *component_uj, uint64_t *ret_uj);
+
 /* A part of the node's energy. */
 struct joule_node_part {
     uint64_t delta_uj; /* of the interval */
     uint64_t idle_uj;  /* idle energy of the interval; cut to delta_uj */
-    uint64_t busy_ns;  /* CPU time used on its CPUs, valid if busy_known */
+    uint64_t component_uj[JOULE_COMPONENTS]; /* of delta_uj; in sum no more */
+    uint64_t busy_ns; /* CPU time used on its CPUs, valid if busy_known */
     bool busy_known;
     /* Kept by the caller from interval to interval, 0 at first: CPU time that
      * jobs have used beyond busy_ns; read together they never quite agree. */
@@ -64,9 +80,10 @@ struct joule_job_use {
 
 /* The energy of a job, all parts together. */
 struct joule_job_energy {
-    uint64_t idle_uj;      /* by its CPUs: idle energy, with
+    uint64_t idle_uj;                        /* by its CPUs: idle energy, with
                               JOULE_ATTRIBUTION_ALLOC and _NODE all energy */
-    uint64_t active_uj;    /* by CPU time */
+    uint64_t active_uj;                      /* by CPU time */
+    uint64_t component_uj[JOULE_COMPONENTS]; /* of both: as in the parts */
     uint64_t estimated_ns; /* CPU time estimated beyond cpu_ns */
     uint64_t other_ns;     /* CPU time within cpu_ns that belongs to none of its
                               steps: joule_attribute sets 0, the caller may set it

@@ -94,6 +94,8 @@ struct joule_row {
     uint32_t cpu_count, job_cpu_count;
     int64_t began_ns, ended_ns; /* ended_ns 0: it has not */
     uint64_t uj;                /* energy of this step, never falls */
+    uint64_t components; /* that were measured apart: 1 << joule_component */
+    uint64_t component_uj[JOULE_COMPONENTS]; /* of uj */
     uint64_t job_uj; /* energy of its job, since the job's first row; the same
                         in all of its rows that have not ended */
     uint32_t mw, job_mw; /* mean of JOULE_LEDGER_POWER_NS or a little more */
@@ -106,7 +108,8 @@ struct joule_row {
 };
 
 struct joule_ledger_part {
-    uint64_t uj;         /* its energy at the last sample */
+    uint64_t uj;                             /* its energy at the last sample */
+    uint64_t component_uj[JOULE_COMPONENTS]; /* and that of its components */
     uint64_t busy_ns;    /* CPU time of its CPUs at the last sample */
     uint64_t busy_known; /* 1: busy_ns is set */
     uint64_t debt_ns;    /* attribution.h */
@@ -136,6 +139,7 @@ struct joule_ledger_totals {
     uint64_t sensor_key; /* and the sensors that the node total is made of, of
                             which the idle power is; 0: not told */
     uint64_t how; /* enum joule_attribution + 1: by which rule; 0: not said */
+    uint64_t components; /* that part[].component_uj has: as in the rows */
     uint64_t part_count;
     struct joule_ledger_part part[JOULE_PARTS_MAX]; /* last: only part_count
                                                        of them are copied */

@@ -16,7 +16,7 @@
 #include "common/node/node_dir.h"
 
 #define LEDGER_MAGIC   UINT64_C(0x31306472676c644a) /* "Jdlgrd01" */
-#define LEDGER_VERSION 7
+#define LEDGER_VERSION 8
 
 #define ANOTHER_WRITER "another slurmd writes the ledger of this node"
 

@@ -22,6 +22,9 @@
 
 #define UJ_PER_J 1000000
 
+_Static_assert((int)JOULE_USER_ROWS_COMPONENTS == (int)JOULE_COMPONENTS,
+               "what libjoule reads");
+
 _Static_assert(JOULE_USERVIEW_ROWS_MAX > JOULE_LEDGER_SLOTS_MAX &&
                    JOULE_USERVIEW_USERS >= JOULE_LEDGER_SLOTS_MAX,
                "whatever is remembered, there is room for what is");
@@ -240,6 +243,8 @@ static void follow(struct joule_userview *v, size_t slot,
     now->ended_ns = row->ended_ns;
     now->uj = row->uj;
     now->job_uj = row->job_uj;
+    now->components = row->components;
+    memcpy(now->component_uj, row->component_uj, sizeof(now->component_uj));
 }
 
 /* A row belongs to the process that registered it, and to one user. */
@@ -298,6 +303,17 @@ static void hide_short_times(const struct joule_userview *v, struct entry *e,
         return;
     e->now.uj = whole_joules(e->now.uj, e->shown.uj);
     e->now.job_uj = whole_joules(e->now.job_uj, e->shown.job_uj);
+    for (int k = 0; k < JOULE_COMPONENTS; k++)
+        e->now.component_uj[k] =
+            whole_joules(e->now.component_uj[k], e->shown.component_uj[k]);
+}
+
+static uint32_t power(const struct entry *e, uint64_t now_uj, uint64_t shown_uj,
+                      int64_t ns)
+{
+    if (e->now.state != JOULE_ROW_RUNNING || now_uj <= shown_uj)
+        return 0;
+    return joule_mean_mw(now_uj - shown_uj, ns);
 }
 
 /* true: a file with it would be another one. */
@@ -307,9 +323,11 @@ static bool prepare(const struct joule_userview *v, struct entry *e,
     int64_t since_ns = e->shown_ns ? e->shown_ns : e->now.began_ns;
 
     hide_short_times(v, e, now_ns);
-    e->now.mw = 0;
-    if (e->now.state == JOULE_ROW_RUNNING && e->now.uj > e->shown.uj)
-        e->now.mw = joule_mean_mw(e->now.uj - e->shown.uj, now_ns - since_ns);
+    e->now.mw = power(e, e->now.uj, e->shown.uj, now_ns - since_ns);
+    for (int k = 0; k < JOULE_COMPONENTS; k++)
+        e->now.component_mw[k] =
+            power(e, e->now.component_uj[k], e->shown.component_uj[k],
+                  now_ns - since_ns);
     return memcmp(&e->now, &e->shown, sizeof(e->now)) != 0;
 }
 

@@ -28,6 +28,11 @@ int main(int argc, char **argv)
     work(600);
     MonEQ_EndPowerTag("inner");
     work(400);
+    if (MonEQ_MonitorAgentOnRank()) {
+        double watts[7], all = MonEQ_GetDomainPower(watts);
+
+        printf("power %.2f core %.2f dram %.2f\n", all, watts[0], watts[1]);
+    }
     status = MonEQ_EndPowerTag("work");
     printf("rank %d: agent %d, tag %d\n", rank, MonEQ_MonitorAgentOnRank(),
            status);

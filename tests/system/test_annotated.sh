@@ -77,6 +77,10 @@ mpi() {
         check "$mpi-moneq: an agent and another" grep -xq \
             'rank 1: agent 0, tag -1' <(grep -x 'rank 0: agent 1, tag 0' \
             -A 1 <(sort "$SCRATCH/out"))
+        check "$mpi-moneq: memory has 15 % of the power, the simulator's share" awk '
+            /^power/ { n++; ok = $2 > 0 && $6 > 0.149 * $2 && $6 < 0.151 * $2 &&
+                            $4 + $6 > 0.999 * $2 && $4 + $6 < 1.001 * $2 }
+            END { exit !(n == 1 && ok) }' "$SCRATCH/out"
         moneq_files "$mpi-moneq"
         traces "$mpi-moneq"
     fi

@@ -45,10 +45,13 @@ static void put_rows(void)
 
         row->uj = (i + 1) * UINT64_C(1000000);
         row->job_uj = UINT64_C(900000000);
+        row->components = i ? 1 << JOULE_COMPONENT_CPU : 0;
     }
     publish(10 * S);
-    for (unsigned i = 0; i < 40; i++)
+    for (unsigned i = 0; i < 40; i++) {
         rows[i].uj += UINT64_C(5000000);
+        rows[i].component_uj[JOULE_COMPONENT_CPU] += UINT64_C(3000000);
+    }
     publish(12 * S);
 }
 
@@ -73,9 +76,16 @@ START_TEST(known)
     ck_assert_int_eq(energy.time_ns, 12 * S);
     ck_assert_uint_eq(energy.power_mw, 2500);
     ck_assert_uint_eq(energy.period_ms, 2000);
+    ck_assert_uint_eq(energy.cpu_uj, 3000000);
+    ck_assert_uint_eq(energy.cpu_mw, 1500);
+    ck_assert_uint_eq(energy.memory_uj, JOULE_NOT_KNOWN);
+    ck_assert_uint_eq(energy.memory_mw, 0);
     setenv("SLURM_STEP_ID", "39", 1); /* of the second batch of rows */
     ck_assert_int_eq(joule_energy(&energy), 0);
     ck_assert_uint_eq(energy.step_uj, 45000000);
+    setenv("SLURM_STEP_ID", "0", 1);
+    ck_assert_int_eq(joule_energy(&energy), 0);
+    ck_assert_uint_eq(energy.cpu_uj, JOULE_NOT_KNOWN);
 }
 END_TEST
 

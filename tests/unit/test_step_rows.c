@@ -765,6 +765,72 @@ START_TEST(test_packages)
 }
 END_TEST
 
+/* A second in which packages used 80 and 20 J, memory 10 and 30 J, and the node
+ * [more] beside them. */
+static void second_of_components(uint64_t more)
+{
+    static uint64_t component_uj[2][JOULE_COMPONENTS];
+
+    component_uj[0][JOULE_COMPONENT_CPU] += 80 * J;
+    component_uj[1][JOULE_COMPONENT_CPU] += 20 * J;
+    component_uj[0][JOULE_COMPONENT_MEMORY] += 10 * J;
+    component_uj[1][JOULE_COMPONENT_MEMORY] += 30 * J;
+    part_uj[0] += 90 * J;
+    part_uj[1] += 50 * J;
+    sample.component_uj = component_uj[0];
+    second(140 * J + more, 0);
+}
+
+/* Of what a job has of a package, as much is memory's as of the package. */
+START_TEST(test_components)
+{
+    unsigned a, b;
+
+    end();
+    options.part_cpus = sets;
+    options.part_count = 2;
+    options.part_key = 1;
+    options.attribution = JOULE_ATTRIBUTION_ALLOC;
+    sample.part_uj = part_uj;
+    sample.components = 3;
+    begin();
+    second_of_components(0);
+    a = add(1, JOULE_STEP_NUMBERED, 0x3, 2);
+    b = add(2, JOULE_STEP_NUMBERED, 0xc, 2);
+    second_of_components(0);
+    ck_assert_uint_eq(row(a).uj, 90 * J);
+    ck_assert_uint_eq(row(a).components, 3);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_CPU], 80 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_MEMORY], 10 * J);
+    ck_assert_uint_eq(row(b).component_uj[JOULE_COMPONENT_CPU], 20 * J);
+    ck_assert_uint_eq(row(b).component_uj[JOULE_COMPONENT_MEMORY], 30 * J);
+    /* More than both: fans. */
+    second_of_components(14 * J);
+    ck_assert_uint_eq(row(a).uj, 189 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_CPU], 160 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_MEMORY], 20 * J);
+    /* A meter of the node that shows less. */
+    second_of_components(-(uint64_t)(70 * J));
+    ck_assert_uint_eq(row(a).uj, 234 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_CPU], 200 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_MEMORY], 25 * J);
+    /* Memory does not answer, and does again. */
+    sample.components = 1 << JOULE_COMPONENT_CPU;
+    second_of_components(0);
+    sample.components = 3;
+    second_of_components(0);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_CPU], 360 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_MEMORY], 25 * J);
+    /* Another slurmd goes on. */
+    end();
+    begin();
+    second_of_components(0);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_CPU], 440 * J);
+    ck_assert_uint_eq(row(a).component_uj[JOULE_COMPONENT_MEMORY], 35 * J);
+    options.attribution = JOULE_ATTRIBUTION_CPUTIME;
+}
+END_TEST
+
 /* The floor that is learned is published and kept. */
 START_TEST(test_learned_floor)
 {
@@ -872,6 +938,7 @@ int main(void)
     tcase_add_test(tc, test_a_step_that_left_an_old_word);
     tcase_add_test(tc, test_slots_that_become_free);
     tcase_add_test(tc, test_packages);
+    tcase_add_test(tc, test_components);
     tcase_add_test(tc, test_learned_floor);
     tcase_add_test(tc, test_floor_of_the_first_minute);
     tcase_add_test(tc, test_what_cannot_be);

@@ -38,6 +38,7 @@ struct world {
     int64_t now_ns;
     unsigned next_pid;
     uint64_t node_uj, begun_uj, part_uj[PARTS], busy_ns[PARTS];
+    uint64_t component_uj[PARTS * JOULE_COMPONENTS];
     struct step step[STEPS];
     struct joule_ledger *writer, *reader;
     struct joule_step_rows *charge;
@@ -181,6 +182,8 @@ static void run_time(void)
         uint64_t uj = roll(40) ? roll(200) * (uint64_t)ns / 1000 : 0;
 
         w.part_uj[p] += uj;
+        for (int k = 0; k < JOULE_COMPONENTS; k++)
+            w.component_uj[p * JOULE_COMPONENTS + k] += roll(uj + 1);
         w.node_uj += uj;
         w.busy_ns[p] += roll(4 * (uint64_t)ns + 1);
     }
@@ -204,6 +207,8 @@ static void sample(void)
         .node_since_ns = w.node_since_ns,
         .part_uj = roll(20) ? w.part_uj : NULL,
         .part_busy_ns = roll(10) ? w.busy_ns : NULL,
+        .component_uj = w.component_uj,
+        .components = roll(3) ? 3 : roll(4),
         .usage = usage,
         .usage_count = joule_ledger_slots(w.writer),
         .gap = roll(30) == 0,
@@ -269,8 +274,14 @@ static void check_sums(void)
     const struct joule_ledger_totals *t = &now.totals;
     uint64_t rows_uj = 0;
 
-    for (size_t i = 0; i < now.slots; i++)
+    for (size_t i = 0; i < now.slots; i++) {
+        uint64_t components_uj = 0;
+
         rows_uj += now.row[i].uj;
+        for (int k = 0; k < JOULE_COMPONENTS; k++)
+            components_uj += now.row[i].component_uj[k];
+        require(components_uj <= now.row[i].uj);
+    }
     require(t->faults == 0);
     require(rows_uj + t->gone_uj == t->jobs_uj);
     require(t->jobs_uj + t->unallocated_uj + t->system_uj ==
@@ -301,6 +312,8 @@ static void check_nothing_falls(void)
         if (x->owner == 0 || x->owner != y->owner)
             continue;
         require(y->uj >= x->uj);
+        for (int k = 0; k < JOULE_COMPONENTS; k++)
+            require(y->component_uj[k] >= x->component_uj[k]);
         require(y->job_uj >= x->job_uj);
         require(y->job_uj >= y->uj);
         /* Nobody is charged more than the interval. */

@@ -175,10 +175,14 @@ START_TEST(test_short_times)
     struct joule_row *row = put_row(0, 1000, 7, 10 * S - 87 * MS);
 
     row->uj = row->job_uj = 8654321;
+    row->component_uj[JOULE_COMPONENT_CPU] = 6700000;
+    row->component_uj[JOULE_COMPONENT_MEMORY] = 1400000;
     publish(10 * S);
     must_read(1000, 1);
     ck_assert_uint_eq(got[0].uj, 9000000);
     ck_assert_uint_eq(got[0].job_uj, 9000000);
+    ck_assert_uint_eq(got[0].component_uj[JOULE_COMPONENT_CPU], 7000000);
+    ck_assert_uint_eq(got[0].component_uj[JOULE_COMPONENT_MEMORY], 1000000);
     /* At these moments, a period apart, as it is. */
     row->uj = row->job_uj = 108400001;
     publish(11 * S);

@@ -9,6 +9,11 @@ static const char *const kinds[] = {
     [JOULE_STEP_OTHER] = "other",
 };
 
+static const char *const components[JOULE_COMPONENTS] = {
+    [JOULE_COMPONENT_CPU] = "cpu_uj",
+    [JOULE_COMPONENT_MEMORY] = "memory_uj",
+};
+
 static void put_step(struct joule_json *j, const struct joule_ledger_view *v,
                      const struct joule_ledger_line *line)
 {
@@ -27,6 +32,9 @@ static void put_step(struct joule_json *j, const struct joule_ledger_view *v,
     joule_json_u64_if(j, "ended_ns", row->ended_ns > 0,
                       (uint64_t)row->ended_ns);
     joule_json_u64(j, "energy_uj", row->uj);
+    for (unsigned k = 0; k < JOULE_COMPONENTS; k++)
+        joule_json_u64_if(j, components[k], row->components >> k & 1,
+                          row->component_uj[k]);
     joule_json_u64_if(j, "power_mw", runs, row->mw);
     if (!v->own) {
         joule_json_u64(j, "cpu_time_unknown", line->unknown);

@@ -63,7 +63,10 @@ static void add_ledger_row(struct joule_ledger_view *v,
                 .began_ns = row->began_ns,
                 .ended_ns = row->ended_ns,
                 .uj = row->uj,
-                .job_uj = row->job_uj},
+                .job_uj = row->job_uj,
+                .components = row->components,
+                .component_uj = {row->component_uj[JOULE_COMPONENT_CPU],
+                                 row->component_uj[JOULE_COMPONENT_MEMORY]}},
     };
 }
 
