@@ -77,6 +77,15 @@ struct joule_energy_series {
     uint64_t written_uj; /* the step's in the last row */
 };
 
+/* Rows of a share alone are closer than what they are divided from is sampled. */
+static int64_t sampled_each_ns(const struct joule_energy_series *s)
+{
+    return s->opt.columns == JOULE_ENERGY_COLUMNS_STEP &&
+                   s->opt.sample_period_ns > s->period_ns
+               ? s->opt.sample_period_ns
+               : s->period_ns;
+}
+
 static int add_table(struct joule_energy_series *s)
 {
     const struct joule_energy_column *columns;
@@ -93,7 +102,7 @@ static int add_table(struct joule_energy_series *s)
             columns[i].is_double ? JOULE_FIELD_DOUBLE : JOULE_FIELD_U64;
     }
     s->table = joule_writer_add_table(s->opt.writer, "Energy", fields, count,
-                                      s->period_ns);
+                                      sampled_each_ns(s));
     free(fields);
     return s->table < 0 ? -1 : 0;
 }

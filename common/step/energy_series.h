@@ -50,6 +50,7 @@ struct joule_energy_series_options {
     enum joule_energy_columns_of columns;
     uint32_t job; /* the step's: all others hide the node */
     struct joule_writer *writer;
+    int64_t sample_period_ns; /* slurmd's, which a step's share has at best */
     int64_t period_ns;
     /* Where period_ns is 0: asked once, a second after the beginning; 0: there
      * is no series. */

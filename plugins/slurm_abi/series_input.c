@@ -133,5 +133,6 @@ int joule_series_input_open(struct joule_series_input *input,
     ret->step_energy = input->step_energy;
     ret->columns = choose_columns(input, step->job_id);
     ret->job = step->job_id;
+    ret->sample_period_ns = input->config.sample_period_ns;
     return 0;
 }

@@ -26,8 +26,8 @@ void joule_series_input_configure(struct joule_series_input *input,
                                   const s_p_hashtbl_t *table);
 
 /*
- * As root.  Fills in sensor, node_energy, step_energy, columns and job of the
- * series' options, which live until [input] is destroyed.  -1 with errno and a
+ * As root.  Fills in sensor, node_energy, step_energy, columns, job and
+ * sample_period_ns of the series' options, which live until [input] is destroyed.  -1 with errno and a
  * sentence: ENOTSUP if the configured energy plugin is not ours, or why the
  * sensor or the ledger cannot be opened.
  */

@@ -144,6 +144,8 @@ shared() {
         shares_are_all shared "$csv"
     check "a shared node: both ranks have a share" test \
         "$(awk -F, '$4 ~ /^a[0-3]$/ && $10 > 1' "$csv" | wc -l)" = 8
+    check "a shared node: half a second is below slurmd's resolution" test \
+        "$(cell "$csv" below_resolution a0 0)" = 1
 }
 
 killed_program() {

@@ -250,6 +250,20 @@ static void add_process(struct node_facts *f,
     f->without_begin += p->without_begin;
 }
 
+/* Of a step that shares its node the power is known less often than it has rows. */
+static void find_period(hid_t group, struct joule_region_result *result)
+{
+    hid_t table = H5Dopen2(group, "Energy", H5P_DEFAULT);
+    uint64_t ns;
+
+    if (table >= 0 &&
+        joule_hdf5_read_number(table, "Joule Period ns", &ns) == 0 &&
+        ns > result->period_ns)
+        result->period_ns = ns;
+    if (table >= 0)
+        H5Dclose(table);
+}
+
 static int compute(const struct report *r, struct tables *t, hid_t group,
                    struct joule_out *out, struct joule_error *err)
 {
@@ -275,6 +289,7 @@ static int compute(const struct report *r, struct tables *t, hid_t group,
     if (rc == 0 && joule_region_energy(&step, &result) < 0)
         rc = joule_error_set(err, ENOMEM, "out of memory");
     if (rc == 0) {
+        find_period(group, &result);
         m.facts = (struct node_facts){.step_uj = result.step_uj,
                                       .step_ns = result.step_ns,
                                       .no_region_uj = result.no_region_uj,
