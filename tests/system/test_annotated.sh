@@ -4,7 +4,7 @@
 #
 # srun --energy-regions: programs that name their regions for MPI (two of them, in C
 # and in Fortran), LIKWID, Kokkos and OpenMP, and those that use the library from
-# Fortran and Python, all of real packages, in steps of a real cluster.
+# C++, Fortran and Python, all of real packages, in steps of a real cluster.
 #
 # shellcheck disable=SC2317  # functions are called through check
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
@@ -162,6 +162,13 @@ if compile kokkos g++ -std=c++17 -DKOKKOS "${KOKKOS[0]}" -x c++ \
     "$LIB/annotated.c" "${KOKKOS[1]}"; then
     run kokkos --energy-regions=kokkos outer=1 inner=1
     check "kokkos: 0.6 s" in_region 0.6 outer
+fi
+if compile cplusplus g++ -I"$TOP" -x c++ "$LIB/phases.c" -x none \
+    "$JOULE_BUILD/lib/libjoule.so.1"; then
+    step annot --export="ALL,LD_LIBRARY_PATH=$JOULE_BUILD/lib" --profile=energy \
+        "$PROGRAMS/cplusplus" "$SCRATCH/times.%n.%r" c 0.3 0.1 2 2> "$SCRATCH/said"
+    check "C++: two regions" has_regions c0=1 c1=1
+    check "C++: 0.3 s" in_region 0.3 c1
 fi
 if compile pmlib cc -I"$TOP/lib" "$LIB/pmlib.c" "$JOULE_BUILD/lib/libjoule.so.1"; then
     step annot --export="ALL,LD_LIBRARY_PATH=$JOULE_BUILD/lib" \
