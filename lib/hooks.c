@@ -21,7 +21,6 @@
  * begin or an end.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,10 +28,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "lib/joule.h"
+#include "lib/preload.h"
 
 #define HOOK __attribute__((visibility("default")))
 
@@ -72,48 +70,18 @@ static bool is_wanted(enum hook hook)
     return bits >> hook & 1;
 }
 
-struct search {
-    const char *name;
-    void *found;
-};
-
-/* Of what is loaded where RTLD_NEXT does not look: MPI below a Python module. */
-static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct search *search = arg;
-    Dl_info own, other;
-    void *object, *found;
-
-    (void)size;
-    if (!info->dlpi_name || !*info->dlpi_name)
-        return 0;
-    object = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (!object)
-        return 0;
-    found = dlsym(object, search->name);
-    if (found && dladdr((void *)look_into, &own) && dladdr(found, &other) &&
-        own.dli_fbase != other.dli_fbase)
-        search->found = found;
-    dlclose(object);
-    return search->found != NULL;
-}
-
 /* The function that a call of [name] would have reached; NULL: none.  It is looked
  * for once. */
 static void *next(const char *name, _Atomic(void *) *known)
 {
     static char none;
     void *found = atomic_load_explicit(known, memory_order_acquire);
-    struct search search = {name, NULL};
 
     if (found)
         return found == &none ? NULL : found;
-    search.found = dlsym(RTLD_NEXT, name);
-    if (!search.found)
-        dl_iterate_phdr(look_into, &search);
-    atomic_store_explicit(known, search.found ? search.found : &none,
-                          memory_order_release);
-    return search.found;
+    found = joule_preload_find(name);
+    atomic_store_explicit(known, found ? found : &none, memory_order_release);
+    return found;
 }
 
 /* Set the pointer [variable] to it; what C has no word for, and dlsym(3) asks
@@ -125,35 +93,6 @@ static void *next(const char *name, _Atomic(void *) *known)
         *(void **)&(variable) = next(name, &known);                            \
         variable;                                                              \
     })
-
-/* What may be a text, or no address at all: whether it is one of printable
- * characters of ASCII, which is then in [text]. */
-static bool copy_text(const void *at, char text[256])
-{
-    size_t got = 0;
-
-    while (at && got < 255) {
-        size_t piece = 64 - ((uintptr_t)at + got) % 64;
-        struct iovec local = {text + got,
-                              piece < 255 - got ? piece : 255 - got};
-        struct iovec remote = {(char *)at + got, local.iov_len};
-        char *end;
-
-        if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) !=
-            (ssize_t)local.iov_len)
-            return false;
-        end = memchr(text + got, '\0', local.iov_len);
-        for (const char *c = text + got; c < text + got + local.iov_len; c++) {
-            if (c == end)
-                return c > text;
-            if (*c < ' ' || *c > '~')
-                return false;
-        }
-        got += local.iov_len;
-    }
-    text[255] = '\0';
-    return false;
-}
 
 /* ---- MPI: both of them, C and Fortran ---- */
 
@@ -190,7 +129,7 @@ static void control(int level, const void *name)
 
     if (!is_wanted(MPI))
         return;
-    if (!copy_text(name, text))
+    if (!joule_preload_copy_text(name, text))
         switch_pcontrol(level);
     else if (level > 0)
         joule_region_begin(text);
@@ -649,7 +588,8 @@ static int omp_control(uint64_t command, uint64_t modifier, void *arg,
                        const void *code)
 {
     char text[256];
-    const char *name = copy_text(arg, text) ? text : "omp_control_tool";
+    const char *name =
+        joule_preload_copy_text(arg, text) ? text : "omp_control_tool";
 
     (void)modifier;
     (void)code;

@@ -48,10 +48,37 @@ uninstall-hook:
 # not the names of MonEQ and pmlib, which may be a program's own.
 hooksdir = $(libdir)/slurm-joule
 hooks_PROGRAMS = lib/libjoule_hooks.so
-lib_libjoule_hooks_so_SOURCES = lib/hooks.c $(LIBJOULE_OWN)
+lib_libjoule_hooks_so_SOURCES = lib/hooks.c lib/preload.c lib/preload.h \
+	$(LIBJOULE_OWN)
 lib_libjoule_hooks_so_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 lib_libjoule_hooks_so_LDFLAGS = $(LDFLAGS_MODULE) -Wl,-z,nodelete
 lib_libjoule_hooks_so_LDADD = -ldl
+
+# What is preloaded to record the calls of MPI, whichever library the program has.
+hooks_PROGRAMS += lib/libjoule_waits.so
+lib_libjoule_waits_so_SOURCES = lib/preload.c lib/preload.h lib/joule.h \
+	lib/waits/calls.c lib/waits/calls.h \
+	lib/waits/clock_sync.c lib/waits/clock_sync.h \
+	lib/waits/comms.c lib/waits/comms.h \
+	lib/waits/log.h \
+	lib/waits/mpi_library.c lib/waits/mpi_library.h \
+	lib/waits/program.c \
+	lib/waits/recorder.c lib/waits/recorder.h \
+	lib/waits/requests.c lib/waits/requests.h
+nodist_lib_libjoule_waits_so_SOURCES = lib/waits/mpi_calls.c
+# Names of MPI are declared in no header of ours.
+lib_libjoule_waits_so_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
+lib_libjoule_waits_so_LDFLAGS = $(LDFLAGS_MODULE) -Wl,-z,nodelete
+lib_libjoule_waits_so_LDADD = -ldl
+$(lib_libjoule_waits_so_OBJECTS): lib/waits/mpi_calls.h
+CLEANFILES += lib/waits/mpi_calls.c lib/waits/mpi_calls.h
+EXTRA_DIST += lib/waits/calls.awk lib/waits/calls.txt
+lib/waits/mpi_calls.h: lib/waits/calls.awk lib/waits/calls.txt
+	$(AM_V_GEN)mkdir -p lib/waits && $(AWK) -f $(srcdir)/lib/waits/calls.awk \
+		-v make=list $(srcdir)/lib/waits/calls.txt > $@.tmp && mv $@.tmp $@
+lib/waits/mpi_calls.c: lib/waits/calls.awk lib/waits/calls.txt
+	$(AM_V_GEN)mkdir -p lib/waits && $(AWK) -f $(srcdir)/lib/waits/calls.awk \
+		-v make=code $(srcdir)/lib/waits/calls.txt > $@.tmp && mv $@.tmp $@
 
 if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
@@ -60,7 +87,8 @@ REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
 tests_unit_test_hooks_SOURCES = tests/unit/test_hooks.c \
-	tests/unit/regionstep.c tests/unit/regionstep.h lib/hooks.c lib/regions.c
+	tests/unit/regionstep.c tests/unit/regionstep.h lib/hooks.c lib/preload.c \
+	lib/regions.c
 tests_unit_test_hooks_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_unit_test_hooks_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT) -ldl
 tests_unit_test_joule_energy_SOURCES = tests/unit/test_joule_energy.c \

@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lib/waits/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/preload.h"
+#include "lib/waits/comms.h"
+
+#define CALL struct joule_waits_call *call
+
+void *joule_waits_find_next(const char *name, _Atomic(void *) *known)
+{
+    void *found = joule_preload_find(name);
+
+    /* Nobody can have called what there is not. */
+    if (!found)
+        abort();
+    atomic_store_explicit(known, found, memory_order_release);
+    return found;
+}
+
+/* ---- before the call ---- */
+
+/* Room for [count] of [each] bytes: [few], if that is enough.  NULL: there is none. */
+static void *room(void *few, void **more, int count, size_t each)
+{
+    if (count <= JOULE_WAITS_FEW)
+        return few;
+    *more = malloc((size_t)count * each);
+    return *more;
+}
+
+void joule_waits_take(CALL, const void *requests, int count)
+{
+    call->count = count > 0 ? count : 0;
+    call->request = room(call->few_requests, &call->more_requests, call->count,
+                         sizeof(*call->request));
+    if (!call->request)
+        call->count = 0;
+    for (int i = 0; i < call->count; i++)
+        call->request[i] = call->fortran
+                               ? joule_mpi_request(((const int *)requests)[i])
+                               : joule_mpi_at(requests, i);
+}
+
+static uint32_t message_at(CALL, const void *message)
+{
+    return call->fortran ? *(const uint32_t *)message
+                         : (uint32_t)joule_mpi_at(message, 0);
+}
+
+void joule_waits_take_message(CALL, const void *message)
+{
+    call->message = joule_messages_take(message_at(call, message));
+}
+
+void *joule_waits_status(CALL, void *status)
+{
+    if (!joule_mpi_is_ignored(status))
+        return status;
+    return call->few_statuses;
+}
+
+void *joule_waits_statuses(CALL, void *statuses, int count)
+{
+    void *own;
+
+    if (!joule_mpi_is_ignored(statuses))
+        return statuses;
+    own = room(call->few_statuses, &call->more_statuses, count > 0 ? count : 0,
+               JOULE_MPI_STATUS_MAX);
+    return own ? own : statuses;
+}
+
+void joule_waits_free(CALL)
+{
+    free(call->more_requests);
+    free(call->more_statuses);
+}
+
+/* ---- records ---- */
+
+static void record(CALL, struct joule_waits_record r)
+{
+    r.enter_ns = call->enter_ns;
+    r.leave_ns = call->leave_ns;
+    r.call = call->number;
+    r.name = joule_waits_caller(call->caller);
+    *joule_recorder_add(call->thread) = r;
+    joule_recorder_added(call->thread);
+}
+
+void joule_waits_other(CALL)
+{
+    record(call, (struct joule_waits_record){.kind = JOULE_WAITS_CALL});
+}
+
+static uint32_t cut(uint64_t bytes)
+{
+    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+static uint64_t bytes_of(int64_t count, uintptr_t type)
+{
+    int size = 0;
+
+    if (count <= 0 || joule_mpi.type_size(type, &size) != 0 || size <= 0)
+        return 0;
+    return (uint64_t)count * (uint64_t)size;
+}
+
+static uint64_t bytes_of_all(const int *counts, uintptr_t type, int size)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; counts && i < size; i++)
+        sum += counts[i];
+    return bytes_of(sum, type);
+}
+
+/* ---- messages ---- */
+
+void joule_waits_send(CALL, int count, uintptr_t type, int peer, int tag,
+                      uintptr_t comm)
+{
+    if (peer == joule_mpi.proc_null) {
+        joule_waits_other(call);
+        return;
+    }
+    record(call, (struct joule_waits_record){
+                     .kind = JOULE_WAITS_SEND,
+                     .comm = joule_comms_find(comm).number,
+                     .peer = peer,
+                     .tag = tag,
+                     .sent = cut(bytes_of(count, type)),
+                 });
+}
+
+static void received(CALL, uint32_t comm, const void *status)
+{
+    struct joule_mpi_status s = joule_mpi_status(status, 0);
+
+    if (s.source == joule_mpi.proc_null) {
+        joule_waits_other(call);
+        return;
+    }
+    record(call, (struct joule_waits_record){
+                     .kind = JOULE_WAITS_RECEIVE,
+                     .comm = comm,
+                     .peer = s.source,
+                     .tag = s.tag,
+                     .received = cut(s.bytes),
+                 });
+}
+
+void joule_waits_recv(CALL, int count, uintptr_t type, int peer, int tag,
+                      uintptr_t comm, const void *status)
+{
+    (void)count;
+    (void)type;
+    (void)peer;
+    (void)tag;
+    received(call, joule_comms_find(comm).number, status);
+}
+
+void joule_waits_sendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
+                          int sendtag, int recvcount, uintptr_t recvtype,
+                          int peer, int tag, uintptr_t comm, const void *status)
+{
+    joule_waits_send(call, sendcount, sendtype, dest, sendtag, comm);
+    joule_waits_recv(call, recvcount, recvtype, peer, tag, comm, status);
+}
+
+void joule_waits_sendrecv_replace(CALL, int count, uintptr_t type, int dest,
+                                  int sendtag, int peer, int tag,
+                                  uintptr_t comm, const void *status)
+{
+    joule_waits_sendrecv(call, count, type, dest, sendtag, count, type, peer,
+                         tag, comm, status);
+}
+
+/* A message that was found by a probe is received on that one's communicator. */
+void joule_waits_mprobe(CALL, uintptr_t comm, const void *message,
+                        const void *status)
+{
+    struct joule_mpi_status s = joule_mpi_status(status, 0);
+
+    joule_waits_other(call);
+    joule_messages_add(&(struct joule_message){message_at(call, message),
+                                               joule_comms_find(comm).number,
+                                               s.source, s.tag});
+}
+
+void joule_waits_improbe(CALL, uintptr_t comm, const int *flag,
+                         const void *message, const void *status)
+{
+    if (*flag)
+        joule_waits_mprobe(call, comm, message, status);
+    else
+        joule_recorder_not_done();
+}
+
+void joule_waits_mrecv(CALL, int count, uintptr_t type, const void *status)
+{
+    (void)count;
+    (void)type;
+    received(call, call->message.comm, status);
+}
+
+/* ---- requests ---- */
+
+static void post(CALL, struct joule_request *r, uintptr_t handle)
+{
+    static const uint8_t kinds[] = {
+        [JOULE_REQUEST_SEND] = JOULE_WAITS_POST_SEND,
+        [JOULE_REQUEST_RECEIVE] = JOULE_WAITS_POST_RECEIVE,
+        [JOULE_REQUEST_COLLECTIVE] = JOULE_WAITS_POST_COLLECTIVE,
+        [JOULE_REQUEST_NEW_COMM] = JOULE_WAITS_POST_COLLECTIVE,
+    };
+
+    if (handle && !joule_requests_add(handle, r))
+        joule_recorder_unknown();
+    record(call, (struct joule_waits_record){
+                     .kind = kinds[r->kind],
+                     .comm = r->comm,
+                     .peer = r->peer == joule_mpi.any_source ? JOULE_WAITS_ANY
+                                                             : r->peer,
+                     .tag = r->tag,
+                     .sent = r->kind == JOULE_REQUEST_SEND ? r->bytes : 0,
+                     .request = r->number,
+                 });
+}
+
+static struct joule_request new_request(enum joule_request_kind kind, int count,
+                                        uintptr_t type, int peer, int tag,
+                                        uintptr_t comm)
+{
+    return (struct joule_request){
+        .kind = (uint8_t)kind,
+        .is_active = true,
+        .comm = joule_comms_find(comm).number,
+        .peer = peer,
+        .tag = tag,
+        .bytes = cut(bytes_of(count, type)),
+    };
+}
+
+/* A message to or from nobody is no message. */
+static void begin(CALL, enum joule_request_kind kind, int count, uintptr_t type,
+                  int peer, int tag, uintptr_t comm, uintptr_t handle)
+{
+    struct joule_request r = new_request(kind, count, type, peer, tag, comm);
+
+    if (peer == joule_mpi.proc_null)
+        joule_waits_other(call);
+    else
+        post(call, &r, handle);
+}
+
+void joule_waits_isend(CALL, int count, uintptr_t type, int peer, int tag,
+                       uintptr_t comm, uintptr_t request)
+{
+    begin(call, JOULE_REQUEST_SEND, count, type, peer, tag, comm, request);
+}
+
+void joule_waits_irecv(CALL, int count, uintptr_t type, int peer, int tag,
+                       uintptr_t comm, uintptr_t request)
+{
+    begin(call, JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm, request);
+}
+
+void joule_waits_imrecv(CALL, int count, uintptr_t type, uintptr_t request)
+{
+    struct joule_request r = {
+        .kind = JOULE_REQUEST_RECEIVE,
+        .is_active = true,
+        .comm = call->message.comm,
+        .peer = call->message.source,
+        .tag = call->message.tag,
+        .bytes = cut(bytes_of(count, type)),
+    };
+
+    post(call, &r, request);
+}
+
+static void remember(CALL, enum joule_request_kind kind, int count,
+                     uintptr_t type, int peer, int tag, uintptr_t comm,
+                     uintptr_t handle)
+{
+    struct joule_request r = new_request(kind, count, type, peer, tag, comm);
+
+    r.is_active = false;
+    r.is_persistent = true;
+    if (peer != joule_mpi.proc_null && !joule_requests_add(handle, &r))
+        joule_recorder_unknown();
+    joule_waits_other(call);
+}
+
+void joule_waits_send_init(CALL, int count, uintptr_t type, int peer, int tag,
+                           uintptr_t comm, uintptr_t request)
+{
+    remember(call, JOULE_REQUEST_SEND, count, type, peer, tag, comm, request);
+}
+
+void joule_waits_recv_init(CALL, int count, uintptr_t type, int peer, int tag,
+                           uintptr_t comm, uintptr_t request)
+{
+    remember(call, JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm,
+             request);
+}
+
+void joule_waits_start(CALL)
+{
+    bool any = false;
+
+    for (int i = 0; i < call->count; i++) {
+        struct joule_request r;
+
+        if (!joule_requests_start(call->request[i], &r))
+            continue;
+        post(call, &r, 0);
+        any = true;
+    }
+    if (!any)
+        joule_waits_other(call);
+}
+
+void joule_waits_startall(CALL, int count)
+{
+    (void)count;
+    joule_waits_start(call);
+}
+
+void joule_waits_request_free(CALL)
+{
+    if (call->count > 0)
+        joule_requests_drop(call->request[0]);
+    joule_waits_other(call);
+}
+
+/* ---- completions ---- */
+
+static uintptr_t comm_at(const struct joule_request *r)
+{
+    return r->newcomm_fortran ? joule_mpi_comm(*(const int *)r->newcomm)
+                              : joule_mpi_at(r->newcomm, 0);
+}
+
+/* The request [i] is done, and its status is [k] of those at [statuses]. */
+static bool complete(CALL, int i, const void *statuses, int k)
+{
+    struct joule_waits_record done = {.kind = JOULE_WAITS_SEND_DONE};
+    struct joule_mpi_status s;
+    struct joule_request r;
+
+    if (i < 0 || i >= call->count || call->request[i] == joule_mpi.request_null)
+        return false;
+    if (!joule_requests_take(call->request[i], &r)) {
+        joule_recorder_unknown();
+        return false;
+    }
+    s = joule_mpi_status(statuses, k);
+    done.request = r.number;
+    done.comm = r.comm;
+    done.peer = r.peer;
+    done.tag = r.tag;
+    if (r.kind == JOULE_REQUEST_NEW_COMM)
+        joule_comms_keep(comm_at(&r), r.newcomm_id);
+    if (r.kind >= JOULE_REQUEST_COLLECTIVE) {
+        done.kind = JOULE_WAITS_COLLECTIVE_DONE;
+    } else if (s.is_cancelled) {
+        done.kind = JOULE_WAITS_CANCELLED;
+    } else if (r.kind == JOULE_REQUEST_RECEIVE) {
+        done.kind = JOULE_WAITS_RECEIVE_DONE;
+        done.peer = s.source;
+        done.tag = s.tag;
+        done.received = cut(s.bytes);
+    }
+    record(call, done);
+    return true;
+}
+
+static void complete_all(CALL, const void *statuses)
+{
+    bool any = false;
+
+    for (int i = 0; i < call->count && statuses; i++)
+        any |= complete(call, i, statuses, i);
+    if (!any)
+        joule_waits_other(call);
+}
+
+/* Indices of Fortran begin with 1. */
+static int index_at(CALL, const int *index, int i)
+{
+    return index[i] - (call->fortran ? 1 : 0);
+}
+
+static void complete_some(CALL, const int *outcount, const int *indices,
+                          const void *statuses)
+{
+    bool any = false;
+
+    for (int i = 0; i < *outcount && i < call->count && statuses; i++)
+        any |= complete(call, index_at(call, indices, i), statuses, i);
+    if (!any)
+        joule_waits_other(call);
+}
+
+static void complete_one(CALL, int i, const void *status)
+{
+    if (!complete(call, i, status, 0))
+        joule_waits_other(call);
+}
+
+void joule_waits_wait(CALL, const void *status)
+{
+    complete_one(call, 0, status);
+}
+
+void joule_waits_waitall(CALL, int count, const void *statuses)
+{
+    (void)count;
+    complete_all(call, statuses);
+}
+
+void joule_waits_waitany(CALL, int count, const int *index, const void *status)
+{
+    (void)count;
+    complete_one(call, index_at(call, index, 0), status);
+}
+
+void joule_waits_waitsome(CALL, int count, const int *outcount,
+                          const int *indices, const void *statuses)
+{
+    (void)count;
+    complete_some(call, outcount, indices, statuses);
+}
+
+/* Tests that find nothing are no record: a program may make millions of them. */
+void joule_waits_test(CALL, const int *flag, const void *status)
+{
+    if (*flag && call->count > 0 && call->request[0] != joule_mpi.request_null)
+        complete_one(call, 0, status);
+    else
+        joule_recorder_not_done();
+}
+
+void joule_waits_testall(CALL, int count, const int *flag, const void *statuses)
+{
+    (void)count;
+    if (*flag)
+        complete_all(call, statuses);
+    else
+        joule_recorder_not_done();
+}
+
+void joule_waits_testany(CALL, int count, const int *index, const int *flag,
+                         const void *status)
+{
+    int i = index_at(call, index, 0);
+
+    (void)count;
+    if (*flag && i >= 0 && i < call->count)
+        complete_one(call, i, status);
+    else
+        joule_recorder_not_done();
+}
+
+void joule_waits_testsome(CALL, int count, const int *outcount,
+                          const int *indices, const void *statuses)
+{
+    (void)count;
+    if (*outcount > 0)
+        complete_some(call, outcount, indices, statuses);
+    else
+        joule_recorder_not_done();
+}
+
+void joule_waits_probe(CALL, int peer, int tag, uintptr_t comm)
+{
+    (void)peer;
+    (void)tag;
+    (void)comm;
+    joule_waits_other(call);
+}
+
+void joule_waits_iprobe(CALL, const int *flag)
+{
+    if (*flag)
+        joule_waits_other(call);
+    else
+        joule_recorder_not_done();
+}
+
+/* ---- collectives ---- */
+
+static void collective(CALL, const struct joule_comm *comm, int root,
+                       uint64_t sent, uint64_t got)
+{
+    record(call, (struct joule_waits_record){
+                     .kind = JOULE_WAITS_COLLECTIVE,
+                     .comm = comm->number,
+                     .peer = root,
+                     .sent = cut(sent),
+                     .received = cut(got),
+                 });
+}
+
+void joule_waits_collective(CALL, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT, 0, 0);
+}
+
+void joule_waits_barrier(CALL, uintptr_t comm)
+{
+    joule_waits_collective(call, comm);
+}
+
+void joule_waits_alltoallw(CALL, uintptr_t comm)
+{
+    joule_waits_collective(call, comm);
+}
+
+void joule_waits_icollective(CALL, uintptr_t comm, uintptr_t request)
+{
+    struct joule_request r = {
+        .kind = JOULE_REQUEST_COLLECTIVE,
+        .is_active = true,
+        .comm = joule_comms_find(comm).number,
+        .peer = JOULE_WAITS_NO_ROOT,
+        .tag = call->number,
+    };
+
+    post(call, &r, request);
+}
+
+void joule_waits_bcast(CALL, int count, uintptr_t type, int root,
+                       uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    uint64_t bytes = bytes_of(count, type);
+    bool is_root = comm.rank == root;
+
+    collective(call, &comm, root, is_root ? bytes : 0, is_root ? 0 : bytes);
+}
+
+void joule_waits_reduce(CALL, int count, uintptr_t type, int root,
+                        uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    uint64_t bytes = bytes_of(count, type);
+
+    collective(call, &comm, root, bytes, comm.rank == root ? bytes : 0);
+}
+
+static void gather(CALL, const void *sendbuf, int sendcount, uintptr_t sendtype,
+                   uint64_t got, int root, const struct joule_comm *comm)
+{
+    uint64_t sent =
+        joule_mpi_is_in_place(sendbuf) ? 0 : bytes_of(sendcount, sendtype);
+
+    collective(call, comm, root, sent, got);
+}
+
+void joule_waits_gather(CALL, const void *sendbuf, int sendcount,
+                        uintptr_t sendtype, int recvcount, uintptr_t recvtype,
+                        int root, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    gather(call, sendbuf, sendcount, sendtype,
+           comm.rank == root
+               ? bytes_of((int64_t)recvcount * comm.size, recvtype)
+               : 0,
+           root, &comm);
+}
+
+void joule_waits_gatherv(CALL, const void *sendbuf, int sendcount,
+                         uintptr_t sendtype, const int *recvcounts,
+                         uintptr_t recvtype, int root, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    gather(call, sendbuf, sendcount, sendtype,
+           comm.rank == root ? bytes_of_all(recvcounts, recvtype, comm.size)
+                             : 0,
+           root, &comm);
+}
+
+static void scatter(CALL, uint64_t sent, const void *recvbuf, int recvcount,
+                    uintptr_t recvtype, int root, const struct joule_comm *comm)
+{
+    uint64_t got =
+        joule_mpi_is_in_place(recvbuf) ? 0 : bytes_of(recvcount, recvtype);
+
+    collective(call, comm, root, sent, got);
+}
+
+void joule_waits_scatter(CALL, int sendcount, uintptr_t sendtype,
+                         const void *recvbuf, int recvcount, uintptr_t recvtype,
+                         int root, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    scatter(call,
+            comm.rank == root
+                ? bytes_of((int64_t)sendcount * comm.size, sendtype)
+                : 0,
+            recvbuf, recvcount, recvtype, root, &comm);
+}
+
+void joule_waits_scatterv(CALL, const int *sendcounts, uintptr_t sendtype,
+                          const void *recvbuf, int recvcount,
+                          uintptr_t recvtype, int root, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    scatter(call,
+            comm.rank == root ? bytes_of_all(sendcounts, sendtype, comm.size)
+                              : 0,
+            recvbuf, recvcount, recvtype, root, &comm);
+}
+
+void joule_waits_allgather(CALL, const void *sendbuf, int sendcount,
+                           uintptr_t sendtype, int recvcount,
+                           uintptr_t recvtype, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    bool in_place = joule_mpi_is_in_place(sendbuf);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               in_place ? bytes_of(recvcount, recvtype)
+                        : bytes_of(sendcount, sendtype),
+               bytes_of((int64_t)recvcount * comm.size, recvtype));
+}
+
+void joule_waits_allgatherv(CALL, const void *sendbuf, int sendcount,
+                            uintptr_t sendtype, const int *recvcounts,
+                            uintptr_t recvtype, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    bool in_place = joule_mpi_is_in_place(sendbuf) && comm.size > 0;
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               in_place ? bytes_of(recvcounts[comm.rank], recvtype)
+                        : bytes_of(sendcount, sendtype),
+               bytes_of_all(recvcounts, recvtype, comm.size));
+}
+
+void joule_waits_alltoall(CALL, const void *sendbuf, int sendcount,
+                          uintptr_t sendtype, int recvcount, uintptr_t recvtype,
+                          uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    uint64_t got = bytes_of((int64_t)recvcount * comm.size, recvtype);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               joule_mpi_is_in_place(sendbuf)
+                   ? got
+                   : bytes_of((int64_t)sendcount * comm.size, sendtype),
+               got);
+}
+
+void joule_waits_alltoallv(CALL, const void *sendbuf, const int *sendcounts,
+                           uintptr_t sendtype, const int *recvcounts,
+                           uintptr_t recvtype, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    uint64_t got = bytes_of_all(recvcounts, recvtype, comm.size);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               joule_mpi_is_in_place(sendbuf)
+                   ? got
+                   : bytes_of_all(sendcounts, sendtype, comm.size),
+               got);
+}
+
+void joule_waits_allreduce(CALL, int count, uintptr_t type, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    uint64_t bytes = bytes_of(count, type);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT, bytes, bytes);
+}
+
+void joule_waits_exscan(CALL, int count, uintptr_t type, uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+    uint64_t bytes = bytes_of(count, type);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               comm.rank + 1 < comm.size ? bytes : 0,
+               comm.rank > 0 ? bytes : 0);
+}
+
+void joule_waits_reduce_scatter(CALL, const int *recvcounts, uintptr_t type,
+                                uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               bytes_of_all(recvcounts, type, comm.size),
+               comm.size > 0 ? bytes_of(recvcounts[comm.rank], type) : 0);
+}
+
+void joule_waits_reduce_scatter_block(CALL, int count, uintptr_t type,
+                                      uintptr_t handle)
+{
+    struct joule_comm comm = joule_comms_find(handle);
+
+    collective(call, &comm, JOULE_WAITS_NO_ROOT,
+               bytes_of((int64_t)count * comm.size, type),
+               bytes_of(count, type));
+}
+
+/* ---- communicators ---- */
+
+void joule_waits_new_comm(CALL, uintptr_t newcomm)
+{
+    joule_waits_other(call);
+    joule_comms_add(newcomm);
+}
+
+void joule_waits_new_comm_later(CALL, uintptr_t comm, const void *newcomm,
+                                uintptr_t request)
+{
+    struct joule_request r = {
+        .kind = JOULE_REQUEST_NEW_COMM,
+        .is_active = true,
+        .comm = joule_comms_find(comm).number,
+        .peer = JOULE_WAITS_NO_ROOT,
+        .tag = call->number,
+        .newcomm = newcomm,
+        .newcomm_fortran = call->fortran,
+        .newcomm_id = joule_comms_promise(comm),
+    };
+
+    post(call, &r, request);
+}
+
+void joule_waits_free_comm(CALL, uintptr_t comm)
+{
+    joule_waits_other(call);
+    joule_comms_drop(comm);
+}
