@@ -83,7 +83,8 @@ lib/waits/mpi_calls.c: lib/waits/calls.awk lib/waits/calls.txt
 if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
 	tests/unit/test_moneq tests/unit/test_pmlib tests/unit/test_pmlib_client \
-	tests/unit/test_pmlib_print tests/unit/test_regions
+	tests/unit/test_pmlib_print tests/unit/test_regions \
+	tests/unit/test_waits_log
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
 tests_unit_test_hooks_SOURCES = tests/unit/test_hooks.c \
@@ -115,4 +116,8 @@ tests_unit_test_regions_SOURCES = tests/unit/test_regions.c \
 	tests/unit/regionstep.c tests/unit/regionstep.h lib/regions.c
 tests_unit_test_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_unit_test_regions_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT)
+tests_unit_test_waits_log_SOURCES = tests/unit/test_waits_log.c \
+	tests/unit/dice.h lib/waits/recorder.c lib/waits/requests.c \
+	tools/waits/recorded_log.c tools/waits/recorded_log.h
+tests_unit_test_waits_log_LDADD = $(LIBUNIT)
 endif

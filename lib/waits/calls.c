@@ -81,19 +81,22 @@ void joule_waits_free(CALL)
 
 /* ---- records ---- */
 
-static void record(CALL, struct joule_waits_record r)
-{
-    r.enter_ns = call->enter_ns;
-    r.leave_ns = call->leave_ns;
-    r.call = call->number;
-    r.name = joule_waits_caller(call->caller);
-    *joule_recorder_add(call->thread) = r;
-    joule_recorder_added(call->thread);
-}
+/* Of the call, with this of it. */
+#define RECORD(...)                                                            \
+    do {                                                                       \
+        *joule_recorder_add(call->thread) = (struct joule_waits_record){       \
+            .enter_ns = call->enter_ns,                                        \
+            .leave_ns = call->leave_ns,                                        \
+            .call = call->number,                                              \
+            .name = joule_waits_has_callers ? joule_waits_caller(call->caller) \
+                                            : 0,                               \
+            __VA_ARGS__};                                                      \
+        joule_recorder_added(call->thread);                                    \
+    } while (0)
 
 void joule_waits_other(CALL)
 {
-    record(call, (struct joule_waits_record){.kind = JOULE_WAITS_CALL});
+    RECORD(.kind = JOULE_WAITS_CALL);
 }
 
 static uint32_t cut(uint64_t bytes)
@@ -128,13 +131,8 @@ void joule_waits_send(CALL, int count, uintptr_t type, int peer, int tag,
         joule_waits_other(call);
         return;
     }
-    record(call, (struct joule_waits_record){
-                     .kind = JOULE_WAITS_SEND,
-                     .comm = joule_comms_find(comm).number,
-                     .peer = peer,
-                     .tag = tag,
-                     .sent = cut(bytes_of(count, type)),
-                 });
+    RECORD(.kind = JOULE_WAITS_SEND, .comm = joule_comms_find(comm).number,
+           .peer = peer, .tag = tag, .sent = cut(bytes_of(count, type)));
 }
 
 static void received(CALL, uint32_t comm, const void *status)
@@ -145,13 +143,8 @@ static void received(CALL, uint32_t comm, const void *status)
         joule_waits_other(call);
         return;
     }
-    record(call, (struct joule_waits_record){
-                     .kind = JOULE_WAITS_RECEIVE,
-                     .comm = comm,
-                     .peer = s.source,
-                     .tag = s.tag,
-                     .received = cut(s.bytes),
-                 });
+    RECORD(.kind = JOULE_WAITS_RECEIVE, .comm = comm, .peer = s.source,
+           .tag = s.tag, .received = cut(s.bytes));
 }
 
 void joule_waits_recv(CALL, int count, uintptr_t type, int peer, int tag,
@@ -221,15 +214,10 @@ static void post(CALL, struct joule_request *r, uintptr_t handle)
 
     if (handle && !joule_requests_add(handle, r))
         joule_recorder_unknown();
-    record(call, (struct joule_waits_record){
-                     .kind = kinds[r->kind],
-                     .comm = r->comm,
-                     .peer = r->peer == joule_mpi.any_source ? JOULE_WAITS_ANY
-                                                             : r->peer,
-                     .tag = r->tag,
-                     .sent = r->kind == JOULE_REQUEST_SEND ? r->bytes : 0,
-                     .request = r->number,
-                 });
+    RECORD(.kind = kinds[r->kind], .comm = r->comm,
+           .peer = r->peer == joule_mpi.any_source ? JOULE_WAITS_ANY : r->peer,
+           .tag = r->tag, .sent = r->kind == JOULE_REQUEST_SEND ? r->bytes : 0,
+           .request = r->number);
 }
 
 static struct joule_request new_request(enum joule_request_kind kind, int count,
@@ -347,10 +335,26 @@ static uintptr_t comm_at(const struct joule_request *r)
                               : joule_mpi_at(r->newcomm, 0);
 }
 
+static void completed(CALL, const struct joule_request *r,
+                      const struct joule_mpi_status *s)
+{
+    if (r->kind >= JOULE_REQUEST_COLLECTIVE)
+        RECORD(.kind = JOULE_WAITS_COLLECTIVE_DONE, .comm = r->comm,
+               .peer = r->peer, .tag = r->tag, .request = r->number);
+    else if (s->is_cancelled)
+        RECORD(.kind = JOULE_WAITS_CANCELLED, .request = r->number);
+    else if (r->kind == JOULE_REQUEST_SEND)
+        RECORD(.kind = JOULE_WAITS_SEND_DONE, .comm = r->comm, .peer = r->peer,
+               .tag = r->tag, .request = r->number);
+    else
+        RECORD(.kind = JOULE_WAITS_RECEIVE_DONE, .comm = r->comm,
+               .peer = s->source, .tag = s->tag, .received = cut(s->bytes),
+               .request = r->number);
+}
+
 /* The request [i] is done, and its status is [k] of those at [statuses]. */
 static bool complete(CALL, int i, const void *statuses, int k)
 {
-    struct joule_waits_record done = {.kind = JOULE_WAITS_SEND_DONE};
     struct joule_mpi_status s;
     struct joule_request r;
 
@@ -361,23 +365,9 @@ static bool complete(CALL, int i, const void *statuses, int k)
         return false;
     }
     s = joule_mpi_status(statuses, k);
-    done.request = r.number;
-    done.comm = r.comm;
-    done.peer = r.peer;
-    done.tag = r.tag;
     if (r.kind == JOULE_REQUEST_NEW_COMM)
         joule_comms_keep(comm_at(&r), r.newcomm_id);
-    if (r.kind >= JOULE_REQUEST_COLLECTIVE) {
-        done.kind = JOULE_WAITS_COLLECTIVE_DONE;
-    } else if (s.is_cancelled) {
-        done.kind = JOULE_WAITS_CANCELLED;
-    } else if (r.kind == JOULE_REQUEST_RECEIVE) {
-        done.kind = JOULE_WAITS_RECEIVE_DONE;
-        done.peer = s.source;
-        done.tag = s.tag;
-        done.received = cut(s.bytes);
-    }
-    record(call, done);
+    completed(call, &r, &s);
     return true;
 }
 
@@ -499,13 +489,8 @@ void joule_waits_iprobe(CALL, const int *flag)
 static void collective(CALL, const struct joule_comm *comm, int root,
                        uint64_t sent, uint64_t got)
 {
-    record(call, (struct joule_waits_record){
-                     .kind = JOULE_WAITS_COLLECTIVE,
-                     .comm = comm->number,
-                     .peer = root,
-                     .sent = cut(sent),
-                     .received = cut(got),
-                 });
+    RECORD(.kind = JOULE_WAITS_COLLECTIVE, .comm = comm->number, .peer = root,
+           .sent = cut(sent), .received = cut(got));
 }
 
 void joule_waits_collective(CALL, uintptr_t handle)

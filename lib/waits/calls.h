@@ -90,7 +90,9 @@ static inline void joule_waits_end(struct joule_waits_call *call)
     joule_recorder_leave(call->thread);
 }
 
-/* The name of the function that called, as the log has it; 0: it is not asked for. */
+extern bool joule_waits_has_callers; /* JOULE_WAITS_CALLER */
+
+/* The name of the function that called, as the log has it. */
 uint16_t joule_waits_caller(const void *address);
 
 /* Keep the requests at [requests], which the call may change. */

@@ -116,7 +116,7 @@ struct joule_waits_text {
 #define JOULE_WAITS_NUMBER(name, what) JOULE_MPI_##name,
 #define JOULE_WAITS_ALL_CALLS(CALL)                                            \
     JOULE_MPI_CALLS(CALL)                                                      \
-    CALL(Init, other) CALL(Init_thread, other) CALL(Finalize, other)           \
-        CALL(Pcontrol, other)
+    CALL(Init, other)                                                          \
+    CALL(Init_thread, other) CALL(Finalize, other) CALL(Pcontrol, other)
 
 #endif

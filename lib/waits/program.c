@@ -20,7 +20,7 @@
 #include "lib/waits/clock_sync.h"
 #include "lib/waits/comms.h"
 
-#define MPI_FAILED 16 /* MPI_ERR_OTHER or the like: there is no MPI behind us */
+#define MPI_THREAD_MULTIPLE 3
 
 #define NEXT(variable, name)                                                   \
     ({                                                                         \
@@ -30,8 +30,10 @@
         variable;                                                              \
     })
 
+bool joule_waits_has_callers;
+
 static struct {
-    bool is_begun, has_callers;
+    bool is_begun;
     struct joule_clock_sync sync;
 } self;
 
@@ -69,11 +71,14 @@ static int64_t clock_ns(clockid_t clock)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void set_times(struct joule_waits_head *head)
+/* What the clocks showed at [begin_ns]. */
+static void set_times(struct joule_waits_head *head, int64_t begin_ns)
 {
-    head->begin_ns = joule_recorder_now_ns();
-    head->wall_ns = clock_ns(CLOCK_REALTIME);
-    head->boot_ns = clock_ns(CLOCK_BOOTTIME);
+    int64_t since_ns = joule_recorder_now_ns() - begin_ns;
+
+    head->begin_ns = begin_ns;
+    head->wall_ns = clock_ns(CLOCK_REALTIME) - since_ns;
+    head->boot_ns = clock_ns(CLOCK_BOOTTIME) - since_ns;
 }
 
 static void say(const char *what)
@@ -83,7 +88,7 @@ static void say(const char *what)
 }
 
 /* The MPI library is there from here on. */
-static void begin(uint8_t number, int64_t enter_ns)
+static void begin(uint8_t number, int64_t enter_ns, bool has_threads)
 {
     struct joule_waits_head head = {
         .magic = JOULE_WAITS_MAGIC,
@@ -114,10 +119,11 @@ static void begin(uint8_t number, int64_t enter_ns)
     set_node(head.node);
     set_name(head.program, program_invocation_short_name);
     set_name(head.library, joule_mpi.version);
-    set_times(&head);
+    set_times(&head, enter_ns);
     head.machine = joule_clock_sync_begin(&self.sync, rank, size);
     head.clock[0] = joule_clock_sync_measure(&self.sync);
-    self.has_callers = number_in("JOULE_WAITS_CALLER") > 0;
+    joule_waits_has_callers = number_in("JOULE_WAITS_CALLER") > 0;
+    joule_requests_begin(has_threads);
     if (joule_recorder_start(&head) < 0) {
         say(strerror(errno));
         return;
@@ -146,7 +152,7 @@ int MPI_Init(int *argc, char ***argv)
 
     rc = NEXT(next, "MPI_Init")(argc, argv);
     if (rc == 0)
-        begin(JOULE_MPI_Init, enter_ns);
+        begin(JOULE_MPI_Init, enter_ns, false);
     return rc;
 }
 
@@ -157,7 +163,8 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
     rc = NEXT(next, "MPI_Init_thread")(argc, argv, required, provided);
     if (rc == 0)
-        begin(JOULE_MPI_Init_thread, enter_ns);
+        begin(JOULE_MPI_Init_thread, enter_ns,
+              *provided == MPI_THREAD_MULTIPLE);
     return rc;
 }
 
@@ -247,7 +254,7 @@ int MPI_Pcontrol(const int level, ...)
         error = error ? error : &own;                                          \
         NEXT(next, "mpi_init" #suffix)(error);                                 \
         if (*error == 0)                                                       \
-            begin(JOULE_MPI_Init, enter_ns);                                   \
+            begin(JOULE_MPI_Init, enter_ns, false);                            \
     }                                                                          \
                                                                                \
     void mpi_init_thread##suffix(int *required, int *provided, int *error)     \
@@ -259,7 +266,8 @@ int MPI_Pcontrol(const int level, ...)
         error = error ? error : &own;                                          \
         NEXT(next, "mpi_init_thread" #suffix)(required, provided, error);      \
         if (*error == 0)                                                       \
-            begin(JOULE_MPI_Init_thread, enter_ns);                            \
+            begin(JOULE_MPI_Init_thread, enter_ns,                             \
+                  *provided == MPI_THREAD_MULTIPLE);                           \
     }                                                                          \
                                                                                \
     void mpi_finalize##suffix(int *error)                                      \
@@ -295,22 +303,22 @@ FORTRAN(_f08_)
 
 /* ---- regions ---- */
 
-static void record_region(const char *name, uint8_t kind)
-{
-    struct joule_waits_thread *thread = joule_recorder_enter();
-    struct joule_waits_record record = {.kind = kind};
+              static void record_region(const char *name, uint8_t kind)
+              {
+                  struct joule_waits_thread *thread = joule_recorder_enter();
+                  struct joule_waits_record record = {.kind = kind};
 
-    if (!thread)
-        return;
-    if (name)
-        record.name = joule_recorder_name(name, strlen(name));
-    record.enter_ns = record.leave_ns = joule_recorder_now_ns();
-    *joule_recorder_add(thread) = record;
-    joule_recorder_added(thread);
-    joule_recorder_leave(thread);
-}
+                  if (!thread)
+                      return;
+                  if (name)
+                      record.name = joule_recorder_name(name, strlen(name));
+                  record.enter_ns = record.leave_ns = joule_recorder_now_ns();
+                  *joule_recorder_add(thread) = record;
+                  joule_recorder_added(thread);
+                  joule_recorder_leave(thread);
+              }
 
-/* The library's own, if the program has it. */
+              /* The library's own, if the program has it. */
 #define NEXT_REGION(name)                                                      \
     ({                                                                         \
         static _Atomic(void *) known;                                          \
@@ -324,50 +332,49 @@ static void record_region(const char *name, uint8_t kind)
         found == (void *)&none ? NULL : found;                                 \
     })
 
-static char none;
+              static char none;
 
-JOULE_WRAPPER void joule_region_begin(const char *name)
-{
-    void (*next)(const char *);
+              JOULE_WRAPPER void joule_region_begin(const char *name)
+              {
+                  void (*next)(const char *);
 
-    *(void **)&next = NEXT_REGION("joule_region_begin");
-    if (next)
-        next(name);
-    if (name)
-        record_region(name, JOULE_WAITS_REGION_BEGIN);
-}
+                  *(void **)&next = NEXT_REGION("joule_region_begin");
+                  if (next)
+                      next(name);
+                  if (name)
+                      record_region(name, JOULE_WAITS_REGION_BEGIN);
+              }
 
-JOULE_WRAPPER void joule_region_end(const char *name)
-{
-    void (*next)(const char *);
+              JOULE_WRAPPER void joule_region_end(const char *name)
+              {
+                  void (*next)(const char *);
 
-    record_region(name, JOULE_WAITS_REGION_END);
-    *(void **)&next = NEXT_REGION("joule_region_end");
-    if (next)
-        next(name);
-}
+                  record_region(name, JOULE_WAITS_REGION_END);
+                  *(void **)&next = NEXT_REGION("joule_region_end");
+                  if (next)
+                      next(name);
+              }
 
-/* ---- callers ---- */
+              /* ---- callers ---- */
 
-uint16_t joule_waits_caller(const void *address)
-{
-    struct joule_caller *known;
-    char text[JOULE_WAITS_TEXT];
-    Dl_info info;
+              uint16_t joule_waits_caller(const void *address)
+              {
+                  struct joule_caller *known;
+                  char text[JOULE_WAITS_TEXT];
+                  Dl_info info;
 
-    if (!self.has_callers)
-        return 0;
-    known = joule_recorder_caller(address);
-    if (known->address == address)
-        return known->name;
-    if (dladdr(address, &info) == 0)
-        snprintf(text, sizeof(text), "%p", address);
-    else if (info.dli_sname)
-        snprintf(text, sizeof(text), "%s", info.dli_sname);
-    else
-        snprintf(text, sizeof(text), "%s+0x%zx", info.dli_fname,
-                 (size_t)((const char *)address - (char *)info.dli_fbase));
-    known->name = joule_recorder_name(text, strlen(text));
-    known->address = address;
-    return known->name;
-}
+                  known = joule_recorder_caller(address);
+                  if (known->address == address)
+                      return known->name;
+                  if (dladdr(address, &info) == 0)
+                      snprintf(text, sizeof(text), "%p", address);
+                  else if (info.dli_sname)
+                      snprintf(text, sizeof(text), "%s", info.dli_sname);
+                  else
+                      snprintf(text, sizeof(text), "%s+0x%zx", info.dli_fname,
+                               (size_t)((const char *)address -
+                                        (char *)info.dli_fbase));
+                  known->name = joule_recorder_name(text, strlen(text));
+                  known->address = address;
+                  return known->name;
+              }

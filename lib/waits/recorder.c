@@ -90,10 +90,9 @@ joule_recorder_more(struct joule_waits_thread *thread)
         atomic_fetch_add(&self.lost, 1);
         return &thread->spare;
     }
+    /* Seen by the writer with the first record. */
     block->thread = thread->id;
     block->number = thread->number++;
-    block->written = 0;
-    atomic_store_explicit(&block->count, 0, memory_order_release);
     return &block->record[0];
 }
 
@@ -256,8 +255,11 @@ static void write_records(struct joule_recorder_block *block)
             atomic_fetch_add(&self.lost, more);
         block->written = count;
     }
-    if (state == FULL)
+    if (state == FULL) {
+        block->written = 0;
+        atomic_store_explicit(&block->count, 0, memory_order_relaxed);
         atomic_store_explicit(&block->state, FREE, memory_order_release);
+    }
 }
 
 static void write_head(void)
@@ -342,6 +344,9 @@ static int make_file(const struct joule_waits_head *head)
         errno = ENOENT;
         return -1;
     }
+    /* Whoever comes first makes it. */
+    if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+        return -1;
     n = snprintf(path, sizeof(path), "%s/%s.%u" JOULE_WAITS_SUFFIX, directory,
                  head->node, head->pid);
     if (n >= (int)sizeof(path)) {

@@ -30,6 +30,7 @@ struct place {
 
 /* One table a process: a request may be completed by another thread than began it. */
 static struct {
+    bool has_threads; /* that call at once: MPI_THREAD_MULTIPLE */
     pthread_mutex_t lock;
     struct entry *entry;   /* [ENTRIES_MAX]; NULL: not made yet */
     struct bucket *bucket; /* [BUCKETS] */
@@ -37,6 +38,23 @@ static struct {
     struct joule_message message[MESSAGES];
     unsigned messages;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER, .entries = 1};
+
+static void lock(void)
+{
+    if (self.has_threads)
+        pthread_mutex_lock(&self.lock);
+}
+
+static void unlock(void)
+{
+    if (self.has_threads)
+        pthread_mutex_unlock(&self.lock);
+}
+
+void joule_requests_begin(bool has_threads)
+{
+    self.has_threads = has_threads;
+}
 
 static struct bucket *bucket_of(uintptr_t handle)
 {
@@ -77,7 +95,7 @@ bool joule_requests_add(uintptr_t handle, struct joule_request *request)
     struct bucket *bucket;
     uint32_t i = NONE;
 
-    pthread_mutex_lock(&self.lock);
+    lock();
     request->number = ++self.number;
     if (make_table())
         i = new_entry();
@@ -90,7 +108,7 @@ bool joule_requests_add(uintptr_t handle, struct joule_request *request)
             self.entry[bucket->last].next = i;
         bucket->last = i;
     }
-    pthread_mutex_unlock(&self.lock);
+    unlock();
     return i != NONE;
 }
 
@@ -132,7 +150,7 @@ bool joule_requests_take(uintptr_t handle, struct joule_request *ret)
     struct place at;
     bool found;
 
-    pthread_mutex_lock(&self.lock);
+    lock();
     found = find(handle, false, &at);
     if (found) {
         *ret = self.entry[at.entry].request;
@@ -141,7 +159,7 @@ bool joule_requests_take(uintptr_t handle, struct joule_request *ret)
         else
             remove_entry(&at);
     }
-    pthread_mutex_unlock(&self.lock);
+    unlock();
     return found;
 }
 
@@ -150,14 +168,14 @@ bool joule_requests_start(uintptr_t handle, struct joule_request *ret)
     struct place at;
     bool found;
 
-    pthread_mutex_lock(&self.lock);
+    lock();
     found = find(handle, true, &at);
     if (found) {
         self.entry[at.entry].request.is_active = true;
         self.entry[at.entry].request.number = ++self.number;
         *ret = self.entry[at.entry].request;
     }
-    pthread_mutex_unlock(&self.lock);
+    unlock();
     return found;
 }
 
@@ -165,18 +183,18 @@ void joule_requests_drop(uintptr_t handle)
 {
     struct place at;
 
-    pthread_mutex_lock(&self.lock);
+    lock();
     if (find(handle, true, &at))
         remove_entry(&at);
-    pthread_mutex_unlock(&self.lock);
+    unlock();
 }
 
 void joule_messages_add(const struct joule_message *message)
 {
-    pthread_mutex_lock(&self.lock);
+    lock();
     if (self.messages < MESSAGES)
         self.message[self.messages++] = *message;
-    pthread_mutex_unlock(&self.lock);
+    unlock();
 }
 
 struct joule_message joule_messages_take(uint32_t handle)
@@ -184,13 +202,13 @@ struct joule_message joule_messages_take(uint32_t handle)
     struct joule_message found = {handle, JOULE_WAITS_NO_COMM, 0, 0};
     unsigned i = 0;
 
-    pthread_mutex_lock(&self.lock);
+    lock();
     while (i < self.messages && self.message[i].handle != handle)
         i++;
     if (i < self.messages) {
         found = self.message[i];
         self.message[i] = self.message[--self.messages];
     }
-    pthread_mutex_unlock(&self.lock);
+    unlock();
     return found;
 }

@@ -2,12 +2,13 @@
 /*
  * requests.h - what is known of each open request.
  *
+ *     joule_requests_begin(has_threads);
  *     joule_requests_add(handle, &request);     at the call that begins it
  *     if (joule_requests_take(handle, &request))
  *         at the call that has completed it
  *
  * MPI libraries give several requests that are done at once one handle: of one handle
- * the oldest is taken.  A persistent request stays until it is freed.  Any thread.
+ * the oldest is taken.  A persistent request stays until it is freed.
  */
 #ifndef JOULE_WAITS_REQUESTS_H
 #define JOULE_WAITS_REQUESTS_H
@@ -33,6 +34,9 @@ struct joule_request {
     bool newcomm_fortran;
     uint64_t newcomm_id;
 };
+
+/* Once; [has_threads]: several of them may call at once. */
+void joule_requests_begin(bool has_threads);
 
 /* Fill in its number, and keep it.  false: there is no room. */
 bool joule_requests_add(uintptr_t handle, struct joule_request *request);

@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	tests/bench/soak_growth.sh \
 	tests/bench/soak_jobs.awk \
 	tests/bench/soak_plan.awk \
+	tests/bench/waits_calls.c \
 	tests/fixtures/georgiou2014-precision.csv
 
 # A long time on a real cluster, and a short one as a test.
