@@ -144,8 +144,16 @@ shared() {
         shares_are_all shared "$csv"
     check "a shared node: both ranks have a share" test \
         "$(awk -F, '$4 ~ /^a[0-3]$/ && $10 > 1' "$csv" | wc -l)" = 8
-    check "a shared node: half a second is below slurmd's resolution" test \
-        "$(cell "$csv" below_resolution a0 0)" = 1
+    check "alone on it: half a second is five rows" test \
+        "$(cell "$csv" below_resolution a0 0)" = 0
+    cluster user shared sbatch -Q -n1 -J neighbour --wrap "sleep 60" > /dev/null
+    wait_for 20 bash -c '"$@" | grep -q neighbour' - "$LIB/cluster" run shared \
+        squeue -h -t R -o %j
+    phases shared 100ms -n2 -- b 0.5 0.5 2 spin || { not_ok "a neighbour"; return; }
+    regions shared --csv --by=rank > "$csv"
+    cluster run shared scancel -n neighbour
+    check "beside another job: it is below slurmd's resolution" test \
+        "$(cell "$csv" below_resolution b0 0)" = 1
 }
 
 killed_program() {
@@ -196,7 +204,7 @@ elsewhere() {
 NODES=1
 if is_long; then
     NODES=4
-    up shared --cpus 2 --profile=$PROFILE --gather 'JouleAttribution=cputime
+    up shared --cpus 4 --profile=$PROFILE --gather 'JouleAttribution=cputime
 JouleProfilePeriodMin=10ms' || exit 1
 fi
 up reg --nodes $NODES --cpus 4 --sim '--load square:100:200:1.7' --profile=$PROFILE \
