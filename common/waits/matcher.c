@@ -1,0 +1,1067 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Calls of a process become entries, in the order of posting; an entry goes to the
+ * part that its channel or collective operation belongs to, where it meets its
+ * counterpart.  What is found for a call that completes several operations goes
+ * back to the part of its process, as a finding.
+ */
+#include "common/waits/matcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/waits/table.h"
+
+#define HELD_TOTAL ((size_t)1 << 22) /* entries of all processes */
+#define HELD_LEAST 1024
+#define HELD_MOST  65536
+
+#define NO_BATCH UINT32_MAX
+
+enum entry_flag {
+    IS_SEND = 1,
+    IS_TEST = 2,       /* a receive that was not waited for */
+    LATE_RECEIVER = 4, /* a send that may have waited */
+    IS_ROOT = 8,
+    HAS_SENT = 16,
+    HAS_RECEIVED = 32,
+    IS_COLLECTIVE = 64,
+};
+
+/* A send, a receive, or a member of a collective operation. */
+struct entry {
+    uint32_t communicator;
+    union {
+        uint32_t source;
+        uint32_t sequence; /* of a collective operation on its communicator */
+    };
+    union {
+        uint32_t destination;
+        uint32_t process; /* of a member */
+    };
+    union {
+        uint32_t tag;
+        uint32_t rank;
+    };
+    uint64_t enter_ns, leave_ns; /* of the call that completes it */
+    union {
+        uint64_t post_ns; /* enter of the call that posts it */
+        struct {
+            uint32_t size;
+            uint32_t kind; /* enum joule_collective */
+        };
+    };
+    uint32_t path;
+    uint32_t batch; /* of the process: a call that completes several */
+    uint32_t hash;
+    uint16_t item; /* of the batch */
+    uint16_t flags;
+};
+
+/* ---- lists that grow ---- */
+
+struct entries {
+    struct entry *at;
+    size_t count, room;
+};
+
+/* Room for one more of [size] bytes each. */
+static int make_room(void *list, size_t count, size_t *room, size_t size)
+{
+    void **at = list, *more;
+    size_t rooms = *room ? 2 * *room : 64;
+
+    if (count < *room)
+        return 0;
+    more = reallocarray(*at, rooms, size);
+    if (!more)
+        return -1;
+    *at = more;
+    *room = rooms;
+    return 0;
+}
+
+/* ---- processes ---- */
+
+/* A send or a receive of a process, in the order of posting. */
+struct held {
+    struct entry entry;
+    enum { OPEN, READY, DROPPED } state;
+};
+
+/* A queue of those: a ring of a power of two. */
+struct queue {
+    struct held *ring;
+    size_t room;
+    uint64_t begin, end; /* numbers of the first one and of the next one */
+};
+
+/* A request that is open. */
+struct request {
+    uint64_t number; /* in its queue */
+    uint64_t post_ns;
+    uint32_t next_free;
+    bool is_send;
+};
+
+/* A call that completes several operations. */
+struct batch {
+    uint64_t enter_ns, leave_ns;
+    uint64_t sender_ns, receiver_ns; /* the longest waits until now */
+    uint64_t sender_end_ns, receiver_end_ns;
+    uint32_t sender_communicator, receiver_communicator;
+    uint16_t sender_item, receiver_item;
+    uint32_t path;
+    uint32_t left; /* operations whose counterpart is not known, and 1 until the
+                      call is told; 0: unused */
+    uint32_t next_free;
+};
+
+struct process {
+    struct queue sends, receives;
+    struct joule_table requests; /* number of a request: its index */
+    struct request *request;
+    size_t request_count, request_room;
+    uint32_t free_request; /* index + 1; 0: none */
+    struct batch *batch;
+    size_t batch_count, batch_room;
+    uint32_t free_batch;
+    struct joule_table sequences; /* communicator: its next operation */
+};
+
+/* ---- parts ---- */
+
+/* What matching found for an operation of a batch. */
+struct finding {
+    uint32_t process, batch, communicator;
+    uint16_t item;
+    bool is_sender; /* Late Sender */
+    uint64_t begin_ns, end_ns;
+};
+
+struct findings {
+    struct finding *at;
+    size_t count, room;
+};
+
+/* An entry that waits for its counterpart, in the list of its channel; or a
+ * member in the list of its operation. */
+struct open_entry {
+    struct entry entry;
+    uint32_t next; /* index, 0: none */
+    uint32_t last; /* of the first in a list: the last one */
+};
+
+struct slot {
+    uint32_t hash;
+    uint32_t first; /* index of an open entry; 0: free */
+};
+
+struct instance {
+    uint32_t members;
+    struct joule_collective_times times;
+};
+
+struct part {
+    struct entries out[JOULE_MATCHER_PARTS_MAX];   /* for each part */
+    struct findings back[JOULE_MATCHER_PARTS_MAX]; /* for each part */
+    /* Lists by channel or operation: linear probing. */
+    struct slot *slot;
+    size_t slots, used;
+    struct open_entry *open; /* [0] is not used */
+    size_t open_count, open_room;
+    uint32_t free_open;
+    uint64_t *last_enter_ns; /* of each rank, for scans */
+    size_t rank_room;
+    struct joule_matcher_counts counts;
+};
+
+struct joule_matcher {
+    struct joule_matcher_config config;
+    struct process *process;
+    struct part part[JOULE_MATCHER_PARTS_MAX];
+};
+
+static struct part *part_of(struct joule_matcher *m, uint32_t process)
+{
+    return &m->part[process % m->config.parts];
+}
+
+static void take_wait(const struct joule_matcher *m, unsigned part,
+                      enum joule_wait_pattern pattern, uint32_t process,
+                      uint32_t path, uint32_t communicator, uint64_t begin_ns,
+                      uint64_t end_ns)
+{
+    const struct joule_wait wait = {pattern,          process,  path,
+                                    communicator,     begin_ns, end_ns,
+                                    end_ns - begin_ns};
+
+    if (end_ns > begin_ns)
+        m->config.take(m->config.arg, part, &wait);
+}
+
+/* ---- from calls to entries ---- */
+
+/* To the part that finds its counterpart. */
+static int put_entry(struct joule_matcher *m, struct part *from,
+                     struct entry *e)
+{
+    uint64_t hash = joule_mix64(((uint64_t)e->communicator << 32 | e->source) ^
+                                (uint64_t)(e->flags & IS_COLLECTIVE) << 24);
+    struct entries *out;
+
+    if (!(e->flags & IS_COLLECTIVE))
+        hash = joule_mix64(hash ^ ((uint64_t)e->destination << 32 | e->tag));
+    e->hash = (uint32_t)hash;
+    out = &from->out[(hash >> 32) % m->config.parts];
+    if (make_room(&out->at, out->count, &out->room, sizeof(*out->at)) < 0)
+        return -1;
+    out->at[out->count++] = *e;
+    return 0;
+}
+
+static struct held *held_at(const struct queue *q, uint64_t number)
+{
+    return &q->ring[number & (q->room - 1)];
+}
+
+static int grow_queue(struct queue *q)
+{
+    size_t room = q->room ? 2 * q->room : 16;
+    struct held *ring = calloc(room, sizeof(*ring));
+
+    if (!ring)
+        return -1;
+    for (uint64_t i = q->begin; i < q->end; i++)
+        ring[i & (room - 1)] = *held_at(q, i);
+    free(q->ring);
+    q->ring = ring;
+    q->room = room;
+    return 0;
+}
+
+/* The first one leaves the queue.  An open send is on its way all the same; an open
+ * receive is not known yet. */
+static int release_first(struct joule_matcher *m, struct part *part,
+                         struct queue *q)
+{
+    struct held *h = held_at(q, q->begin++);
+
+    if (h->state == DROPPED ||
+        (h->state == OPEN && !(h->entry.flags & IS_SEND)))
+        return 0;
+    return put_entry(m, part, &h->entry);
+}
+
+/* Hand on what is complete from the first on.  An open request that has too many
+ * behind it is passed over. */
+static int release(struct joule_matcher *m, struct part *part, struct queue *q)
+{
+    while (q->begin < q->end) {
+        bool is_open = held_at(q, q->begin)->state == OPEN;
+
+        if (is_open && q->end - q->begin <= m->config.held_max)
+            break;
+        part->counts.passed_over += is_open;
+        if (release_first(m, part, q) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A new one behind all others; its number. */
+static int hold(struct queue *q, const struct held *held, uint64_t *ret_number)
+{
+    if (q->end - q->begin == q->room && grow_queue(q) < 0)
+        return -1;
+    *ret_number = q->end;
+    *held_at(q, q->end++) = *held;
+    return 0;
+}
+
+/* One that is complete when its call is left. */
+static int put_complete(struct joule_matcher *m, struct part *part,
+                        struct queue *q, struct entry *e)
+{
+    const struct held held = {*e, READY};
+    uint64_t number;
+
+    if (q->begin == q->end)
+        return put_entry(m, part, e);
+    if (hold(q, &held, &number) < 0)
+        return -1;
+    return release(m, part, q);
+}
+
+/* The entry of an operation of [call], without its batch. */
+static struct entry make_entry(const struct joule_call *call,
+                               const struct joule_operation *o, bool is_send)
+{
+    return (struct entry){
+        .communicator = o->communicator,
+        .source = is_send ? call->process : o->peer,
+        .destination = is_send ? o->peer : call->process,
+        .tag = o->tag,
+        .enter_ns = call->enter_ns,
+        .leave_ns = call->leave_ns,
+        .post_ns = call->enter_ns,
+        .path = call->path,
+        .batch = NO_BATCH,
+        .flags = is_send         ? IS_SEND
+                 : call->is_test ? IS_TEST
+                                 : 0,
+    };
+}
+
+static int post_request(struct joule_matcher *m, struct part *part,
+                        struct process *p, const struct joule_call *call,
+                        const struct joule_operation *o)
+{
+    bool is_send = o->kind == JOULE_SEND_POST;
+    struct queue *q = is_send ? &p->sends : &p->receives;
+    struct held held = {.state = OPEN};
+    struct request *r;
+    uint32_t index;
+
+    if (p->free_request) {
+        index = p->free_request - 1;
+        p->free_request = p->request[index].next_free;
+    } else {
+        if (make_room(&p->request, p->request_count, &p->request_room,
+                      sizeof(*p->request)) < 0)
+            return -1;
+        index = (uint32_t)p->request_count++;
+    }
+    r = &p->request[index];
+    *r = (struct request){.post_ns = call->enter_ns, .is_send = is_send};
+    if (is_send)
+        held.entry = make_entry(call, o, true);
+    if (joule_table_put(&p->requests, o->request, index) < 0 ||
+        hold(q, &held, &r->number) < 0)
+        return -1;
+    return release(m, part, q);
+}
+
+/* The request of that number and kind; it is no longer open. */
+static bool take_request(struct process *p, uint64_t number, bool any_kind,
+                         bool is_send, struct request *ret)
+{
+    uint32_t index;
+
+    if (!joule_table_get(&p->requests, number, &index) ||
+        (!any_kind && p->request[index].is_send != is_send))
+        return false;
+    joule_table_remove(&p->requests, number, &index);
+    *ret = p->request[index];
+    p->request[index].next_free = p->free_request;
+    p->free_request = index + 1;
+    return true;
+}
+
+/* ---- batches ---- */
+
+static void end_batch(struct joule_matcher *m, uint32_t process, uint32_t index)
+{
+    struct process *p = &m->process[process];
+    struct batch *b = &p->batch[index];
+    unsigned part = process % m->config.parts;
+
+    if (b->sender_ns > 0)
+        take_wait(m, part, JOULE_LATE_SENDER, process, b->path,
+                  b->sender_communicator, b->enter_ns, b->sender_end_ns);
+    else if (b->receiver_ns > 0)
+        take_wait(m, part, JOULE_LATE_RECEIVER, process, b->path,
+                  b->receiver_communicator, b->enter_ns, b->receiver_end_ns);
+    b->left = 0;
+    b->next_free = p->free_batch;
+    p->free_batch = index + 1;
+}
+
+static void leave_batch(struct joule_matcher *m, uint32_t process,
+                        uint32_t index)
+{
+    if (--m->process[process].batch[index].left == 0)
+        end_batch(m, process, index);
+}
+
+/* A batch for a call that completes more than one operation, else NO_BATCH. */
+static int begin_batch(struct process *p, const struct joule_call *call,
+                       uint32_t *ret)
+{
+    size_t completions = 0;
+    uint32_t index;
+
+    *ret = NO_BATCH;
+    if (call->is_test || call->operations < 2)
+        return 0;
+    for (size_t i = 0; i < call->operations; i++) {
+        enum joule_operation_kind kind = call->operation[i].kind;
+
+        completions += kind == JOULE_RECEIVE || kind == JOULE_RECEIVE_DONE ||
+                       kind == JOULE_SEND_DONE;
+    }
+    if (completions < 2)
+        return 0;
+    if (p->free_batch) {
+        index = p->free_batch - 1;
+        p->free_batch = p->batch[index].next_free;
+    } else {
+        if (make_room(&p->batch, p->batch_count, &p->batch_room,
+                      sizeof(*p->batch)) < 0)
+            return -1;
+        index = (uint32_t)p->batch_count++;
+    }
+    p->batch[index] = (struct batch){.enter_ns = call->enter_ns,
+                                     .leave_ns = call->leave_ns,
+                                     .path = call->path,
+                                     .left = 1};
+    *ret = index;
+    return 0;
+}
+
+static void join_batch(struct process *p, struct entry *e, uint32_t batch,
+                       uint16_t item)
+{
+    e->batch = batch;
+    e->item = item;
+    if (batch != NO_BATCH)
+        p->batch[batch].left++;
+}
+
+/* Whether a wait of [ns] counts more than the longest until now: of equally long
+ * ones that of the first operation of the call does. */
+static bool is_before(uint64_t ns, uint16_t item, uint32_t communicator,
+                      uint64_t longest_ns, uint16_t longest_item,
+                      uint32_t longest_communicator)
+{
+    if (ns != longest_ns)
+        return ns > longest_ns;
+    if (item != longest_item)
+        return item < longest_item;
+    return communicator < longest_communicator;
+}
+
+static void take_finding(struct joule_matcher *m, const struct finding *f)
+{
+    struct batch *b = &m->process[f->process].batch[f->batch];
+    uint64_t ns = f->end_ns - f->begin_ns;
+
+    if (f->is_sender && is_before(ns, f->item, f->communicator, b->sender_ns,
+                                  b->sender_item, b->sender_communicator)) {
+        b->sender_ns = ns;
+        b->sender_end_ns = f->end_ns;
+        b->sender_item = f->item;
+        b->sender_communicator = f->communicator;
+    }
+    if (!f->is_sender &&
+        is_before(ns, f->item, f->communicator, b->receiver_ns,
+                  b->receiver_item, b->receiver_communicator)) {
+        b->receiver_ns = ns;
+        b->receiver_end_ns = f->end_ns;
+        b->receiver_item = f->item;
+        b->receiver_communicator = f->communicator;
+    }
+    leave_batch(m, f->process, f->batch);
+}
+
+void joule_matcher_collect(struct joule_matcher *m, unsigned part)
+{
+    for (unsigned from = 0; from < m->config.parts; from++) {
+        struct findings *back = &m->part[from].back[part];
+
+        for (size_t i = 0; i < back->count; i++)
+            take_finding(m, &back->at[i]);
+        back->count = 0;
+    }
+}
+
+/* ---- from operations to entries ---- */
+
+/* A send that was passed over is on its way already. */
+static int finish_send(struct joule_matcher *m, struct part *part,
+                       struct process *p, const struct joule_call *call,
+                       const struct joule_operation *o, uint32_t batch,
+                       uint16_t item)
+{
+    struct request r;
+    struct held *h;
+
+    if (!take_request(p, o->request, false, true, &r)) {
+        part->counts.without_post++;
+        return 0;
+    }
+    if (r.number < p->sends.begin)
+        return 0;
+    h = held_at(&p->sends, r.number);
+    h->state = READY;
+    h->entry.enter_ns = call->enter_ns;
+    h->entry.leave_ns = call->leave_ns;
+    h->entry.path = call->path;
+    join_batch(p, &h->entry, batch, item);
+    if (!call->is_test)
+        h->entry.flags |= LATE_RECEIVER;
+    return release(m, part, &p->sends);
+}
+
+static int finish_receive(struct joule_matcher *m, struct part *part,
+                          struct process *p, const struct joule_call *call,
+                          const struct joule_operation *o, uint32_t batch,
+                          uint16_t item)
+{
+    struct entry e = make_entry(call, o, false);
+    struct request r;
+    struct held *h;
+
+    join_batch(p, &e, batch, item);
+    if (!take_request(p, o->request, false, false, &r)) {
+        part->counts.without_post++;
+        return put_complete(m, part, &p->receives, &e);
+    }
+    e.post_ns = r.post_ns;
+    if (r.number < p->receives.begin)
+        return put_entry(m, part, &e);
+    h = held_at(&p->receives, r.number);
+    h->entry = e;
+    h->state = READY;
+    return release(m, part, &p->receives);
+}
+
+static int cancel_request(struct joule_matcher *m, struct part *part,
+                          struct process *p, const struct joule_operation *o)
+{
+    struct request r;
+    struct queue *q;
+
+    if (!take_request(p, o->request, true, false, &r)) {
+        part->counts.without_post++;
+        return 0;
+    }
+    part->counts.cancelled++;
+    q = r.is_send ? &p->sends : &p->receives;
+    if (r.number < q->begin)
+        return 0;
+    held_at(q, r.number)->state = DROPPED;
+    return release(m, part, q);
+}
+
+static int put_collective(struct joule_matcher *m, struct part *part,
+                          struct process *p, const struct joule_call *call,
+                          const struct joule_operation *o)
+{
+    struct entry e = {
+        .communicator = o->communicator,
+        .process = call->process,
+        .rank = o->rank,
+        .enter_ns = call->enter_ns,
+        .leave_ns = call->leave_ns,
+        .size = o->size,
+        .kind = (uint32_t)o->collective,
+        .path = call->path,
+        .batch = NO_BATCH,
+        .flags = (uint16_t)(IS_COLLECTIVE | (o->is_root ? IS_ROOT : 0) |
+                            (o->has_sent ? HAS_SENT : 0) |
+                            (o->has_received ? HAS_RECEIVED : 0)),
+    };
+    uint32_t *next;
+
+    if (o->size < 2 || o->rank >= o->size ||
+        o->collective == JOULE_COLLECTIVE_OTHER)
+        return 0;
+    next = joule_table_at(&p->sequences, o->communicator);
+    if (!next)
+        return -1;
+    e.sequence = (*next)++;
+    return put_entry(m, part, &e);
+}
+
+static int take_operation(struct joule_matcher *m, struct part *part,
+                          const struct joule_call *call,
+                          const struct joule_operation *o, uint32_t batch,
+                          uint16_t item)
+{
+    struct process *p = &m->process[call->process];
+    struct entry e;
+
+    switch (o->kind) {
+    case JOULE_SEND:
+        e = make_entry(call, o, true);
+        if (call->waits_for_receiver)
+            e.flags |= LATE_RECEIVER;
+        return put_complete(m, part, &p->sends, &e);
+    case JOULE_RECEIVE:
+        e = make_entry(call, o, false);
+        join_batch(p, &e, batch, item);
+        return put_complete(m, part, &p->receives, &e);
+    case JOULE_SEND_POST:
+    case JOULE_RECEIVE_POST:
+        return post_request(m, part, p, call, o);
+    case JOULE_SEND_DONE:
+        return finish_send(m, part, p, call, o, batch, item);
+    case JOULE_RECEIVE_DONE:
+        return finish_receive(m, part, p, call, o, batch, item);
+    case JOULE_CANCELLED:
+        return cancel_request(m, part, p, o);
+    case JOULE_COLLECTIVE:
+        return put_collective(m, part, p, call, o);
+    }
+    return 0;
+}
+
+int joule_matcher_call(struct joule_matcher *m, const struct joule_call *call)
+{
+    struct part *part = part_of(m, call->process);
+    uint32_t batch;
+
+    if (begin_batch(&m->process[call->process], call, &batch) < 0)
+        return -1;
+    for (size_t i = 0; i < call->operations; i++)
+        if (take_operation(m, part, call, &call->operation[i], batch,
+                           i < UINT16_MAX ? (uint16_t)i : UINT16_MAX) < 0)
+            return -1;
+    if (batch != NO_BATCH)
+        leave_batch(m, call->process, batch);
+    return 0;
+}
+
+/* ---- matching ---- */
+
+/* Whether the list that begins with [a] is that of [b]. */
+static bool is_list_of(const struct entry *a, const struct entry *b)
+{
+    if ((a->flags & IS_COLLECTIVE) != (b->flags & IS_COLLECTIVE) ||
+        a->communicator != b->communicator || a->source != b->source)
+        return false;
+    return (a->flags & IS_COLLECTIVE) != 0 ||
+           (a->destination == b->destination && a->tag == b->tag);
+}
+
+static struct slot *find_slot(const struct part *p, const struct entry *e)
+{
+    size_t at = e->hash & (p->slots - 1);
+
+    for (;; at = (at + 1) & (p->slots - 1)) {
+        struct slot *s = &p->slot[at];
+
+        if (s->first == 0 ||
+            (s->hash == e->hash && is_list_of(&p->open[s->first].entry, e)))
+            return s;
+    }
+}
+
+static int grow_slots(struct part *p)
+{
+    size_t slots = p->slots ? 2 * p->slots : 1024, at;
+    struct slot *slot = calloc(slots, sizeof(*slot));
+
+    if (!slot)
+        return -1;
+    for (size_t i = 0; i < p->slots; i++) {
+        if (p->slot[i].first == 0)
+            continue;
+        for (at = p->slot[i].hash & (slots - 1); slot[at].first != 0;)
+            at = (at + 1) & (slots - 1);
+        slot[at] = p->slot[i];
+    }
+    free(p->slot);
+    p->slot = slot;
+    p->slots = slots;
+    return 0;
+}
+
+/* As joule_table_remove. */
+static void remove_slot(struct part *p, struct slot *s)
+{
+    size_t mask = p->slots - 1, gap = (size_t)(s - p->slot), at, home;
+
+    for (at = (gap + 1) & mask; p->slot[at].first != 0; at = (at + 1) & mask) {
+        home = p->slot[at].hash & mask;
+        if (((at - home) & mask) < ((at - gap) & mask))
+            continue;
+        p->slot[gap] = p->slot[at];
+        gap = at;
+    }
+    p->slot[gap].first = 0;
+    p->used--;
+}
+
+/* Behind the others of its list. */
+static int append(struct part *p, struct slot *s, const struct entry *e)
+{
+    uint32_t index = p->free_open;
+
+    if (index) {
+        p->free_open = p->open[index].next;
+    } else {
+        if (p->open_count == 0)
+            p->open_count = 1;
+        if (p->open_count == UINT32_MAX)
+            return errno = ENOMEM, -1;
+        if (make_room(&p->open, p->open_count, &p->open_room,
+                      sizeof(*p->open)) < 0)
+            return -1;
+        index = (uint32_t)p->open_count++;
+    }
+    p->open[index] = (struct open_entry){*e, 0, index};
+    if (s->first == 0) {
+        *s = (struct slot){e->hash, index};
+        p->used++;
+        return 0;
+    }
+    p->open[p->open[s->first].last].next = index;
+    p->open[s->first].last = index;
+    return 0;
+}
+
+/* The first of a list leaves it. */
+static void drop_first(struct part *p, struct slot *s)
+{
+    uint32_t index = s->first, next = p->open[index].next;
+
+    if (next == 0) {
+        remove_slot(p, s);
+    } else {
+        p->open[next].last = p->open[index].last;
+        s->first = next;
+    }
+    p->open[index].next = p->free_open;
+    p->free_open = index;
+}
+
+/* [span] is what [e] has waited, for its batch or for itself. */
+static int tell(struct joule_matcher *m, unsigned part, const struct entry *e,
+                enum joule_wait_pattern pattern, uint32_t process,
+                struct joule_wait_span span)
+{
+    struct findings *back = &m->part[part].back[process % m->config.parts];
+
+    if (e->batch == NO_BATCH) {
+        take_wait(m, part, pattern, process, e->path, e->communicator,
+                  span.begin_ns, span.end_ns);
+        return 0;
+    }
+    if (make_room(&back->at, back->count, &back->room, sizeof(*back->at)) < 0)
+        return -1;
+    back->at[back->count++] = (struct finding){process,
+                                               e->batch,
+                                               e->communicator,
+                                               e->item,
+                                               pattern == JOULE_LATE_SENDER,
+                                               span.begin_ns,
+                                               span.end_ns};
+    return 0;
+}
+
+static int meet(struct joule_matcher *m, unsigned part, const struct entry *s,
+                const struct entry *r)
+{
+    struct joule_matcher_counts *c = &m->part[part].counts;
+    struct joule_wait_span span =
+        joule_wait_late_sender(s->post_ns, r->enter_ns, r->leave_ns);
+
+    c->messages++;
+    c->clock_violations += span.is_violated;
+    if (!(r->flags & IS_TEST) &&
+        tell(m, part, r, JOULE_LATE_SENDER, r->destination, span) < 0)
+        return -1;
+    if (!(s->flags & LATE_RECEIVER))
+        return 0;
+    span = joule_wait_late_receiver(r->post_ns, s->enter_ns, s->leave_ns);
+    return tell(m, part, s, JOULE_LATE_RECEIVER, s->source, span);
+}
+
+static struct joule_collective_member member_of(const struct entry *e)
+{
+    return (struct joule_collective_member){
+        .enter_ns = e->enter_ns,
+        .leave_ns = e->leave_ns,
+        .rank = e->rank,
+        .is_root = e->flags & IS_ROOT,
+        .has_sent = e->flags & HAS_SENT,
+        .has_received = e->flags & HAS_RECEIVED,
+    };
+}
+
+/* The last enter of the ranks up to each one. */
+static int find_last_enters(struct part *p, uint32_t first, uint32_t size)
+{
+    uint64_t last_ns = 0;
+
+    if (p->rank_room < size) {
+        uint64_t *more = reallocarray(p->last_enter_ns, size, sizeof(*more));
+
+        if (!more)
+            return -1;
+        p->last_enter_ns = more;
+        p->rank_room = size;
+    }
+    memset(p->last_enter_ns, 0, size * sizeof(*p->last_enter_ns));
+    for (uint32_t i = first; i != 0; i = p->open[i].next)
+        p->last_enter_ns[p->open[i].entry.rank] = p->open[i].entry.enter_ns;
+    for (uint32_t rank = 0; rank < size; rank++) {
+        if (p->last_enter_ns[rank] > last_ns)
+            last_ns = p->last_enter_ns[rank];
+        p->last_enter_ns[rank] = last_ns;
+    }
+    return 0;
+}
+
+static void wait_of_member(struct joule_matcher *m, unsigned part,
+                           const struct joule_collective_times *times,
+                           const struct entry *e)
+{
+    struct part *p = &m->part[part];
+    struct joule_collective_member member = member_of(e);
+    struct joule_collective_wait waits[JOULE_COLLECTIVE_WAITS_MAX];
+    uint64_t before_ns =
+        e->kind == JOULE_COLLECTIVE_SCAN ? p->last_enter_ns[e->rank] : 0;
+    size_t n = joule_collective_waits(times, (enum joule_collective)e->kind,
+                                      &member, before_ns, waits);
+
+    for (size_t i = 0; i < n; i++) {
+        p->counts.clock_violations += waits[i].span.is_violated;
+        take_wait(m, part, waits[i].pattern, e->process, e->path,
+                  e->communicator, waits[i].span.begin_ns,
+                  waits[i].span.end_ns);
+    }
+}
+
+/* All members are there: those of the list that begins with [first]. */
+static int finish_collective(struct joule_matcher *m, unsigned part,
+                             struct slot *s)
+{
+    struct part *p = &m->part[part];
+    struct joule_collective_times times = joule_collective_begin();
+    const struct entry *e = &p->open[s->first].entry;
+    uint32_t kind = e->kind, size = e->size;
+    bool is_consistent = true, has_root = kind == JOULE_COLLECTIVE_1XN ||
+                                          kind == JOULE_COLLECTIVE_NX1;
+
+    for (uint32_t i = s->first; i != 0; i = p->open[i].next) {
+        struct joule_collective_member member = member_of(&p->open[i].entry);
+
+        joule_collective_add(&times, &member);
+        is_consistent = is_consistent && p->open[i].entry.kind == kind &&
+                        p->open[i].entry.size == size;
+    }
+    is_consistent = is_consistent && (!has_root || times.roots == 1);
+    if (is_consistent)
+        p->counts.collectives++;
+    else
+        p->counts.inconsistent_collectives++;
+    if (is_consistent && kind == JOULE_COLLECTIVE_SCAN &&
+        find_last_enters(p, s->first, size) < 0)
+        return -1;
+    for (bool is_last = false; !is_last;) {
+        is_last = p->open[s->first].next == 0;
+        if (is_consistent)
+            wait_of_member(m, part, &times, &p->open[s->first].entry);
+        drop_first(p, s);
+    }
+    return 0;
+}
+
+/* How many members an operation has is counted in the first one's place for a
+ * batch, which a member has not. */
+static int match_member(struct joule_matcher *m, unsigned part, struct slot *s,
+                        const struct entry *e)
+{
+    struct part *p = &m->part[part];
+    struct entry *first;
+
+    if (append(p, s, e) < 0)
+        return -1;
+    first = &p->open[s->first].entry;
+    first->batch = first->batch == NO_BATCH ? 1 : first->batch + 1;
+    return first->batch == first->size ? finish_collective(m, part, s) : 0;
+}
+
+static int match_entry(struct joule_matcher *m, unsigned part,
+                       const struct entry *e)
+{
+    struct part *p = &m->part[part];
+    struct slot *s;
+    struct entry first;
+
+    if (2 * (p->used + 1) > p->slots && grow_slots(p) < 0)
+        return -1;
+    s = find_slot(p, e);
+    if (e->flags & IS_COLLECTIVE)
+        return match_member(m, part, s, e);
+    if (s->first == 0 ||
+        (p->open[s->first].entry.flags & IS_SEND) == (e->flags & IS_SEND))
+        return append(p, s, e);
+    first = p->open[s->first].entry;
+    drop_first(p, s);
+    return e->flags & IS_SEND ? meet(m, part, e, &first)
+                              : meet(m, part, &first, e);
+}
+
+/* So far ahead that the memory of a slot is there when it is needed. */
+#define AHEAD 8
+
+int joule_matcher_match(struct joule_matcher *m, unsigned part)
+{
+    struct part *p = &m->part[part];
+
+    for (unsigned from = 0; from < m->config.parts; from++) {
+        struct entries *out = &m->part[from].out[part];
+
+        for (size_t i = 0; i < out->count; i++) {
+            if (i + AHEAD < out->count && p->slots)
+                __builtin_prefetch(
+                    &p->slot[out->at[i + AHEAD].hash & (p->slots - 1)]);
+            if (match_entry(m, part, &out->at[i]) < 0)
+                return -1;
+        }
+        out->count = 0;
+    }
+    return 0;
+}
+
+/* ---- the end ---- */
+
+/* What is behind open requests, in the order of posting. */
+static int release_all(struct joule_matcher *m, struct part *part,
+                       struct queue *q)
+{
+    while (q->begin < q->end) {
+        part->counts.open_requests += held_at(q, q->begin)->state == OPEN;
+        if (release_first(m, part, q) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void count_rest(struct part *p)
+{
+    for (size_t i = 0; i < p->slots; i++) {
+        uint32_t first = p->slot[i].first;
+
+        if (first && p->open[first].entry.flags & IS_COLLECTIVE) {
+            p->counts.incomplete_collectives++;
+            continue;
+        }
+        for (uint32_t k = first; k != 0; k = p->open[k].next)
+            if (p->open[k].entry.flags & IS_SEND)
+                p->counts.unmatched_sends++;
+            else
+                p->counts.unmatched_receives++;
+    }
+}
+
+int joule_matcher_finish(struct joule_matcher *m)
+{
+    unsigned parts = m->config.parts;
+
+    for (uint32_t i = 0; i < m->config.processes; i++) {
+        struct process *p = &m->process[i];
+
+        if (release_all(m, part_of(m, i), &p->sends) < 0 ||
+            release_all(m, part_of(m, i), &p->receives) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < parts; i++)
+        if (joule_matcher_match(m, i) < 0)
+            return -1;
+    for (unsigned i = 0; i < parts; i++) {
+        joule_matcher_collect(m, i);
+        count_rest(&m->part[i]);
+    }
+    for (uint32_t i = 0; i < m->config.processes; i++)
+        for (size_t b = 0; b < m->process[i].batch_count; b++)
+            if (m->process[i].batch[b].left > 0)
+                end_batch(m, i, (uint32_t)b);
+    return 0;
+}
+
+void joule_matcher_counts(const struct joule_matcher *m,
+                          struct joule_matcher_counts *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    for (unsigned i = 0; i < m->config.parts; i++) {
+        const struct joule_matcher_counts *c = &m->part[i].counts;
+
+        ret->messages += c->messages;
+        ret->collectives += c->collectives;
+        ret->clock_violations += c->clock_violations;
+        ret->unmatched_sends += c->unmatched_sends;
+        ret->unmatched_receives += c->unmatched_receives;
+        ret->open_requests += c->open_requests;
+        ret->incomplete_collectives += c->incomplete_collectives;
+        ret->inconsistent_collectives += c->inconsistent_collectives;
+        ret->passed_over += c->passed_over;
+        ret->without_post += c->without_post;
+        ret->cancelled += c->cancelled;
+    }
+}
+
+/* ---- begin and end ---- */
+
+static size_t good_held_max(uint32_t processes)
+{
+    size_t max = HELD_TOTAL / processes;
+
+    if (max < HELD_LEAST)
+        return HELD_LEAST;
+    return max > HELD_MOST ? HELD_MOST : max;
+}
+
+struct joule_matcher *
+joule_matcher_create(const struct joule_matcher_config *config,
+                     struct joule_error *err)
+{
+    struct joule_matcher *m;
+
+    if (config->processes < 1 || config->parts < 1 ||
+        config->parts > JOULE_MATCHER_PARTS_MAX) {
+        joule_error_set(err, EINVAL, "a matcher of %u processes in %u parts",
+                        config->processes, config->parts);
+        return NULL;
+    }
+    m = calloc(1, sizeof(*m));
+    if (m)
+        m->process = calloc(config->processes, sizeof(*m->process));
+    if (!m || !m->process) {
+        free(m);
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    m->config = *config;
+    if (m->config.held_max == 0)
+        m->config.held_max = good_held_max(config->processes);
+    return m;
+}
+
+static void free_process(struct process *p)
+{
+    free(p->sends.ring);
+    free(p->receives.ring);
+    free(p->request);
+    free(p->batch);
+    joule_table_free(&p->requests);
+    joule_table_free(&p->sequences);
+}
+
+static void free_part(struct part *p)
+{
+    for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++) {
+        free(p->out[i].at);
+        free(p->back[i].at);
+    }
+    free(p->slot);
+    free(p->open);
+    free(p->last_enter_ns);
+}
+
+void joule_matcher_destroy(struct joule_matcher *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; i < m->config.processes; i++)
+        free_process(&m->process[i]);
+    for (unsigned i = 0; i < m->config.parts; i++)
+        free_part(&m->part[i]);
+    free(m->process);
+    free(m);
+}
