@@ -75,7 +75,11 @@ libjoule_a_SOURCES = \
 	common/cpufreq/keeper.c common/cpufreq/keeper.h \
 	common/cpufreq/plan.c common/cpufreq/plan.h \
 	common/cpufreq/policy.c common/cpufreq/policy.h \
-	common/cpufreq/request.c common/cpufreq/request.h
+	common/cpufreq/request.c common/cpufreq/request.h \
+	common/waits/matcher.c common/waits/matcher.h \
+	common/waits/patterns.c common/waits/patterns.h \
+	common/waits/power_states.c common/waits/power_states.h \
+	common/waits/table.h
 
 # Profiles: what slurmstepd writes, and in a library of its own all that takes
 # libhdf5, which only tools and helper programs link.

@@ -73,7 +73,27 @@ tools_sh5util_libsh5util_a_SOURCES = \
 	tools/sh5util/say.c tools/sh5util/say.h \
 	tools/sh5util/sources.c tools/sh5util/sources.h
 
-# Commands of joule that read profiles; joule starts it.
+# joule waits; what reads traces only where libotf2 is.
+noinst_LIBRARIES += tools/waits/libwaits.a
+LIBWAITS = tools/waits/libwaits.a tools/joule/libcommand.a $(LIBJOULE) $(OTF2_LIBS)
+tools_waits_libwaits_a_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS) \
+	-DJOULE_POWER_STATES_DIR=\"$(powerstatesdir)\"
+tools_waits_libwaits_a_SOURCES = \
+	tools/waits/definitions.c tools/waits/definitions.h \
+	tools/waits/machine_states.c tools/waits/machine_states.h \
+	tools/waits/totals.c tools/waits/totals.h \
+	tools/waits/waits.c tools/waits/waits.h \
+	tools/waits/waits_print.c
+if HAVE_OTF2
+tools_waits_libwaits_a_SOURCES += \
+	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+	tools/waits/trace_reader.c tools/waits/trace_reader.h
+else
+EXTRA_DIST += tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+	tools/waits/trace_reader.c tools/waits/trace_reader.h
+endif
+
+# Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5
 joulelibexec_PROGRAMS += joule-report
 
@@ -92,7 +112,7 @@ joule_report_SOURCES = \
 	tools/report/trace_otf2.c \
 	tools/report/trace_paraver.c
 joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS) $(OTF2_CFLAGS)
-joule_report_LDADD = $(LIBSH5UTIL) $(OTF2_LIBS)
+joule_report_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(OTF2_LIBS)
 
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/test_trace

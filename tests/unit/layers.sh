@@ -38,6 +38,7 @@ may common/daemon common/energy common/sensors common/cgroup common/node
 may common/profile
 may common/step common/energy common/sensors common/node common/profile lib
 may common/cpufreq common/cgroup
+may common/waits
 may plugins/slurm_abi common/energy common/sensors common/node common/cgroup \
     common/daemon common/step common/profile
 may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/energy \
@@ -54,7 +55,8 @@ may tools/profile-convert common/profile
 may tools/joule common/energy common/sensors common/node common/daemon \
     common/cgroup common/profile common/cpufreq
 may tools/pmserver common/energy common/sensors common/node tools/joule lib
-may tools/report common/profile tools/joule tools/sh5util lib
+may tools/report common/profile tools/joule tools/sh5util tools/waits lib
+may tools/waits common/waits tools/joule
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/profile tools/joule
 
@@ -76,6 +78,7 @@ only '#include [<"]slurm/' plugins/slurm_abi/
 only '#include (<hdf5\.h>|"common/profile/(hdf5_|convert\.))' \
     common/profile/hdf5_ common/profile/convert. common/profile/worker.c tools/
 only '#include <hdf5\.h>' common/profile/ tools/sh5util/ tools/report/
+only '#include <otf2/' tools/report/trace_otf2.c tools/waits/trace_
 only '#include <freeipmi/' common/sensors/ipmi_link.c
 # What is not in a sentence for the log.
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c

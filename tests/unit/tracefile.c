@@ -16,10 +16,10 @@ struct tracefile {
 };
 
 static const char *const names[TRACEFILE_REGIONS] = {
-    "main",        "solve",         "MPI_Send",      "MPI_Ssend",
-    "MPI_Bsend",   "MPI_Recv",      "MPI_Sendrecv",  "MPI_Isend",
-    "MPI_Irecv",   "MPI_Wait",      "MPI_Waitall",   "MPI_Test",
-    "MPI_Cancel",  "MPI_Barrier",   "MPI_Bcast",     "MPI_Reduce",
+    "main",          "solve",       "MPI_Send",      "MPI_Ssend",
+    "MPI_Bsend",     "MPI_Recv",    "MPI_Sendrecv",  "MPI_Isend",
+    "MPI_Irecv",     "MPI_Wait",    "MPI_Waitall",   "MPI_Test",
+    "MPI_Cancel",    "MPI_Barrier", "MPI_Bcast",     "MPI_Reduce",
     "MPI_Allreduce", "MPI_Scan",    "MPI_Alltoallv", "MPI_Ibarrier",
     "MPI_Put",
 };
@@ -179,18 +179,16 @@ static void put_comms(struct tracefile *t, OTF2_GlobalDefWriter *g)
     CHECK(OTF2_GlobalDefWriter_WriteGroup(
         g, 1, none, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
         OTF2_GROUP_FLAG_NONE, t->spec.ranks, all));
-    CHECK(OTF2_GlobalDefWriter_WriteGroup(
-        g, 2, none, OTF2_GROUP_TYPE_COMM_SELF, OTF2_PARADIGM_MPI,
-        OTF2_GROUP_FLAG_NONE, 0, all));
+    CHECK(OTF2_GlobalDefWriter_WriteGroup(g, 2, none, OTF2_GROUP_TYPE_COMM_SELF,
+                                          OTF2_PARADIGM_MPI,
+                                          OTF2_GROUP_FLAG_NONE, 0, all));
     free(all);
-    CHECK(OTF2_GlobalDefWriter_WriteComm(g, 0,
-                                         put_string(t, g, "MPI_COMM_WORLD"), 1,
-                                         OTF2_UNDEFINED_COMM,
-                                         OTF2_COMM_FLAG_NONE));
-    CHECK(OTF2_GlobalDefWriter_WriteComm(g, 1,
-                                         put_string(t, g, "MPI_COMM_SELF"), 2,
-                                         OTF2_UNDEFINED_COMM,
-                                         OTF2_COMM_FLAG_NONE));
+    CHECK(OTF2_GlobalDefWriter_WriteComm(
+        g, 0, put_string(t, g, "MPI_COMM_WORLD"), 1, OTF2_UNDEFINED_COMM,
+        OTF2_COMM_FLAG_NONE));
+    CHECK(OTF2_GlobalDefWriter_WriteComm(
+        g, 1, put_string(t, g, "MPI_COMM_SELF"), 2, OTF2_UNDEFINED_COMM,
+        OTF2_COMM_FLAG_NONE));
     for (size_t i = 0; i < t->spec.comms; i++) {
         const struct tracefile_comm *c = &t->spec.comm[i];
 
@@ -234,8 +232,7 @@ void tracefile_close(struct tracefile *t)
     put_local_definitions(t);
     g = OTF2_Archive_GetGlobalDefWriter(t->archive);
     CHECK(OTF2_GlobalDefWriter_WriteClockProperties(
-        g, t->spec.ticks_per_s, 0, t->last_tick + 1,
-        OTF2_UNDEFINED_TIMESTAMP));
+        g, t->spec.ticks_per_s, 0, t->last_tick + 1, OTF2_UNDEFINED_TIMESTAMP));
     put_string(t, g, "");
     put_regions(t, g);
     put_locations(t, g, events);

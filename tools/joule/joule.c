@@ -19,7 +19,7 @@ static int start(const char *program, char **argv)
     return 1;
 }
 
-/* What reads profiles: libhdf5 takes 12 ms to load. */
+/* What reads profiles and traces: libhdf5 takes 12 ms to load. */
 static int start_report(int argc, char **argv)
 {
     (void)argc;
@@ -47,6 +47,8 @@ static const struct command {
      "the energy of the regions of a job's programs, from its profile"},
     {"trace", start_report,
      "power and regions of a job over time, for viewers of traces"},
+    {"waits", start_report,
+     "where MPI processes wait, from a trace, and what energy that costs"},
     {"pmserver", start_pmserver,
      "serve programs that are written for pmlib"},
 };

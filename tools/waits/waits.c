@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* joule waits - where the processes of an MPI program wait, from its trace. */
+#include "tools/waits/waits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/callfilter.h"
+#include "common/base/file.h"
+#include "common/base/parse.h"
+#include "config.h"
+#include "tools/joule/command.h"
+#include "tools/joule/text.h"
+#include "tools/waits/machine_states.h"
+
+static const char usage[] =
+    "usage: joule waits [OPTION]... TRACE\n"
+    "\n"
+    "Tell where the processes of an MPI program wait, and how much energy a "
+    "lower\n"
+    "power state would save there, from an OTF2 trace: a directory with "
+    "traces.otf2,\n"
+    "or such a file (of Score-P or EZTrace).\n"
+    "\n"
+    "  --power-states=FILE  power states, for the saving; or the NAME of one "
+    "that is\n"
+    "                       installed: opteron, xeon, juropa\n"
+    "  --by=WHAT            group by pattern, path, process or communicator\n"
+    "  --top=N              that many lines of the longest waits (10)\n"
+    "  --threads=N          read with N threads (all CPUs, at most 16)\n"
+    "  --csv                print comma-separated values\n"
+    "  --json               print a JSON document\n"
+    "  --measure-states     print what the kernel tells of this machine's "
+    "power\n"
+    "                       states, as a file to fill in\n"
+    "  --help               print this\n"
+    "\n"
+    "ESP: the energy that waits would save if processes waited idle, in the "
+    "best\n"
+    "power state; ESP_BW: if they waited busily.\n"
+    "\n"
+    "Exit status: 0 well, 1 there is nothing to tell, 2 usage error, 3 a part "
+    "is\n"
+    "missing.\n";
+
+#define STATES_BYTES_MAX 65536
+
+/* A reader that computes so long for one round has no end. */
+#define ROUND_CPU_S 300
+
+struct arguments {
+    const char *trace, *power_states;
+    unsigned by;
+    uint64_t top, threads;
+    bool csv, json, measure_states;
+};
+
+static int parse_number(const char *name, const char *text, uint64_t max,
+                        uint64_t *ret)
+{
+    char sentence[96];
+
+    if (!text || joule_parse_u64(text, 1, max, ret) == 0)
+        return -1;
+    snprintf(sentence, sizeof(sentence), "--%s is a number from 1 to %llu",
+             name, (unsigned long long)max);
+    return joule_command_error("waits", sentence);
+}
+
+static int parse_by(const char *text, unsigned *ret)
+{
+    static const struct joule_word words[] = {
+        {"pattern", JOULE_BY_PATTERN},
+        {"path", JOULE_BY_PATH},
+        {"process", JOULE_BY_PROCESS},
+        {"communicator", JOULE_BY_COMMUNICATOR},
+        {NULL, 0},
+    };
+
+    if (!text || joule_parse_word(text, words, ret) == 0)
+        return -1;
+    return joule_command_error(
+        "waits", "--by is pattern, path, process or communicator");
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+    const char *by = NULL, *top = NULL, *threads = NULL, *trace[1] = {NULL};
+    size_t traces = 0;
+    const struct joule_command_option table[] = {
+        {.name = "power-states", .text = &a->power_states},
+        {.name = "by", .text = &by},
+        {.name = "top", .text = &top},
+        {.name = "threads", .text = &threads},
+        {.name = "csv", .flag = &a->csv},
+        {.name = "json", .flag = &a->json},
+        {.name = "measure-states", .flag = &a->measure_states},
+        {.name = "", .text = trace, .count = &traces, .max = 1},
+        {NULL},
+    };
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int rc = joule_command_parse(table, usage, argc, argv);
+
+    a->top = 10;
+    a->threads = cpus < 1 ? 1 : (uint64_t)cpus;
+    if (a->threads > JOULE_MATCHER_PARTS_MAX)
+        a->threads = JOULE_MATCHER_PARTS_MAX;
+    if (rc < 0)
+        rc = parse_by(by, &a->by);
+    if (rc < 0)
+        rc = parse_number("top", top, 1000000, &a->top);
+    if (rc < 0)
+        rc = parse_number("threads", threads, JOULE_MATCHER_PARTS_MAX,
+                          &a->threads);
+    if (rc >= 0)
+        return rc;
+    a->trace = trace[0];
+    if (a->csv && a->json)
+        return joule_command_error(argv[0], "either --csv or --json");
+    if (a->measure_states && traces > 0)
+        return joule_command_error(argv[0], "--measure-states is of no trace");
+    if (!a->measure_states && traces == 0)
+        return joule_command_error(argv[0], "which trace?");
+    return -1;
+}
+
+static int complain(const struct joule_error *err)
+{
+    fputs("joule waits: ", stderr);
+    joule_text_put(stderr, err->text);
+    fputc('\n', stderr);
+    return 1;
+}
+
+/* ---- power states ---- */
+
+static bool is_file_name(const char *text)
+{
+    size_t length = strlen(text);
+
+    return strchr(text, '/') ||
+           (length > 5 && strcmp(text + length - 5, ".conf") == 0);
+}
+
+static int load_states(const char *name, struct joule_power_envelope *ret,
+                       struct joule_error *err)
+{
+    struct joule_power_states states;
+    char path[4096], *text;
+    int fd, rc;
+
+    if (snprintf(path, sizeof(path),
+                 is_file_name(name) ? "%s" : JOULE_POWER_STATES_DIR "/%s.conf",
+                 name) >= (int)sizeof(path))
+        return joule_error_set(err, ENAMETOOLONG,
+                               "the name of the power "
+                               "states is too long");
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    text = calloc(1, STATES_BYTES_MAX + 1);
+    if (fd < 0 || !text || joule_file_fill(fd, text, STATES_BYTES_MAX) < 0)
+        rc = joule_error_set(err, errno, "power states %s: %m", path);
+    else
+        rc = joule_power_states_parse(&states, text, path, err);
+    joule_close(fd);
+    free(text);
+    if (rc == 0)
+        joule_power_envelope_make(ret, &states);
+    return rc;
+}
+
+static int measure_states(void)
+{
+    struct joule_error err = {""};
+    int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = joule_machine_states_print(stdout, root_fd, &err);
+
+    joule_close(root_fd);
+    return rc < 0 ? complain(&err) : 0;
+}
+
+/* ---- reading, in a process of its own ---- */
+
+#ifdef HAVE_OTF2
+
+struct collecting {
+    struct joule_totals part[JOULE_MATCHER_PARTS_MAX];
+    bool is_out_of_memory[JOULE_MATCHER_PARTS_MAX];
+    const struct joule_power_envelope *envelope;
+};
+
+static void take(void *arg, unsigned part, const struct joule_wait *wait)
+{
+    struct collecting *c = arg;
+
+    if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
+        c->is_out_of_memory[part] = true;
+}
+
+/* The process ends with SIGPROF unless this is called again. */
+static void watch(void *arg)
+{
+    const struct itimerval timer = {.it_value.tv_sec = ROUND_CPU_S};
+
+    (void)arg;
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+static int print(const struct arguments *a, const struct joule_waits *w)
+{
+    if (a->json)
+        return joule_waits_print_json(w);
+    if (a->csv)
+        return joule_waits_print_csv(w);
+    return joule_waits_print_text(w);
+}
+
+static int join(struct collecting *c, size_t pieces, struct joule_totals *all)
+{
+    joule_totals_init(all, pieces);
+    for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
+        if (c->is_out_of_memory[i] || joule_totals_join(all, &c->part[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* The exit status. */
+static int report(const struct arguments *a, struct collecting *c,
+                  const struct joule_definitions *d,
+                  const struct joule_trace_facts *facts)
+{
+    struct joule_totals all;
+    const struct joule_waits w = {
+        .trace = a->trace,
+        .d = d,
+        .facts = facts,
+        .envelope = c->envelope,
+        .all = &all,
+        .by = a->by,
+        .top = (size_t)a->top,
+    };
+    int rc = join(c, c->envelope ? c->envelope->pieces : 0, &all);
+
+    if (rc == 0)
+        rc = print(a, &w);
+    if (rc < 0) {
+        fputs("joule waits: out of memory\n", stderr);
+        rc = 1;
+    } else if (facts->missing + facts->damaged > 0) {
+        complain(&facts->first_damage);
+        rc = 3;
+    } else if (all.count == 0) {
+        fputs("joule waits: no process has waited in MPI\n", stderr);
+        rc = 1;
+    }
+    joule_totals_free(&all);
+    return rc;
+}
+
+static int analyse(const struct arguments *a,
+                   const struct joule_power_envelope *envelope)
+{
+    struct collecting c = {.envelope = envelope};
+    const struct joule_trace_reading reading = {
+        .path = a->trace,
+        .threads = (unsigned)a->threads,
+        .take = take,
+        .tick = watch,
+        .arg = &c,
+    };
+    struct joule_definitions d;
+    struct joule_trace_facts facts;
+    struct joule_error err = {""};
+    int status = 1;
+
+    for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
+        joule_totals_init(&c.part[i], envelope ? envelope->pieces : 0);
+    watch(NULL);
+    if (joule_definitions_init(&d) < 0) {
+        fputs("joule waits: out of memory\n", stderr);
+        return 1;
+    }
+    if (joule_trace_read(&reading, &d, &facts, &err) < 0)
+        complain(&err);
+    else
+        status = report(a, &c, &d, &facts);
+    joule_trace_facts_free(&facts);
+    joule_definitions_free(&d);
+    for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
+        joule_totals_free(&c.part[i]);
+    return status;
+}
+
+/* Three quarters of the memory of this machine are enough, where a hostile file
+ * asks for more. */
+static void bound_resources(void)
+{
+    const struct rlimit no_core = {0, 0};
+    struct rlimit data;
+
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (JOULE_HAS_SANITIZER)
+        return;
+    data.rlim_cur = data.rlim_max =
+        (rlim_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (rlim_t)sysconf(_SC_PAGESIZE);
+    setrlimit(RLIMIT_DATA, &data);
+}
+
+/* The exit status of a child; -1 with a sentence: it died. */
+static int wait_for(pid_t pid, const char *trace, struct joule_error *err)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return joule_error_set(err, errno, "the reader is gone: %m");
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    if (WTERMSIG(status) == SIGPROF)
+        return joule_error_set(
+            err, ETIMEDOUT, "%s is damaged: its reader came to no end", trace);
+    return joule_error_set(err, EBADMSG,
+                           "%s is damaged: its reader died of signal %d", trace,
+                           WTERMSIG(status));
+}
+
+/* libotf2 may crash where a trace is damaged: it runs in a child, which prints when
+ * all is read. */
+static int analyse_in_child(const struct arguments *a,
+                            const struct joule_power_envelope *envelope)
+{
+    struct joule_error err = {""};
+    pid_t parent = getpid(), pid;
+    int status;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid < 0) {
+        joule_error_set(&err, errno, "cannot start a reader: %m");
+        return complain(&err);
+    }
+    if (pid == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+            _exit(1);
+        bound_resources();
+        status = analyse(a, envelope);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            perror("joule: cannot write the output");
+            status = status ? status : 1;
+        }
+        _exit(status);
+    }
+    status = wait_for(pid, a->trace, &err);
+    return status < 0 ? complain(&err) : status;
+}
+
+#else
+
+static int analyse_in_child(const struct arguments *a,
+                            const struct joule_power_envelope *envelope)
+{
+    (void)a;
+    (void)envelope;
+    fputs("joule waits: this joule was built without OTF2 (Debian: "
+          "libotf2-trace-dev)\n",
+          stderr);
+    return 1;
+}
+
+#endif
+
+int joule_waits_main(int argc, char **argv)
+{
+    struct arguments a = {0};
+    struct joule_power_envelope envelope;
+    struct joule_error err = {""};
+    int status = parse(&a, argc, argv);
+
+    if (status >= 0)
+        return status;
+    if (a.measure_states)
+        return measure_states();
+    if (a.power_states && load_states(a.power_states, &envelope, &err) < 0)
+        return complain(&err);
+    return analyse_in_child(&a, a.power_states ? &envelope : NULL);
+}

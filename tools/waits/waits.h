@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * waits.h - `joule waits`: what was found in a trace, and how it is printed.
+ */
+#ifndef JOULE_WAITS_WAITS_H
+#define JOULE_WAITS_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/waits/power_states.h"
+#include "tools/waits/definitions.h"
+#include "tools/waits/totals.h"
+#include "tools/waits/trace_reader.h"
+
+/* argv[0] is the command's name.  The exit status: 0 all is told, 1 there is nothing
+ * to tell, 2 a wrong command line, 3 a part is missing, which was said. */
+int joule_waits_main(int argc, char **argv);
+
+/* All that there is to print. */
+struct joule_waits {
+    const char *trace;
+    const struct joule_definitions *d;
+    const struct joule_trace_facts *facts;
+    const struct joule_power_envelope *envelope; /* NULL: no power states */
+    const struct joule_totals *all;
+    unsigned by; /* enum joule_totals_by; 0: as the format likes it */
+    size_t top;  /* lines of text */
+};
+
+/* waits_print.c: to standard output.  -1 with ENOMEM. */
+int joule_waits_print_text(const struct joule_waits *w);
+int joule_waits_print_csv(const struct joule_waits *w);
+int joule_waits_print_json(const struct joule_waits *w);
+
+#endif

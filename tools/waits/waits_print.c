@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/joule/json.h"
+#include "tools/joule/text.h"
+#include "tools/waits/waits.h"
+
+#define MOST_PROCESSES 3 /* that a line of text names */
+
+/* Texts of call paths, each made once. */
+struct texts {
+    const struct joule_definitions *d;
+    char **path; /* of each, or NULL */
+};
+
+struct sorting {
+    const struct joule_waits *w;
+    struct texts *texts;
+};
+
+static int make_texts(struct texts *t, const struct joule_definitions *d)
+{
+    t->d = d;
+    t->path = calloc(d->paths.count + 1, sizeof(*t->path));
+    if (!t->path)
+        return -1;
+    for (size_t i = 0; i < d->paths.count; i++) {
+        t->path[i] = joule_path_text(d, (uint32_t)i);
+        if (!t->path[i])
+            return -1;
+    }
+    return 0;
+}
+
+static void free_texts(struct texts *t)
+{
+    for (size_t i = 0; t->path && i < t->d->paths.count; i++)
+        free(t->path[i]);
+    free(t->path);
+}
+
+static const char *path_text(const struct texts *t, uint32_t path)
+{
+    return path == JOULE_NO_NUMBER ? "" : t->path[path];
+}
+
+/* ---- order and sums ---- */
+
+/* The longest first; the rest so that the order is always the same. */
+static int compare(const void *pa, const void *pb, void *arg)
+{
+    const struct sorting *s = arg;
+    const struct joule_totals *all = s->w->all;
+    const struct joule_total *a = pa, *b = pb;
+    int text;
+
+    (void)all;
+    if (a->ns != b->ns)
+        return a->ns > b->ns ? -1 : 1;
+    if (a->pattern != b->pattern)
+        return a->pattern < b->pattern ? -1 : 1;
+    text = strcmp(path_text(s->texts, a->path), path_text(s->texts, b->path));
+    if (text != 0)
+        return text;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return (a->communicator > b->communicator) -
+           (a->communicator < b->communicator);
+}
+
+/* A group, in order: indices into it. */
+static size_t *sort_group(const struct joule_totals *g, struct sorting *s)
+{
+    size_t *order = calloc(g->count + 1, sizeof(*order));
+    struct item {
+        struct joule_total total;
+        size_t index;
+    } *item = calloc(g->count + 1, sizeof(*item));
+
+    if (order && item) {
+        for (size_t i = 0; i < g->count; i++)
+            item[i] = (struct item){g->at[i], i};
+        qsort_r(item, g->count, sizeof(*item), compare, s);
+        for (size_t i = 0; i < g->count; i++)
+            order[i] = item[i].index;
+    } else {
+        free(order);
+        order = NULL;
+    }
+    free(item);
+    return order;
+}
+
+static double esp_j(const struct joule_waits *w, const struct joule_totals *t,
+                    size_t i, enum joule_wait_kind kind)
+{
+    return w->envelope ? (double)joule_power_saving_pj(
+                             w->envelope, t->use + i * t->pieces, kind) /
+                             1e12
+                       : 0;
+}
+
+/* Of the energy of the wait in state 1. */
+static double energy_j(const struct joule_waits *w, uint64_t ns)
+{
+    return (double)ns * (double)w->envelope->states.state[0].active_mw / 1e12;
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+struct sums {
+    double mpi_s, run_s;
+    uint64_t calls, processes; /* that have called MPI */
+};
+
+static struct sums sum_processes(const struct joule_waits *w)
+{
+    struct sums s = {0};
+
+    for (uint32_t i = 0; i < w->d->processes; i++) {
+        const struct joule_trace_process_facts *p = &w->facts->process[i];
+
+        s.mpi_s += seconds(p->mpi_ns);
+        s.run_s += seconds(p->run_ns);
+        s.calls += p->mpi_calls;
+        s.processes += p->mpi_calls > 0;
+    }
+    return s;
+}
+
+/* ---- text ---- */
+
+static void print_saving(const struct joule_waits *w,
+                         const struct joule_totals *t, size_t i)
+{
+    for (int kind = 0; kind < JOULE_WAIT_KINDS; kind++) {
+        double j = esp_j(w, t, i, (enum joule_wait_kind)kind);
+
+        printf("  %12.6g J %5.1f %%", j, percent(j, energy_j(w, t->at[i].ns)));
+    }
+}
+
+static void print_pattern(const struct joule_waits *w, const struct sums *sums,
+                          const struct joule_totals *t, size_t i,
+                          const char *name)
+{
+    double s = seconds(t->at[i].ns);
+
+    printf("%-19s %12" PRIu64 " %16.6f s %7.2f %% %7.2f %%", name,
+           t->at[i].count, s, percent(s, sums->mpi_s), percent(s, sums->run_s));
+    if (w->envelope && t->at[i].pattern >= JOULE_WAIT_COMPLETIONS &&
+        t->at[i].pattern != JOULE_NO_NUMBER)
+        fputs("  no wait", stdout);
+    else if (w->envelope)
+        print_saving(w, t, i);
+    putchar('\n');
+}
+
+static int print_patterns(const struct joule_waits *w, const struct sums *sums)
+{
+    struct joule_totals t, all;
+    int rc;
+
+    joule_totals_init(&t, w->all->pieces);
+    joule_totals_init(&all, w->all->pieces);
+    rc = joule_totals_group(&t, w->all, JOULE_BY_PATTERN, true);
+    if (rc == 0)
+        rc = joule_totals_group(&all, w->all, 0, false);
+    printf("%-19s %12s %18s %9s %9s%s\n", "pattern", "count", "time",
+           "MPI time", "run time",
+           w->envelope ? "                     ESP                  ESP_BW"
+                       : "");
+    for (uint32_t pattern = 0; rc == 0 && pattern < JOULE_WAIT_PATTERNS;
+         pattern++) {
+        if (pattern == JOULE_WAIT_COMPLETIONS && all.count > 0)
+            print_pattern(w, sums, &all, 0, "all waits");
+        for (size_t i = 0; i < t.count; i++)
+            if (t.at[i].pattern == pattern)
+                print_pattern(
+                    w, sums, &t, i,
+                    joule_wait_pattern_name((enum joule_wait_pattern)pattern));
+    }
+    joule_totals_free(&t);
+    joule_totals_free(&all);
+    return rc;
+}
+
+static void print_process(const struct joule_waits *w, uint32_t process)
+{
+    const struct joule_mpi_process *p = &w->d->process[process];
+
+    if (p->rank != JOULE_NO_NUMBER)
+        printf("rank %" PRIu32, p->rank);
+    else
+        joule_text_put(stdout, p->name);
+}
+
+/* The processes that wait most in a group's line. */
+static void print_most(const struct joule_waits *w,
+                       const struct joule_totals *parts,
+                       const struct joule_total *whole)
+{
+    size_t found[MOST_PROCESSES], n = 0;
+
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct joule_total *t = &parts->at[i];
+        size_t k = n;
+
+        if (t->pattern != whole->pattern || t->path != whole->path ||
+            t->communicator != whole->communicator)
+            continue;
+        while (k > 0 && (parts->at[found[k - 1]].ns < t->ns ||
+                         (parts->at[found[k - 1]].ns == t->ns &&
+                          parts->at[found[k - 1]].process > t->process))) {
+            if (k < MOST_PROCESSES)
+                found[k] = found[k - 1];
+            k--;
+        }
+        if (k == MOST_PROCESSES)
+            continue;
+        found[k] = i;
+        n += n < MOST_PROCESSES;
+    }
+    for (size_t k = 0; k < n; k++) {
+        fputs(k == 0 ? "  " : ", ", stdout);
+        print_process(w, parts->at[found[k]].process);
+        printf(" %.0f %%",
+               percent((double)parts->at[found[k]].ns, (double)whole->ns));
+    }
+}
+
+static void print_line(const struct joule_waits *w, struct sorting *s,
+                       const struct joule_totals *g,
+                       const struct joule_totals *parts, size_t i)
+{
+    const struct joule_total *t = &g->at[i];
+
+    printf("%16.6f s %12" PRIu64 "  ", seconds(t->ns), t->count);
+    if (t->pattern != JOULE_NO_NUMBER)
+        printf("%-15s  ",
+               joule_wait_pattern_name((enum joule_wait_pattern)t->pattern));
+    joule_text_put(stdout, path_text(s->texts, t->path));
+    if (t->communicator != JOULE_NO_NUMBER)
+        joule_text_put(stdout, w->d->comm[t->communicator].name);
+    if (t->process != JOULE_NO_NUMBER) {
+        print_process(w, t->process);
+        if (*w->d->process[t->process].node) {
+            fputs(" on ", stdout);
+            joule_text_put(stdout, w->d->process[t->process].node);
+        }
+    } else {
+        print_most(w, parts, t);
+    }
+    if (w->envelope)
+        print_saving(w, g, i);
+    putchar('\n');
+}
+
+static int print_longest(const struct joule_waits *w, struct sorting *s)
+{
+    unsigned by = w->by ? w->by : JOULE_BY_PATTERN | JOULE_BY_PATH;
+    struct joule_totals g, parts;
+    size_t *order = NULL, most;
+    int rc;
+
+    joule_totals_init(&g, w->all->pieces);
+    joule_totals_init(&parts, w->all->pieces);
+    rc = joule_totals_group(&g, w->all, by, false);
+    if (rc == 0)
+        rc = joule_totals_group(&parts, w->all, by | JOULE_BY_PROCESS, false);
+    if (rc == 0 && !(order = sort_group(&g, s)))
+        rc = -1;
+    most = g.count < w->top ? g.count : w->top;
+    if (rc == 0 && most > 0) {
+        printf("\nThe longest waits (%zu of %zu):\n", most, g.count);
+        for (size_t i = 0; i < most; i++)
+            print_line(w, s, &g, &parts, order[i]);
+    }
+    free(order);
+    joule_totals_free(&g);
+    joule_totals_free(&parts);
+    return rc;
+}
+
+/* How many waits, and how long ones, are best in each state. */
+static int find_chosen(
+    const struct joule_waits *w,
+    struct joule_power_use ret[JOULE_WAIT_KINDS][JOULE_POWER_STATES_MAX])
+{
+    struct joule_totals all;
+    int rc;
+
+    memset(ret, 0, sizeof(**ret) * JOULE_WAIT_KINDS * JOULE_POWER_STATES_MAX);
+    joule_totals_init(&all, w->all->pieces);
+    rc = joule_totals_group(&all, w->all, 0, false);
+    for (size_t i = 0; rc == 0 && all.count > 0 && i < all.pieces; i++)
+        for (int kind = 0; kind < JOULE_WAIT_KINDS; kind++) {
+            struct joule_power_use *to =
+                &ret[kind][w->envelope->piece[i].state[kind]];
+
+            to->count += all.use[i].count;
+            to->ns += all.use[i].ns;
+        }
+    joule_totals_free(&all);
+    return rc;
+}
+
+static int print_chosen(const struct joule_waits *w)
+{
+    struct joule_power_use chosen[JOULE_WAIT_KINDS][JOULE_POWER_STATES_MAX];
+
+    if (!w->envelope)
+        return 0;
+    if (find_chosen(w, chosen) < 0)
+        return -1;
+    printf("\n%-11s %14s %18s %14s %18s\n", "power state", "ESP: waits", "time",
+           "ESP_BW: waits", "time");
+    for (size_t p = 0; p < w->envelope->states.count; p++)
+        printf("%-11zu %14" PRIu64 " %16.6f s %14" PRIu64 " %16.6f s\n", p + 1,
+               chosen[0][p].count, (double)chosen[0][p].ns / 1e9,
+               chosen[1][p].count, (double)chosen[1][p].ns / 1e9);
+    return 0;
+}
+
+static const struct {
+    const char *id, *sentence;
+    size_t offset; /* in struct joule_trace_facts */
+} remarks[] = {
+#define REMARK(field, sentence)                                                \
+    {                                                                          \
+#field, sentence, offsetof(struct joule_trace_facts, field)            \
+    }
+#define COUNT(field, sentence)                                                 \
+    {                                                                          \
+#field, sentence, offsetof(struct joule_trace_facts, counts.field)     \
+    }
+    COUNT(clock_violations,
+          "times that cannot be: what was waited for came after the wait"),
+    COUNT(unmatched_sends, "sends without a receive"),
+    COUNT(unmatched_receives, "receives without a send"),
+    COUNT(open_requests, "requests that were never completed"),
+    COUNT(incomplete_collectives,
+          "collective operations without some of their processes"),
+    COUNT(inconsistent_collectives,
+          "collective operations whose processes do not agree"),
+    COUNT(passed_over, "requests that stayed open too long to keep the order"),
+    COUNT(without_post, "completions of requests that were never begun"),
+    COUNT(cancelled, "requests that were cancelled"),
+    REMARK(unknown_references, "references to what is not defined"),
+    REMARK(times_back, "times before the one before"),
+    REMARK(unbalanced, "regions that were entered or left alone"),
+    REMARK(outside_of_calls, "messages outside of MPI calls"),
+    REMARK(lost, "events beyond all bounds"),
+    REMARK(missing, "locations without events"),
+    REMARK(damaged, "locations that end in damage"),
+#undef REMARK
+#undef COUNT
+};
+
+static uint64_t remark_of(const struct joule_waits *w, size_t i)
+{
+    return *(const uint64_t *)((const char *)w->facts + remarks[i].offset);
+}
+
+static void print_remarks(const struct joule_waits *w)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < w->d->regions; i++) {
+        if (w->facts->not_analysed[i] == 0)
+            continue;
+        fputs(any ? ", " : "\nNot analysed: ", stdout);
+        joule_text_put(stdout, w->d->region[i].name);
+        printf(" (%" PRIu64 ")", w->facts->not_analysed[i]);
+        any = true;
+    }
+    if (any)
+        putchar('\n');
+    any = false;
+    for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++) {
+        if (remark_of(w, i) == 0)
+            continue;
+        printf("%s%" PRIu64 " %s\n", any ? "" : "\n", remark_of(w, i),
+               remarks[i].sentence);
+        any = true;
+    }
+}
+
+int joule_waits_print_text(const struct joule_waits *w)
+{
+    struct texts texts = {0};
+    struct sorting sorting = {w, &texts};
+    struct sums sums = sum_processes(w);
+    int rc = make_texts(&texts, w->d);
+
+    if (rc == 0) {
+        joule_text_put(stdout, w->trace);
+        printf(": %" PRIu64 " processes, %" PRIu64 " MPI calls in %.6f s of "
+               "%.6f s (%.2f %%)\n\n",
+               sums.processes, sums.calls, sums.mpi_s, sums.run_s,
+               percent(sums.mpi_s, sums.run_s));
+        rc = print_patterns(w, &sums);
+    }
+    if (rc == 0)
+        rc = print_longest(w, &sorting);
+    if (rc == 0)
+        rc = print_chosen(w);
+    if (rc == 0)
+        print_remarks(w);
+    free_texts(&texts);
+    return rc;
+}
+
+/* ---- CSV ---- */
+
+/* A cell, as joule regions writes it: what is not printable is '?', and no
+ * spreadsheet takes it for a formula. */
+static void put_cell(const char *text)
+{
+    bool quoted = strpbrk(text, ",\"") != NULL;
+
+    if (quoted)
+        putchar('"');
+    if (*text && strchr("=+-@", *text))
+        putchar('\'');
+    while (*text) {
+        size_t length = joule_text_char(text);
+
+        if (*text == '"')
+            putchar('"');
+        if (length == 0)
+            putchar('?');
+        else
+            fwrite(text, 1, length, stdout);
+        text += length > 0 ? length : 1;
+    }
+    if (quoted)
+        putchar('"');
+}
+
+static void print_csv_line(const struct joule_waits *w,
+                           const struct texts *texts,
+                           const struct joule_totals *g, size_t i)
+{
+    const struct joule_total *t = &g->at[i];
+    const struct joule_mpi_process *p =
+        t->process == JOULE_NO_NUMBER ? NULL : &w->d->process[t->process];
+
+    if (t->pattern != JOULE_NO_NUMBER)
+        fputs(joule_wait_pattern_id((enum joule_wait_pattern)t->pattern),
+              stdout);
+    putchar(',');
+    if (t->path != JOULE_NO_NUMBER)
+        put_cell(path_text(texts, t->path));
+    putchar(',');
+    if (p)
+        put_cell(p->name);
+    putchar(',');
+    if (p && p->rank != JOULE_NO_NUMBER)
+        printf("%" PRIu32, p->rank);
+    putchar(',');
+    if (p)
+        put_cell(p->node);
+    putchar(',');
+    if (t->communicator != JOULE_NO_NUMBER)
+        put_cell(w->d->comm[t->communicator].name);
+    printf(",%" PRIu64 ",%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64,
+           t->count, t->ns / 1000000000, t->ns % 1000000000,
+           t->longest_ns / 1000000000, t->longest_ns % 1000000000);
+    if (w->envelope &&
+        (t->pattern < JOULE_WAIT_COMPLETIONS || t->pattern == JOULE_NO_NUMBER))
+        printf(",%.6f,%.6f,%.6f\n", energy_j(w, t->ns),
+               esp_j(w, g, i, JOULE_WAIT_IDLE),
+               esp_j(w, g, i, JOULE_WAIT_BUSY));
+    else
+        puts(",,,");
+}
+
+/* By itself a group of several patterns has waits alone. */
+static int make_group(const struct joule_waits *w, struct joule_totals *g)
+{
+    unsigned by = w->by ? w->by : JOULE_BY_ALL;
+
+    joule_totals_init(g, w->all->pieces);
+    return joule_totals_group(g, w->all, by, by & JOULE_BY_PATTERN);
+}
+
+int joule_waits_print_csv(const struct joule_waits *w)
+{
+    struct texts texts = {0};
+    struct sorting sorting = {w, &texts};
+    struct joule_totals g;
+    size_t *order = NULL;
+    int rc = make_group(w, &g);
+
+    if (rc == 0)
+        rc = make_texts(&texts, w->d);
+    if (rc == 0 && !(order = sort_group(&g, &sorting)))
+        rc = -1;
+    if (rc == 0) {
+        puts("pattern,path,process,rank,node,communicator,count,time_s,"
+             "longest_s,energy_J,esp_J,esp_bw_J");
+        for (size_t i = 0; i < g.count; i++)
+            print_csv_line(w, &texts, &g, order[i]);
+    }
+    free(order);
+    free_texts(&texts);
+    joule_totals_free(&g);
+    return rc;
+}
+
+/* ---- JSON ---- */
+
+static void put_joules(struct joule_json *j, const char *key, double value)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.6f", value);
+    for (char *c = text; *c; c++)
+        if (*c == ',')
+            *c = '.';
+    joule_json_number(j, key, text);
+}
+
+static void print_json_line(struct joule_json *j, const struct joule_waits *w,
+                            const struct texts *texts,
+                            const struct joule_totals *g, size_t i)
+{
+    const struct joule_total *t = &g->at[i];
+
+    joule_json_object(j, NULL);
+    if (t->pattern != JOULE_NO_NUMBER)
+        joule_json_string(
+            j, "pattern",
+            joule_wait_pattern_id((enum joule_wait_pattern)t->pattern));
+    if (t->path != JOULE_NO_NUMBER)
+        joule_json_string(j, "path", path_text(texts, t->path));
+    if (t->process != JOULE_NO_NUMBER) {
+        const struct joule_mpi_process *p = &w->d->process[t->process];
+
+        joule_json_string(j, "process", p->name);
+        joule_json_u64_if(j, "rank", p->rank != JOULE_NO_NUMBER, p->rank);
+        joule_json_string(j, "node", p->node);
+    }
+    if (t->communicator != JOULE_NO_NUMBER)
+        joule_json_string(j, "communicator", w->d->comm[t->communicator].name);
+    joule_json_u64(j, "count", t->count);
+    joule_json_u64(j, "time_ns", t->ns);
+    joule_json_u64(j, "longest_ns", t->longest_ns);
+    if (w->envelope && (t->pattern < JOULE_WAIT_COMPLETIONS ||
+                        t->pattern == JOULE_NO_NUMBER)) {
+        put_joules(j, "energy_j", energy_j(w, t->ns));
+        put_joules(j, "esp_j", esp_j(w, g, i, JOULE_WAIT_IDLE));
+        put_joules(j, "esp_bw_j", esp_j(w, g, i, JOULE_WAIT_BUSY));
+    }
+    joule_json_close(j);
+}
+
+static int print_json_group(struct joule_json *j, const struct joule_waits *w,
+                            struct sorting *s, const char *key, unsigned by)
+{
+    struct joule_totals g;
+    size_t *order = NULL;
+    int rc;
+
+    joule_totals_init(&g, w->all->pieces);
+    rc = joule_totals_group(&g, w->all, by, by & JOULE_BY_PATTERN);
+    if (rc == 0 && !(order = sort_group(&g, s)))
+        rc = -1;
+    joule_json_array(j, key);
+    for (size_t i = 0; rc == 0 && i < g.count; i++)
+        print_json_line(j, w, s->texts, &g, order[i]);
+    joule_json_close(j);
+    free(order);
+    joule_totals_free(&g);
+    return rc;
+}
+
+static int print_json_chosen(struct joule_json *j, const struct joule_waits *w)
+{
+    static const char *const names[] = {"esp", "esp_bw"};
+    struct joule_power_use chosen[JOULE_WAIT_KINDS][JOULE_POWER_STATES_MAX];
+
+    if (!w->envelope)
+        return 0;
+    if (find_chosen(w, chosen) < 0)
+        return -1;
+    joule_json_array(j, "power_states");
+    for (size_t p = 0; p < w->envelope->states.count; p++) {
+        joule_json_object(j, NULL);
+        joule_json_u64(j, "state", p + 1);
+        for (int kind = 0; kind < JOULE_WAIT_KINDS; kind++) {
+            joule_json_object(j, names[kind]);
+            joule_json_u64(j, "count", chosen[kind][p].count);
+            joule_json_u64(j, "time_ns", (uint64_t)chosen[kind][p].ns);
+            joule_json_close(j);
+        }
+        joule_json_close(j);
+    }
+    joule_json_close(j);
+    return 0;
+}
+
+static void print_json_facts(struct joule_json *j, const struct joule_waits *w)
+{
+    const struct joule_trace_facts *f = w->facts;
+    struct sums sums = sum_processes(w);
+
+    joule_json_string(j, "trace", w->trace);
+    joule_json_u64(j, "processes", sums.processes);
+    joule_json_u64(j, "events", f->events);
+    joule_json_u64(j, "mpi_calls", sums.calls);
+    joule_json_u64(j, "messages", f->counts.messages);
+    joule_json_u64(j, "collectives", f->counts.collectives);
+    put_joules(j, "mpi_s", sums.mpi_s);
+    put_joules(j, "run_s", sums.run_s);
+    joule_json_bool(j, "is_whole", f->missing + f->damaged == 0);
+    joule_json_array(j, "not_analysed");
+    for (uint32_t i = 0; i < w->d->regions; i++) {
+        if (f->not_analysed[i] == 0)
+            continue;
+        joule_json_object(j, NULL);
+        joule_json_string(j, "region", w->d->region[i].name);
+        joule_json_u64(j, "calls", f->not_analysed[i]);
+        joule_json_close(j);
+    }
+    joule_json_close(j);
+    joule_json_object(j, "remarks");
+    for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
+        joule_json_u64(j, remarks[i].id, remark_of(w, i));
+    joule_json_close(j);
+}
+
+int joule_waits_print_json(const struct joule_waits *w)
+{
+    struct texts texts = {0};
+    struct sorting sorting = {w, &texts};
+    struct joule_json j;
+    int rc = make_texts(&texts, w->d);
+
+    if (rc == 0) {
+        joule_json_begin(&j, stdout);
+        print_json_facts(&j, w);
+        rc = print_json_chosen(&j, w);
+        if (rc == 0)
+            rc =
+                print_json_group(&j, w, &sorting, "patterns", JOULE_BY_PATTERN);
+        if (rc == 0)
+            rc = print_json_group(&j, w, &sorting, "waits",
+                                  w->by ? w->by : JOULE_BY_ALL);
+        joule_json_end(&j);
+    }
+    free_texts(&texts);
+    return rc;
+}
