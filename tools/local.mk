@@ -79,11 +79,14 @@ LIBWAITS = tools/waits/libwaits.a tools/joule/libcommand.a $(LIBJOULE) $(OTF2_LI
 tools_waits_libwaits_a_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS) \
 	-DJOULE_POWER_STATES_DIR=\"$(powerstatesdir)\"
 tools_waits_libwaits_a_SOURCES = \
+	tools/waits/archive.c tools/waits/archive.h \
+	tools/waits/recorded_log.c tools/waits/recorded_log.h \
 	tools/waits/definitions.c tools/waits/definitions.h \
 	tools/waits/machine_states.c tools/waits/machine_states.h \
 	tools/waits/totals.c tools/waits/totals.h \
 	tools/waits/waits.c tools/waits/waits.h \
 	tools/waits/waits_print.c
+$(tools_waits_libwaits_a_OBJECTS): lib/waits/mpi_calls.h
 if HAVE_OTF2
 tools_waits_libwaits_a_SOURCES += \
 	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "config.h"
 #include "tools/joule/command.h"
 #include "tools/joule/text.h"
+#include "tools/waits/archive.h"
 #include "tools/waits/machine_states.h"
 
 static const char usage[] =
@@ -27,9 +29,11 @@ static const char usage[] =
     "\n"
     "Tell where the processes of an MPI program wait, and how much energy a "
     "lower\n"
-    "power state would save there, from an OTF2 trace: a directory with "
-    "traces.otf2,\n"
-    "or such a file (of Score-P or EZTrace).\n"
+    "power state would save there, from what srun --energy-waits has "
+    "recorded, or\n"
+    "another OTF2 trace (of Score-P or EZTrace): a directory with traces.otf2, "
+    "or such\n"
+    "a file.\n"
     "\n"
     "  --power-states=FILE  power states, for the saving; or the NAME of one "
     "that is\n"
@@ -38,7 +42,13 @@ static const char usage[] =
     "  --top=N              that many lines of the longest waits (10)\n"
     "  --threads=N          read with N threads (all CPUs, at most 16)\n"
     "  --csv                print comma-separated values\n"
+    "  --each               print each wait, as comma-separated values, in any "
+    "order\n"
     "  --json               print a JSON document\n"
+    "  --make-archive       only make traces.otf2 of what a program has left "
+    "in the\n"
+    "                       directory TRACE, as srun does when a step is over\n"
+    "  --keep-logs          leave that, too\n"
     "  --measure-states     print what the kernel tells of this machine's "
     "power\n"
     "                       states, as a file to fill in\n"
@@ -61,7 +71,7 @@ struct arguments {
     const char *trace, *power_states;
     unsigned by;
     uint64_t top, threads;
-    bool csv, json, measure_states;
+    bool csv, json, each, measure_states, make_archive, keep_logs;
 };
 
 static int parse_number(const char *name, const char *text, uint64_t max,
@@ -103,6 +113,9 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "threads", .text = &threads},
         {.name = "csv", .flag = &a->csv},
         {.name = "json", .flag = &a->json},
+        {.name = "each", .flag = &a->each},
+        {.name = "make-archive", .flag = &a->make_archive},
+        {.name = "keep-logs", .flag = &a->keep_logs},
         {.name = "measure-states", .flag = &a->measure_states},
         {.name = "", .text = trace, .count = &traces, .max = 1},
         {NULL},
@@ -124,8 +137,8 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv && a->json)
-        return joule_command_error(argv[0], "either --csv or --json");
+    if (a->csv + a->json + a->each > 1)
+        return joule_command_error(argv[0], "one of --csv, --json and --each");
     if (a->measure_states && traces > 0)
         return joule_command_error(argv[0], "--measure-states is of no trace");
     if (!a->measure_states && traces == 0)
@@ -192,6 +205,8 @@ static int measure_states(void)
 #ifdef HAVE_OTF2
 
 struct collecting {
+    const struct joule_definitions *d;
+    bool each;
     struct joule_totals part[JOULE_MATCHER_PARTS_MAX];
     bool is_out_of_memory[JOULE_MATCHER_PARTS_MAX];
     const struct joule_power_envelope *envelope;
@@ -201,6 +216,8 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
 {
     struct collecting *c = arg;
 
+    if (c->each)
+        joule_waits_print_each(c->d, wait);
     if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
         c->is_out_of_memory[part] = true;
 }
@@ -216,6 +233,8 @@ static void watch(void *arg)
 
 static int print(const struct arguments *a, const struct joule_waits *w)
 {
+    if (a->each)
+        return 0;
     if (a->json)
         return joule_waits_print_json(w);
     if (a->csv)
@@ -268,7 +287,8 @@ static int report(const struct arguments *a, struct collecting *c,
 static int analyse(const struct arguments *a,
                    const struct joule_power_envelope *envelope)
 {
-    struct collecting c = {.envelope = envelope};
+    struct joule_definitions d;
+    struct collecting c = {.d = &d, .each = a->each, .envelope = envelope};
     const struct joule_trace_reading reading = {
         .path = a->trace,
         .threads = (unsigned)a->threads,
@@ -276,7 +296,6 @@ static int analyse(const struct arguments *a,
         .tick = watch,
         .arg = &c,
     };
-    struct joule_definitions d;
     struct joule_trace_facts facts;
     struct joule_error err = {""};
     int status = 1;
@@ -288,6 +307,8 @@ static int analyse(const struct arguments *a,
         fputs("joule waits: out of memory\n", stderr);
         return 1;
     }
+    if (a->each)
+        puts(JOULE_WAITS_EACH_HEAD);
     if (joule_trace_read(&reading, &d, &facts, &err) < 0)
         complain(&err);
     else
@@ -324,6 +345,9 @@ static int wait_for(pid_t pid, const char *trace, struct joule_error *err)
             return joule_error_set(err, errno, "the reader is gone: %m");
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
+    /* Whoever read what it prints is gone. */
+    if (WTERMSIG(status) == SIGPIPE)
+        return 1;
     if (WTERMSIG(status) == SIGPROF)
         return joule_error_set(
             err, ETIMEDOUT, "%s is damaged: its reader came to no end", trace);
@@ -377,6 +401,68 @@ static int analyse_in_child(const struct arguments *a,
 
 #endif
 
+/* ---- what a program has left ---- */
+
+static void tell(uint64_t count, const char *text)
+{
+    if (count > 0)
+        fprintf(stderr, "joule waits: %llu %s\n", (unsigned long long)count,
+                text);
+}
+
+static void tell_facts(const struct joule_archive_facts *f)
+{
+    tell(f->missing, "ranks have left no log: what others waited for them is "
+                     "not known");
+    tell(f->killed, "ranks did not come to MPI_Finalize: of each the last "
+                    "second may be missing");
+    tell(f->lost, "records are lost: the disk was too slow "
+                  "(JOULE_WAITS_MEMORY, MPI_Pcontrol)");
+    tell(f->unknown, "completed requests of which nothing is known");
+    if (f->clock_ns > 1000)
+        fprintf(stderr,
+                "joule waits: clocks of different nodes may differ by %.1f "
+                "us\n",
+                (double)f->clock_ns / 1e3);
+}
+
+static bool is_there(const char *directory, const char *name)
+{
+    char path[4096];
+
+    return snprintf(path, sizeof(path), "%s/%s", directory, name) <
+               (int)sizeof(path) &&
+           access(path, F_OK) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* 0: there is an archive now, or there was one. */
+static int make_archive(const struct arguments *a)
+{
+    struct joule_archive_facts facts;
+    struct joule_error err;
+
+    if (!a->make_archive &&
+        (!is_directory(a->trace) || is_there(a->trace, "traces.otf2")))
+        return 0;
+    if (joule_archive_make(a->trace, a->keep_logs, &facts, &err) < 0)
+        return complain(&err);
+    tell_facts(&facts);
+    if (a->make_archive) {
+        fprintf(stderr, "joule waits: %llu calls of %u ranks: joule waits ",
+                (unsigned long long)facts.calls, facts.ranks);
+        joule_text_put(stderr, a->trace);
+        fputc('\n', stderr);
+    }
+    return 0;
+}
+
 int joule_waits_main(int argc, char **argv)
 {
     struct arguments a = {0};
@@ -390,5 +476,8 @@ int joule_waits_main(int argc, char **argv)
         return measure_states();
     if (a.power_states && load_states(a.power_states, &envelope, &err) < 0)
         return complain(&err);
+    status = make_archive(&a);
+    if (status > 0 || a.make_archive)
+        return status;
     return analyse_in_child(&a, a.power_states ? &envelope : NULL);
 }

@@ -33,4 +33,9 @@ int joule_waits_print_text(const struct joule_waits *w);
 int joule_waits_print_csv(const struct joule_waits *w);
 int joule_waits_print_json(const struct joule_waits *w);
 
+/* A line of --each, behind its head.  Any thread, while none adds paths. */
+#define JOULE_WAITS_EACH_HEAD "pattern,rank,process,begin_ns,wait_ns,path"
+void joule_waits_print_each(const struct joule_definitions *d,
+                            const struct joule_wait *wait);
+
 #endif

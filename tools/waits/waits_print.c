@@ -450,6 +450,25 @@ static void put_cell(const char *text)
         putchar('"');
 }
 
+void joule_waits_print_each(const struct joule_definitions *d,
+                            const struct joule_wait *wait)
+{
+    const struct joule_mpi_process *p = &d->process[wait->process];
+    char *path = joule_path_text(d, wait->path);
+
+    flockfile(stdout);
+    printf("%s,", joule_wait_pattern_id(wait->pattern));
+    if (p->rank != JOULE_NO_NUMBER)
+        printf("%" PRIu32, p->rank);
+    putchar(',');
+    put_cell(p->name);
+    printf(",%" PRIu64 ",%" PRIu64 ",", wait->begin_ns, wait->wait_ns);
+    put_cell(path ? path : "");
+    putchar('\n');
+    funlockfile(stdout);
+    free(path);
+}
+
 static void print_csv_line(const struct joule_waits *w,
                            const struct texts *texts,
                            const struct joule_totals *g, size_t i)

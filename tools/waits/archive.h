@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * archive.h - an OTF2 archive of the logs that an MPI program has left
+ * (recorded_log.h): a location for each thread that called MPI, a location group for
+ * each rank, and nodes; times on the clock of rank 0.
+ */
+#ifndef JOULE_WAITS_ARCHIVE_H
+#define JOULE_WAITS_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct joule_archive_facts {
+    uint32_t ranks, missing; /* missing: that left no log */
+    uint32_t killed;         /* whose program did not come to MPI_Finalize */
+    uint64_t calls, lost;    /* lost: there was no room for them */
+    uint64_t not_done;       /* tests and probes that found nothing */
+    uint64_t unknown;        /* completed requests of which nothing was known */
+    uint64_t clock_ns;       /* by which clocks of two machines may differ */
+};
+
+/*
+ * Make DIRECTORY/traces.otf2 and what belongs to it of the logs in DIRECTORY; then,
+ * unless [keep], remove them.  An archive that is there is not touched: EEXIST.  -1
+ * with errno and a sentence; ENOTSUP: built without OTF2.
+ */
+int joule_archive_make(const char *directory, bool keep,
+                       struct joule_archive_facts *ret,
+                       struct joule_error *err);
+
+#endif
