@@ -17,7 +17,8 @@ dist_doc_DATA = \
 	doc/migration.md \
 	doc/pmlib.md \
 	doc/regions.md \
-	doc/slurm-abi.md
+	doc/slurm-abi.md \
+	doc/waits.md
 
 measurementsdir = $(docdir)/measurements
 dist_measurements_DATA = \

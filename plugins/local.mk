@@ -63,6 +63,7 @@ plugins_spank_joule_so_SOURCES = \
 	plugins/spank/joule/cpufreq_step.c \
 	plugins/spank/joule/options.c \
 	plugins/spank/joule/region_hooks.c \
+	plugins/spank/joule/waits_option.c \
 	plugins/spank/joule/spank_joule.c \
 	plugins/spank/joule/spank_joule.h
 plugins_spank_joule_so_LDFLAGS = $(LDFLAGS_PLUGIN)

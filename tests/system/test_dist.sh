@@ -35,6 +35,7 @@ acct_gather_energy_joule_rapl.so
 acct_gather_profile_joule_hdf5.so
 libjoule.so
 libjoule_hooks.so
+libjoule_waits.so
 spank_joule.so
 spank_joule_cpufreq.so
 END

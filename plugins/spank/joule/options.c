@@ -82,6 +82,23 @@ const struct joule_option joule_spank_option_table[] = {
      .check = check_path,
      .range = "an absolute path",
      .help = "the library that --energy-regions puts into a step's programs"},
+    {.key = "waits",
+     .type = JOULE_OPTION_TEXT,
+     .offset = OFFSET(waits),
+     .default_text = JOULE_HOOKSDIR "/libjoule_waits.so",
+     .max = JOULE_SPANK_PATH_MAX,
+     .check = check_path,
+     .range = "an absolute path",
+     .help = "the library that --energy-waits puts into a step's programs"},
+    {.key = "report",
+     .type = JOULE_OPTION_TEXT,
+     .offset = OFFSET(report),
+     .default_text = JOULE_LIBEXECDIR "/joule-report",
+     .max = JOULE_SPANK_PATH_MAX,
+     .check = check_path,
+     .range = "an absolute path",
+     .help = "the program that srun starts when a step with --energy-waits is "
+             "over"},
     {.key = NULL},
 };
 
@@ -97,8 +114,8 @@ static int set_one(struct joule_spank_options *o, const char *text,
         row = joule_option_find(joule_spank_option_table, key);
     }
     if (!row)
-        return joule_error_set(err, EINVAL,
-                               "%s is no option of spank_joule", text);
+        return joule_error_set(err, EINVAL, "%s is no option of spank_joule",
+                               text);
     return joule_option_set(row, o, value + 1, err);
 }
 

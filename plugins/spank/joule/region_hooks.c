@@ -87,19 +87,19 @@ static bool is_set(spank_t spank, const char *name)
            ESPANK_ENV_NOEXIST;
 }
 
-/* Behind what the user has there. */
-static int add_preload(spank_t spank, const char *object,
-                       struct joule_error *err)
+int joule_spank_preload(struct spank_handle *spank, const char *object,
+                        bool first, struct joule_error *err)
 {
-    char value[PRELOAD_MAX] = "";
-    spank_err_t rc = spank_getenv(spank, "LD_PRELOAD", value, sizeof(value));
-    size_t length = strlen(value), left = sizeof(value) - length;
+    char before[PRELOAD_MAX] = "", value[PRELOAD_MAX];
+    spank_err_t rc = spank_getenv(spank, "LD_PRELOAD", before, sizeof(before));
+    const char *colon = *before ? ":" : "";
 
-    if (strstr(value, object))
+    if (strstr(before, object))
         return 0;
     if ((rc == ESPANK_SUCCESS || rc == ESPANK_ENV_NOEXIST) &&
-        (size_t)snprintf(value + length, left, "%s%s", length ? ":" : "",
-                         object) < left)
+        (size_t)snprintf(value, sizeof(value), "%s%s%s",
+                         first ? object : before, colon,
+                         first ? before : object) < sizeof(value))
         return set(spank, "LD_PRELOAD", value, err);
     return joule_error_set(err, ENAMETOOLONG,
                            "LD_PRELOAD is too long to be added to");
@@ -112,7 +112,7 @@ static int set_hooks(spank_t spank, const char *list, const char *object,
 
     for (size_t i = 0; i < HOOKS; i++)
         preload |= hooks[i].is_preloaded && is_listed(list, hooks[i].name);
-    if (preload && add_preload(spank, object, err) < 0)
+    if (preload && joule_spank_preload(spank, object, false, err) < 0)
         return -1;
     /* The first is the name since Kokkos 4, the other one before. */
     if (is_listed(list, "kokkos") && !is_set(spank, "KOKKOS_TOOLS_LIBS") &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * spank_joule: --cpu-freq, set on the CPUs of a step and put back whatever happens;
- * --energy-regions, which names regions of programs for the energy profile.
+ * --energy-regions, which names regions of programs for the energy profile;
+ * --energy-waits, which records the calls of MPI.
  *
  * slurmstepd sets frequencies and puts them back; a process beside slurmd looks after
  * those that could not.
@@ -29,6 +30,7 @@ const unsigned int spank_plugin_version = 1;
 /* In spank.h these are declared without visibility. */
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_init;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_init_post_opt;
+JOULE_SLURM_EXPORT extern spank_f slurm_spank_local_user_init;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_task_post_fork;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_task_init;
 JOULE_SLURM_EXPORT extern spank_f slurm_spank_task_exit;
@@ -41,8 +43,9 @@ static struct joule_spank_step step;
 static int keeper_fd = -1; /* its end is the end of slurmd */
 static char
     regions[JOULE_SPANK_HOOKS_MAX]; /* of --energy-regions; "": not given */
-static struct joule_error
-    problem; /* what its user is told, when he can hear it */
+static char waits[JOULE_SPANK_WAITS_MAX]; /* of --energy-waits; "": not given */
+/* What its user is told, when he can hear it. */
+static struct joule_error problem, waits_problem;
 
 /* In srun, sbatch and salloc it goes into the environment: there our profile plugin
  * looks for it, and the steps of a job have it from the job. */
@@ -66,20 +69,46 @@ static int take_regions(int value, const char *list, int is_remote)
     return 0;
 }
 
-/* sbatch and salloc know only options that are registered by a call. */
-static void register_option(spank_t spank)
+/* The same, but for the profile. */
+static int take_waits(int value, const char *directory, int is_remote)
 {
-    struct spank_option option = {
-        .name = (char *)"energy-regions",
-        .arginfo = (char *)"[mpi,likwid,...]",
-        .usage = (char *)"energy of the regions that programs name for MPI, "
-                         "LIKWID, Kokkos, NVTX, ROCTX or OMPT (default: all of "
-                         "them), and for libjoule; see joule regions",
-        .has_arg = 2,
-        .cb = take_regions};
+    struct joule_error err;
 
-    if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
-        slurm_error("spank_joule: Slurm does not take --energy-regions");
+    (void)value;
+    snprintf(waits, sizeof(waits), "%s",
+             directory && *directory && strcmp(directory, "(null)") != 0
+                 ? directory
+                 : JOULE_SPANK_WAITS_DEFAULT);
+    if (is_remote || joule_spank_waits_wish(directory, &err) == 0)
+        return 0;
+    slurm_error("--energy-waits: %s", err.text);
+    return -1;
+}
+
+/* sbatch and salloc know only options that are registered by a call. */
+static void register_options(spank_t spank)
+{
+    struct spank_option option[] = {
+        {.name = (char *)"energy-regions",
+         .arginfo = (char *)"[mpi,likwid,...]",
+         .usage = (char *)"energy of the regions that programs name for MPI, "
+                          "LIKWID, Kokkos, NVTX, ROCTX or OMPT (default: all "
+                          "of them), and for libjoule; see joule regions",
+         .has_arg = 2,
+         .cb = take_regions},
+        {.name = (char *)"energy-waits",
+         .arginfo = (char *)"[directory]",
+         .usage =
+             (char *)"record when the processes of an MPI program wait for "
+                     "each other (default: in joule-waits-%j.%s); see "
+                     "joule waits",
+         .has_arg = 2,
+         .cb = take_waits}};
+
+    for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++)
+        if (spank_option_register(spank, &option[i]) != ESPANK_SUCCESS)
+            slurm_error("spank_joule: Slurm does not take --%s",
+                        option[i].name);
 }
 
 /* slurmd says what is wrong with them, and not each step to its user. */
@@ -126,13 +155,13 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
     switch (spank_context()) {
     case S_CTX_LOCAL:
     case S_CTX_ALLOCATOR:
-        register_option(spank);
+        register_options(spank);
         return ESPANK_SUCCESS;
     case S_CTX_SLURMD:
         start_keeper(argc, argv);
         return ESPANK_SUCCESS;
     case S_CTX_REMOTE:
-        register_option(spank);
+        register_options(spank);
         parse_options(&options, argc, argv);
         if (options.cpufreq)
             joule_spank_step_begin(&step, spank, &options);
@@ -151,6 +180,17 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
     joule_spank_options_parse(&options, argc, argv, NULL);
     if (joule_spank_hooks_begin(spank, regions, &options, &problem) == 0)
         *problem.text = '\0';
+    if (joule_spank_waits_begin(spank, waits, &options, &waits_problem) == 0)
+        *waits_problem.text = '\0';
+    return ESPANK_SUCCESS;
+}
+
+int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    if (spank_context() == S_CTX_LOCAL)
+        joule_spank_waits_local(spank);
     return ESPANK_SUCCESS;
 }
 
@@ -162,7 +202,9 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
         return ESPANK_SUCCESS;
     if (*problem.text)
         slurm_error("spank_joule: --energy-regions: %s", problem.text);
-    *problem.text = '\0';
+    if (*waits_problem.text)
+        slurm_error("spank_joule: --energy-waits: %s", waits_problem.text);
+    *problem.text = *waits_problem.text = '\0';
     joule_spank_step_task(&step, spank);
     return ESPANK_SUCCESS;
 }
@@ -189,11 +231,15 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 
 int slurm_spank_exit(spank_t spank, int argc, char **argv)
 {
+    struct joule_spank_options options;
+
     (void)spank;
-    (void)argc;
-    (void)argv;
     if (spank_context() == S_CTX_REMOTE)
         joule_spank_step_end(&step);
+    if (spank_context() != S_CTX_LOCAL)
+        return ESPANK_SUCCESS;
+    joule_spank_options_parse(&options, argc, argv, NULL);
+    joule_spank_waits_local_end(&options);
     return ESPANK_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * spank_joule.h - the parts of spank_joule: its options, the frequencies of a step
- * (--cpu-freq) and the hooks that name its regions (--energy-regions).
+ * (--cpu-freq), the hooks that name its regions (--energy-regions), and the recorder
+ * of its calls of MPI (--energy-waits).
  */
 #ifndef JOULE_SPANK_JOULE_H
 #define JOULE_SPANK_JOULE_H
@@ -17,7 +18,7 @@
 enum joule_spank_limits { JOULE_LIMITS_HARDWARE = 1, JOULE_LIMITS_SITE = 2 };
 
 struct joule_spank_options {
-    bool cpufreq; /* --cpu-freq is ours */
+    bool cpufreq;    /* --cpu-freq is ours */
     bool core;       /* Slurm's own code sets frequencies, too */
     bool batch;      /* batch scripts and interactive steps as well */
     bool strict;     /* what cannot be fulfilled fails the step */
@@ -26,6 +27,8 @@ struct joule_spank_options {
     int64_t keeper_period_ns;
     char keeper[JOULE_SPANK_PATH_MAX + 1]; /* the program that slurmd starts */
     char hooks[JOULE_SPANK_PATH_MAX + 1];  /* libjoule_hooks.so */
+    char waits[JOULE_SPANK_PATH_MAX + 1];  /* libjoule_waits.so */
+    char report[JOULE_SPANK_PATH_MAX + 1]; /* joule-report */
 };
 
 extern const struct joule_option joule_spank_option_table[];
@@ -120,5 +123,30 @@ int joule_spank_hooks_check(const char *list, struct joule_error *err);
 int joule_spank_hooks_begin(struct spank_handle *spank, const char *wish,
                             const struct joule_spank_options *options,
                             struct joule_error *err);
+
+/* Add [object] to the LD_PRELOAD of a step: behind what the user has there, or
+ * [first] of all.  0, or -1 with a sentence. */
+int joule_spank_preload(struct spank_handle *spank, const char *object,
+                        bool first, struct joule_error *err);
+
+/* ---- waits_option.c: the calls of MPI ---- */
+
+#define JOULE_SPANK_WAITS_MAX      1024
+#define JOULE_SPANK_WAITS_VARIABLE "JOULE_ENERGY_WAITS"
+#define JOULE_SPANK_WAITS_DEFAULT  "joule-waits-%j.%s"
+
+/* The option in srun, sbatch or salloc: it goes into the environment, with the whole
+ * path; NULL or "": the default.  0, or -1 with a sentence. */
+int joule_spank_waits_wish(const char *directory, struct joule_error *err);
+
+/* As joule_spank_hooks_begin; [wish] counts where the environment has none. */
+int joule_spank_waits_begin(struct spank_handle *spank, const char *wish,
+                            const struct joule_spank_options *options,
+                            struct joule_error *err);
+
+/* In srun: when the step has its number, and when it is over: then an archive is
+ * made of what its processes have left. */
+void joule_spank_waits_local(struct spank_handle *spank);
+void joule_spank_waits_local_end(const struct joule_spank_options *options);
 
 #endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugins/slurm_abi/slurm_abi.h"
+#include "plugins/spank/joule/spank_joule.h"
+
+#define DIRECTORY_VARIABLE "JOULE_WAITS_DIR"
+
+int joule_spank_waits_wish(const char *directory, struct joule_error *err)
+{
+    char here[PATH_MAX], path[PATH_MAX];
+    int n;
+
+    /* That is what 22.05 makes of no argument for the steps of a job. */
+    if (!directory || !*directory || strcmp(directory, "(null)") == 0)
+        directory = JOULE_SPANK_WAITS_DEFAULT;
+    if (directory[0] == '/')
+        *here = '\0';
+    else if (!getcwd(here, sizeof(here)))
+        return joule_error_set(err, errno, "cannot tell the directory: %s",
+                               strerror(errno));
+    n = snprintf(path, sizeof(path), "%s%s%s", here, *here ? "/" : "",
+                 directory);
+    if (n >= JOULE_SPANK_WAITS_MAX)
+        return joule_error_set(err, ENAMETOOLONG, "%.64s... is too long",
+                               directory);
+    if (setenv(JOULE_SPANK_WAITS_VARIABLE, path, 1) < 0)
+        return joule_error_set(err, errno, "%s", strerror(errno));
+    return 0;
+}
+
+/* %j and %s are the numbers of job and step. */
+static int fill_in(const char *pattern, uint32_t job, uint32_t step,
+                   char path[PATH_MAX], struct joule_error *err)
+{
+    size_t at = 0;
+
+    for (; *pattern; pattern++) {
+        size_t left = PATH_MAX - at;
+        int n;
+
+        if (pattern[0] == '%' && (pattern[1] == 'j' || pattern[1] == 's'))
+            n = snprintf(path + at, left, "%u", *++pattern == 'j' ? job : step);
+        else
+            n = snprintf(path + at, left, "%c", *pattern);
+        if ((size_t)n >= left)
+            return joule_error_set(err, ENAMETOOLONG, "%.64s... is too long",
+                                   path);
+        at += (size_t)n;
+    }
+    path[at] = '\0';
+    return 0;
+}
+
+static int find_directory(struct spank_handle *spank, const char *pattern,
+                          char path[PATH_MAX], struct joule_error *err)
+{
+    uint32_t job = 0, step = 0;
+
+    if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS)
+        return joule_error_set(err, ENOENT,
+                               "Slurm does not tell the step's number");
+    return fill_in(pattern, job, step, path, err);
+}
+
+/* ---- slurmstepd ---- */
+
+int joule_spank_waits_begin(struct spank_handle *spank, const char *wish,
+                            const struct joule_spank_options *options,
+                            struct joule_error *err)
+{
+    char pattern[JOULE_SPANK_WAITS_MAX] = "", path[PATH_MAX];
+    uint32_t step = 0;
+
+    if (spank_getenv(spank, JOULE_SPANK_WAITS_VARIABLE, pattern,
+                     sizeof(pattern)) == ESPANK_NOSPACE)
+        return joule_error_set(err, EINVAL,
+                               JOULE_SPANK_WAITS_VARIABLE " is too long");
+    /* Without srun's environment (--export=NONE): below the program's own. */
+    if (!*pattern)
+        snprintf(pattern, sizeof(pattern), "%s", wish);
+    /* sbatch's option is meant for the steps of the script. */
+    if (!*pattern ||
+        spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+        step >= SLURM_MAX_NORMAL_STEP_ID)
+        return 0;
+    if (find_directory(spank, pattern, path, err) < 0)
+        return -1;
+    if (access(options->waits, R_OK) < 0)
+        return joule_error_set(err, errno, "nothing is recorded: %s: %s",
+                               options->waits, strerror(errno));
+    if (spank_setenv(spank, DIRECTORY_VARIABLE, path, 1) != ESPANK_SUCCESS)
+        return joule_error_set(err, ENOMEM, "cannot set " DIRECTORY_VARIABLE);
+    return joule_spank_preload(spank, options->waits, true, err);
+}
+
+/* ---- srun ---- */
+
+/* The step's directory, once its number is known. */
+static char directory[PATH_MAX];
+
+void joule_spank_waits_local(struct spank_handle *spank)
+{
+    const char *pattern = getenv(JOULE_SPANK_WAITS_VARIABLE);
+    struct joule_error err;
+
+    *directory = '\0';
+    if (pattern && *pattern &&
+        find_directory(spank, pattern, directory, &err) < 0) {
+        slurm_error("--energy-waits: %s", err.text);
+        *directory = '\0';
+    }
+}
+
+/* As the user, who waits for it and may interrupt it: the logs stay. */
+void joule_spank_waits_local_end(const struct joule_spank_options *options)
+{
+    char *argv[] = {(char *)"joule-report", (char *)"waits",
+                    (char *)"--make-archive", directory, NULL};
+    sigset_t none;
+    pid_t pid;
+
+    if (!*directory || access(directory, R_OK | X_OK) < 0)
+        return;
+    pid = fork();
+    if (pid == 0) {
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        execv(options->report, argv);
+        fprintf(stderr, "joule: the waits are in %s: joule waits %s\n",
+                directory, directory);
+        _exit(1);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}

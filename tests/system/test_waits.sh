@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# run: all
+#
+# srun --energy-waits: programs of Open MPI and MPICH whose ranks wait for times that
+# are known, in C, Fortran and Python, on one node and on four, whose clocks differ; and
+# what may go wrong.
+#
+# shellcheck disable=SC2317  # functions are called through check
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+REPORT=$JOULE_BUILD/joule-report
+WAITS=$JOULE_BUILD/lib/libjoule_waits.so
+PROGRAMS=$SCRATCH/programs
+COUNT=20
+
+# compile NAME COMPILER ARGUMENT... - or say that it is skipped
+compile() {
+    local name=$1 compiler=$2
+    shift 2
+    command -v "$compiler" > /dev/null || { skip "$name" "no $compiler"; return 1; }
+    (cd "$PROGRAMS" && "$compiler" -g -O1 -w -o "$name" "$@") \
+        > "$SCRATCH/compiler" 2>&1 && return
+    not_ok "$name is built" "$(tail -n 5 "$SCRATCH/compiler")"
+    return 1
+}
+
+# step CLUSTER DIRECTORY SRUN-OPTIONS - its stdout is in $SCRATCH/out
+step() {
+    local name=$1 dir=$SCRATCH/$2
+    shift 2
+    rm -rf "$dir"
+    timeout 120 "$LIB/cluster" user "$name" srun --energy-waits="$dir" "$@" \
+        < /dev/null > "$SCRATCH/out" 2> "$SCRATCH/said"
+}
+
+# waits DIRECTORY OPTION...
+waits() {
+    local dir=$SCRATCH/$1
+    shift
+    "$REPORT" waits "$@" "$dir"
+}
+
+# What the analysis found of each pattern and rank, in order, beside what the program
+# knows: median and ninth decile of how far they are off, in us.  Waits that come from
+# the scheduler of the machine, below 0.3 ms, are not compared.
+compare_waits() { # DIRECTORY MEDIAN-US P90-US
+    waits "$1" --each > "$SCRATCH/each" || return 1
+    awk -F, 'NR > 1 && $1 !~ /completion/ && $5 >= 300000 { print $1, $2, $4, $5 }' \
+        "$SCRATCH/each" | sort -k1,1 -k2,2n -k3,3n | cut -d ' ' -f 1,2,4 \
+        > "$SCRATCH/found"
+    grep -E '^[a-z_]+ [0-9]+ [0-9]+$' "$SCRATCH/out" | awk '$3 >= 300000' |
+        sort -k1,1 -k2,2n -s > "$SCRATCH/known"
+    wc -l < "$SCRATCH/known"
+    diff <(cut -d ' ' -f 1,2 "$SCRATCH/known") <(cut -d ' ' -f 1,2 "$SCRATCH/found") ||
+        return 1
+    paste -d ' ' "$SCRATCH/known" "$SCRATCH/found" |
+        awk '{ d = $3 - $6; print d < 0 ? -d / 1000 : d / 1000 }' | sort -n |
+        awk -v median="$2" -v p90="$3" '
+            { v[NR] = $1 }
+            END {
+                m = v[int((NR + 1) / 2)]; p = v[int(NR * 0.9 + 0.5)]
+                printf "%d waits: median %.2f us, p90 %.2f us, at most %.1f us off\n",
+                    NR, m, p, v[NR]
+                exit !(NR > 50 && m <= median && p <= p90) }'
+}
+
+mpi() { # MPI PMI
+    local mpi=$1 kind=$2
+    if ! cluster user waits srun --mpi=list 2>&1 | grep -qw "$kind"; then
+        skip "MPI programs of $mpi" "this Slurm has no mpi/$kind"
+        return
+    fi
+    compile "$mpi" "mpicc.$mpi" "$LIB/waits.c" || return
+    step waits "$mpi" -n2 --mpi="$kind" "$PROGRAMS/$mpi" $COUNT
+    check "$mpi: the program runs" test $? = 0
+    check "$mpi: srun makes an archive" test -s "$SCRATCH/$mpi/traces.otf2"
+    check_not "$mpi: no log is left" ls "$SCRATCH/$mpi"/*.waits
+    check "$mpi: all seven patterns, for the times they took" \
+        compare_waits "$mpi" 5 20
+    if compile "$mpi-fortran" "mpif90.$mpi" -cpp "$LIB/waits.f90" &&
+        compile "$mpi-f08" "mpif90.$mpi" -cpp -DF08 "$LIB/waits.f90"; then
+        for name in "$mpi-fortran" "$mpi-f08"; do
+            step waits "$name" -n2 --mpi="$kind" "$PROGRAMS/$name"
+            check "$name: a late sender of ANY_SOURCE, and a barrier" fortran "$name"
+        done
+    fi
+    # Another process manager: each process is alone.
+    if [ "$mpi" = mpich ]; then
+        step waits alone -n2 --mpi=none "$PROGRAMS/$mpi" $COUNT
+        check "$mpi, --mpi=none: its user is told" grep -q 'not one MPI program' \
+            "$SCRATCH/said"
+    fi
+    # A program that is killed has left what it did until then.
+    step waits "$mpi-killed" -n2 --mpi="$kind" timeout -s KILL 6 "$PROGRAMS/$mpi" 100000
+    check "$mpi, killed: what it did is there, and its user is told" killed "$mpi-killed"
+}
+
+# Rank 1 waits 0.3 s for rank 0, and at the barrier rank 0 for rank 1.
+fortran() {
+    waits "$1" --each > "$SCRATCH/each" || return 1
+    grep -E '^(late_sender,1|wait_at_barrier,0),' "$SCRATCH/each"
+    awk -F, '$1 == "late_sender" && $2 == 1 && $5 > 2.9e8 && $5 < 4e8 { s++ }
+        $1 == "wait_at_barrier" && $2 == 0 && $5 > 1.9e8 && $5 < 3e8 { b++ }
+        END { exit !(s == 1 && b == 1) }' "$SCRATCH/each"
+}
+
+killed() {
+    waits "$1" --each > "$SCRATCH/each"
+    wc -l < "$SCRATCH/each"
+    [ "$(wc -l < "$SCRATCH/each")" -gt 100 ] &&
+        grep -q '2 ranks did not come to MPI_Finalize' "$SCRATCH/said"
+}
+
+python() {
+    local python=/usr/bin/python3
+    if ! $python -c 'import mpi4py' 2> /dev/null; then
+        skip "mpi4py" "there is no mpi4py"
+        return
+    fi
+    cat > "$PROGRAMS/python.py" << END
+from mpi4py import MPI
+import time
+c = MPI.COMM_WORLD
+buf = bytearray(1)
+if c.Get_rank() == 0:
+    time.sleep(0.3)
+    c.Send(buf, dest=1, tag=3)
+else:
+    c.Recv(buf, source=MPI.ANY_SOURCE, tag=MPI.ANY_TAG)
+    time.sleep(0.2)
+c.Barrier()
+END
+    step waits python -n2 --mpi=pmix $python "$PROGRAMS/python.py"
+    check "mpi4py: a late sender of ANY_SOURCE, and a barrier" fortran python
+}
+
+# Each node in a time namespace of its own, thousands of seconds from the others: root
+# may make one.  Four ranks share two CPUs: how many have waited for the last one is
+# right, for how long is the scheduler's.
+four_nodes() { # MPI PMI
+    local mpi=$1 kind=$2 dir=$SCRATCH/$1-four
+    [ -x "$PROGRAMS/$mpi" ] || return
+    timeout 120 "$LIB/cluster" run four env OMPI_MCA_btl_tcp_if_include=lo \
+        OMPI_MCA_mpi_yield_when_idle=1 srun --energy-waits="$dir" -N4 -n4 \
+        --mpi="$kind" "$PROGRAMS/elsewhen" "$PROGRAMS/$mpi" 5 \
+        < /dev/null > "$SCRATCH/out" 2> "$SCRATCH/said"
+    check "$mpi, four nodes whose clocks differ: the program runs" test $? = 0
+    note < "$SCRATCH/said"
+    check "$mpi, four nodes: three of four wait at each barrier" [ "$(waits \
+        "$mpi-four" --each | grep -c '^wait_at_barrier,')" = 15 ]
+    check "$mpi, four nodes: no message is received before it is sent" [ "$(waits \
+        "$mpi-four" --json | sed -n 's/.*"clock_violations": \([0-9]*\),.*/\1/p')" = 0 ]
+}
+
+mkdir -p "$PROGRAMS"
+chmod 755 "$PROGRAMS"
+chmod 777 "$SCRATCH"
+cat > "$PROGRAMS/elsewhen" << 'END'
+#!/bin/sh
+s=$((${SLURMD_NODENAME#node} * 1000))
+exec unshare --time --fork --monotonic $s --boottime $s "$@"
+END
+chmod 755 "$PROGRAMS/elsewhen"
+up waits --cpus 2 || exit 1
+echo "optional $JOULE_BUILD/plugins/spank_joule.so cpufreq=no waits=$WAITS report=$REPORT" \
+    > "$(cluster dir waits)/etc/plugstack.conf"
+mpi openmpi pmix
+mpi mpich pmi2
+python
+check "help has the option" bash -c '"$@" srun --help | grep -q energy-waits' - \
+    "$LIB/cluster" user waits
+step waits none hostname
+check "a program without MPI runs as ever" test $? = 0
+check_not "... and leaves nothing" test -e "$SCRATCH/none"
+if [ -x "$PROGRAMS/mpich" ]; then
+    check "sbatch --energy-waits" cluster user waits sbatch -W -Q -n2 -o batch.out \
+        --energy-waits --wrap "srun --mpi=pmi2 $PROGRAMS/mpich 2 < /dev/null"
+    check "... is the option of its steps, in a directory of their own" \
+        cluster user waits sh -c 'ls joule-waits-*.0/traces.otf2'
+    step waits no/such/directory -n2 --mpi=pmi2 "$PROGRAMS/mpich" 1
+    check "a directory that cannot be made: the program runs" test $? = 0
+    check "... and its user is told" grep -q 'not recorded: No such file' "$SCRATCH/said"
+fi
+if is_long; then
+    # Nodes of one machine share /tmp, where Slurm makes a directory for each.
+    mkdir -p "$SCRATCH"/tmp/node{1,2,3,4}
+    chmod 1777 "$SCRATCH"/tmp/*
+    up four --nodes 4 --conf "TmpFS=$SCRATCH/tmp/%n
+TaskPlugin=task/none" || exit 1
+    cp "$(cluster dir waits)/etc/plugstack.conf" "$(cluster dir four)/etc/"
+    four_nodes openmpi pmix
+    four_nodes mpich pmi2
+fi
+finish
