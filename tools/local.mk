@@ -96,6 +96,20 @@ EXTRA_DIST += tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 endif
 
+# Archives that tests and benchmarks write.
+TRACEFILE = tests/unit/tracefile.c tests/unit/tracefile.h
+EXTRA_DIST += $(TRACEFILE)
+if HAVE_OTF2
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_trace_reader
+TESTS += tests/unit/test_trace_reader
+endif
+endif
+tests_unit_test_trace_reader_SOURCES = tests/unit/test_trace_reader.c \
+	tests/unit/dice.h $(TRACEFILE)
+tests_unit_test_trace_reader_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
+tests_unit_test_trace_reader_LDADD = $(LIBWAITS) $(LIBUNIT)
+
 # Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5
 joulelibexec_PROGRAMS += joule-report

@@ -36,6 +36,15 @@ tests_bench_bench_regions_SOURCES = tests/bench/bench_regions.c lib/regions.c
 tests_bench_bench_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_bench_bench_regions_LDADD = $(LIBBENCH) $(LIBJOULE_SERIES)
 
+if HAVE_OTF2
+check_PROGRAMS += tests/bench/bench_waits tests/bench/maketrace
+endif
+tests_bench_bench_waits_SOURCES = tests/bench/bench_waits.c
+tests_bench_bench_waits_LDADD = $(LIBBENCH) $(LIBWAITS)
+tests_bench_maketrace_SOURCES = tests/bench/maketrace.c $(TRACEFILE)
+tests_bench_maketrace_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
+tests_bench_maketrace_LDADD = $(OTF2_LIBS)
+
 check_PROGRAMS += tests/bench/bench_states
 tests_bench_bench_states_SOURCES = tests/bench/bench_states.c
 tests_bench_bench_states_LDADD = $(LIBBENCH) $(LIBJOULE)

@@ -31,6 +31,10 @@ check_PROGRAMS += tests/fuzz/fuzz_pmserver
 tests_fuzz_fuzz_pmserver_SOURCES = tests/fuzz/fuzz_pmserver.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_pmserver_LDADD = $(LIBPMSERVER) $(LIBJOULE)
 
+check_PROGRAMS += tests/fuzz/fuzz_waits
+tests_fuzz_fuzz_waits_SOURCES = tests/fuzz/fuzz_waits.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_waits_LDADD = $(LIBJOULE)
+
 dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh
 

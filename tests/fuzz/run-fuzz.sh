@@ -5,7 +5,8 @@
 set -eu
 [ -n "${JOULE_TEST_LONG:-}" ] || : "${FUZZ_RUNS:=1000}"
 srcdir=${srcdir:-.}
-for target in cpuinfo topology config ipmi_config bmc wire regions pmserver; do
+for target in cpuinfo topology config ipmi_config bmc wire regions pmserver \
+    waits; do
     ./tests/fuzz/fuzz_$target -n "${FUZZ_RUNS:-20000}" -s "${FUZZ_SEED:-1}" \
         "$srcdir/tests/fuzz/corpus/$target"/*
 done

@@ -1050,6 +1050,8 @@ static int define(struct run *run, const char *anchor,
 
     if (!reader)
         return -1;
+    if (run->reading->tick)
+        run->reading->tick(run->reading->arg);
     rc = joule_trace_define(reader, run->d, &run->refs, err);
     OTF2_Reader_Close(reader);
     if (rc < 0)

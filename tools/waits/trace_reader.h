@@ -36,7 +36,7 @@ struct joule_trace_reading {
     size_t round_events; /* of all locations together; 0: what is good */
     /* A wait, in the thread of [part] (below [threads]). */
     void (*take)(void *arg, unsigned part, const struct joule_wait *wait);
-    /* Optional: after each round, in one thread. */
+    /* Optional: when the archive is open, and after each round; in one thread. */
     void (*tick)(void *arg);
     void *arg;
 };

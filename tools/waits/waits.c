@@ -64,8 +64,11 @@ static const char usage[] =
 
 #define STATES_BYTES_MAX 65536
 
-/* A reader that computes so long for one round has no end. */
-#define ROUND_CPU_S 300
+/* A reader that computes so long for one step has no end: to open an archive, of
+ * which libotf2 reads a hundred bytes, in a loop of 2^32 turns where these are
+ * damaged; and for a round of events, or all definitions. */
+#define OPEN_CPU_S  1
+#define ROUND_CPU_S 60
 
 struct arguments {
     const char *trace, *power_states;
@@ -223,12 +226,17 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
 }
 
 /* The process ends with SIGPROF unless this is called again. */
-static void watch(void *arg)
+static void watch(time_t cpu_s)
 {
-    const struct itimerval timer = {.it_value.tv_sec = ROUND_CPU_S};
+    const struct itimerval timer = {.it_value.tv_sec = cpu_s};
 
-    (void)arg;
     setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+static void go_on(void *arg)
+{
+    (void)arg;
+    watch(ROUND_CPU_S);
 }
 
 static int print(const struct arguments *a, const struct joule_waits *w)
@@ -293,7 +301,7 @@ static int analyse(const struct arguments *a,
         .path = a->trace,
         .threads = (unsigned)a->threads,
         .take = take,
-        .tick = watch,
+        .tick = go_on,
         .arg = &c,
     };
     struct joule_trace_facts facts;
@@ -302,7 +310,7 @@ static int analyse(const struct arguments *a,
 
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
         joule_totals_init(&c.part[i], envelope ? envelope->pieces : 0);
-    watch(NULL);
+    watch(OPEN_CPU_S);
     if (joule_definitions_init(&d) < 0) {
         fputs("joule waits: out of memory\n", stderr);
         return 1;
