@@ -78,6 +78,7 @@ libjoule_a_SOURCES = \
 	common/cpufreq/request.c common/cpufreq/request.h \
 	common/waits/matcher.c common/waits/matcher.h \
 	common/waits/patterns.c common/waits/patterns.h \
+	common/waits/power_fit.c common/waits/power_fit.h \
 	common/waits/power_states.c common/waits/power_states.h \
 	common/waits/table.h
 

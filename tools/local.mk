@@ -76,16 +76,13 @@ tools_sh5util_libsh5util_a_SOURCES = \
 # joule waits; what reads traces only where libotf2 is.
 noinst_LIBRARIES += tools/waits/libwaits.a
 LIBWAITS = tools/waits/libwaits.a tools/joule/libcommand.a $(LIBJOULE) $(OTF2_LIBS)
-tools_waits_libwaits_a_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS) \
-	-DJOULE_POWER_STATES_DIR=\"$(powerstatesdir)\"
+tools_waits_libwaits_a_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
 tools_waits_libwaits_a_SOURCES = \
 	tools/waits/archive.c tools/waits/archive.h \
 	tools/waits/recorded_log.c tools/waits/recorded_log.h \
 	tools/waits/definitions.c tools/waits/definitions.h \
 	tools/waits/machine_states.c tools/waits/machine_states.h \
-	tools/waits/totals.c tools/waits/totals.h \
-	tools/waits/waits.c tools/waits/waits.h \
-	tools/waits/waits_print.c
+	tools/waits/totals.c tools/waits/totals.h
 $(tools_waits_libwaits_a_OBJECTS): lib/waits/mpi_calls.h
 if HAVE_OTF2
 tools_waits_libwaits_a_SOURCES += \
@@ -100,15 +97,23 @@ endif
 TRACEFILE = tests/unit/tracefile.c tests/unit/tracefile.h
 EXTRA_DIST += $(TRACEFILE)
 if HAVE_OTF2
+if HAVE_HDF5
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/test_trace_reader
 TESTS += tests/unit/test_trace_reader
 endif
 endif
+endif
+# The command itself, which reads profiles, too.
+WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
+	tools/report/timeline.c tools/report/timeline.h \
+	tools/report/wait_profile.c tools/report/wait_profile.h \
+	tools/waits/waits.c tools/waits/waits.h \
+	tools/waits/waits_print.c
 tests_unit_test_trace_reader_SOURCES = tests/unit/test_trace_reader.c \
-	tests/unit/dice.h $(TRACEFILE)
-tests_unit_test_trace_reader_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
-tests_unit_test_trace_reader_LDADD = $(LIBWAITS) $(LIBUNIT)
+	tests/unit/dice.h $(TRACEFILE) $(WAITS_COMMAND)
+tests_unit_test_trace_reader_CPPFLAGS = $(joule_report_CPPFLAGS)
+tests_unit_test_trace_reader_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
 
 # Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5
@@ -117,18 +122,18 @@ joulelibexec_PROGRAMS += joule-report
 joule_report_SOURCES = \
 	tools/report/moneq.c tools/report/moneq.h \
 	tools/report/moneq_reduce.c \
-	tools/report/nodes.c tools/report/nodes.h \
 	tools/report/region_energy.c tools/report/region_energy.h \
 	tools/report/regions.c \
 	tools/report/report.c tools/report/report.h \
 	tools/report/names.c tools/report/names.h \
-	tools/report/timeline.c tools/report/timeline.h \
 	tools/report/trace.c tools/report/trace.h \
 	tools/report/trace_chrome.c \
 	tools/report/trace_events.c \
 	tools/report/trace_otf2.c \
-	tools/report/trace_paraver.c
-joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS) $(OTF2_CFLAGS)
+	tools/report/trace_paraver.c \
+	$(WAITS_COMMAND)
+joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS) $(OTF2_CFLAGS) \
+	-DJOULE_POWER_STATES_DIR=\"$(powerstatesdir)\"
 joule_report_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(OTF2_LIBS)
 
 if HAVE_CHECK

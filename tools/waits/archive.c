@@ -16,6 +16,7 @@
 #include <otf2/otf2.h>
 
 #include "lib/waits/mpi_calls.h"
+#include "tools/waits/trace_definitions.h"
 
 #define EVENT_CHUNK      (1024 * 1024)
 #define DEFINITION_CHUNK (4 * 1024 * 1024)
@@ -887,6 +888,16 @@ static int put_definition_files(struct archive *a)
     return rc == 0 ? check(a, OTF2_Archive_CloseDefFiles(a->archive)) : rc;
 }
 
+static int put_step(struct archive *a)
+{
+    const struct joule_waits_head *h = &a->logs->log[0].head;
+    char step[32];
+
+    snprintf(step, sizeof(step), "%u.%u", h->job, h->step);
+    return check(
+        a, OTF2_Archive_SetProperty(a->archive, JOULE_TRACE_STEP, step, true));
+}
+
 static int write_archive(struct archive *a, const char *path)
 {
     static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush =
@@ -908,6 +919,8 @@ static int write_archive(struct archive *a, const char *path)
         rc = put_definition_files(a);
     if (rc == 0)
         rc = check(a, OTF2_Archive_SetCreator(a->archive, "slurm-joule"));
+    if (rc == 0 && a->logs->log[0].head.job > 0)
+        rc = put_step(a);
     if (OTF2_Archive_Close(a->archive) != OTF2_SUCCESS && rc == 0)
         rc = joule_error_set(a->err, EIO, "cannot write the archive in %s",
                              path);

@@ -72,6 +72,9 @@ struct joule_definitions {
     uint32_t regions, processes, comms;
     uint32_t *world; /* process of each rank of MPI_COMM_WORLD */
     uint32_t world_size;
+    int64_t
+        wall_ns; /* CLOCK_REALTIME when the trace's clock was 0; 0: not told */
+    char step[64]; /* "12.0": Slurm's, of traces of slurm-joule; "": not told */
     char **string;
     size_t strings;
     struct joule_paths paths;

@@ -81,8 +81,10 @@ static struct joule_total *find(struct joule_totals *t,
     slot = find_slot(t, key);
     if (*slot == 0) {
         i = t->count++;
-        t->at[i] = (struct joule_total){
-            key->pattern, key->path, key->process, key->communicator, 0, 0, 0};
+        t->at[i] = (struct joule_total){.pattern = key->pattern,
+                                        .path = key->path,
+                                        .process = key->process,
+                                        .communicator = key->communicator};
         memset(t->use + i * t->pieces, 0, t->pieces * sizeof(*t->use));
         *slot = (uint32_t)i + 1;
     }
@@ -95,13 +97,10 @@ int joule_totals_add(struct joule_totals *t,
                      const struct joule_power_envelope *envelope,
                      const struct joule_wait *wait)
 {
-    const struct joule_total key = {(uint32_t)wait->pattern,
-                                    wait->path,
-                                    wait->process,
-                                    wait->communicator,
-                                    0,
-                                    0,
-                                    0};
+    const struct joule_total key = {.pattern = (uint32_t)wait->pattern,
+                                    .path = wait->path,
+                                    .process = wait->process,
+                                    .communicator = wait->communicator};
     struct joule_power_use *use;
     struct joule_total *to = find(t, &key, &use);
 
@@ -130,6 +129,8 @@ static int add_total(struct joule_totals *to, const struct joule_total *key,
         return -1;
     sum->count += from->count;
     sum->ns += from->ns;
+    sum->uj += from->uj;
+    sum->uncertain_uj += from->uncertain_uj;
     if (sum->longest_ns < from->longest_ns)
         sum->longest_ns = from->longest_ns;
     for (size_t i = 0; i < to->pieces; i++) {

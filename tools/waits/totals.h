@@ -33,6 +33,9 @@ enum joule_totals_by {
 struct joule_total {
     uint32_t pattern, path, process, communicator;
     uint64_t count, ns, longest_ns;
+    /* Set by whoever knows the processes' power (wait_profile.h), before groups are
+     * made. */
+    double uj, uncertain_uj;
 };
 
 struct joule_totals {

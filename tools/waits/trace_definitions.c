@@ -49,7 +49,7 @@ struct collector {
     struct list string, group, node, place, region, comm, thread;
     struct joule_table string_of, group_of, node_of, place_of, region_of,
         comm_of, thread_of;
-    uint64_t ticks_per_s, begin_ticks, length_ticks;
+    uint64_t ticks_per_s, begin_ticks, length_ticks, wall_ns;
     uint64_t unknown;
     bool is_out_of_memory;
 };
@@ -89,9 +89,9 @@ static OTF2_CallbackCode take_clock(void *arg, uint64_t resolution,
 {
     struct collector *c = arg;
 
-    (void)realtime;
     c->ticks_per_s = resolution;
     c->begin_ticks = offset;
+    c->wall_ns = realtime;
     c->length_ticks = length;
     return OTF2_CALLBACK_SUCCESS;
 }
@@ -416,6 +416,19 @@ static int make_comms(struct collector *c, struct joule_definitions *d)
     return 0;
 }
 
+/* Of the trace's time 0; 0: the archive does not tell. */
+static int64_t wall_of(const struct collector *c,
+                       const struct joule_trace_refs *refs)
+{
+    double since_ns =
+        (double)refs->begin_ticks / (double)refs->ticks_per_s * NS_PER_S;
+
+    if (c->wall_ns == OTF2_UNDEFINED_TIMESTAMP || c->wall_ns > INT64_MAX ||
+        since_ns > (double)c->wall_ns)
+        return 0;
+    return (int64_t)c->wall_ns - (int64_t)since_ns;
+}
+
 static int make_all(struct collector *c, struct joule_definitions *d,
                     struct joule_trace_refs *ret)
 {
@@ -432,6 +445,7 @@ static int make_all(struct collector *c, struct joule_definitions *d,
     memset(&c->comm_of, 0, sizeof(c->comm_of));
     ret->ticks_per_s = c->ticks_per_s ? c->ticks_per_s : NS_PER_S;
     ret->begin_ticks = c->begin_ticks;
+    d->wall_ns = wall_of(c, ret);
     ret->length_ticks = c->length_ticks;
     ret->unknown = c->unknown;
     return 0;
@@ -498,6 +512,21 @@ static void free_collector(struct collector *c)
     joule_table_free(&c->thread_of);
 }
 
+/* Of a trace that slurm-joule has made. */
+static void read_step(OTF2_Reader *reader, struct joule_definitions *d)
+{
+    char *step = NULL;
+
+    if (OTF2_Reader_GetProperty(reader, JOULE_TRACE_STEP, &step) !=
+            OTF2_SUCCESS ||
+        !step)
+        return;
+    if (strlen(step) < sizeof(d->step) &&
+        strspn(step, "0123456789.") == strlen(step))
+        strcpy(d->step, step);
+    free(step);
+}
+
 int joule_trace_define(OTF2_Reader *reader, struct joule_definitions *d,
                        struct joule_trace_refs *ret, struct joule_error *err)
 {
@@ -506,6 +535,8 @@ int joule_trace_define(OTF2_Reader *reader, struct joule_definitions *d,
 
     if (rc == 0 && make_all(&c, d, ret) < 0)
         rc = joule_error_set(err, ENOMEM, "out of memory");
+    if (rc == 0)
+        read_step(reader, d);
     if (rc < 0) {
         /* Names in [d] are those of the collector until all is made. */
         joule_definitions_free(d);

@@ -10,6 +10,9 @@
 #include "common/base/error.h"
 #include "tools/waits/definitions.h"
 
+/* The property of an archive that has Slurm's number of the step. */
+#define JOULE_TRACE_STEP "SLURM_JOULE::STEP"
+
 /* What has events of its own: a thread of a process. */
 struct joule_trace_location {
     uint64_t ref;

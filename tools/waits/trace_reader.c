@@ -1100,6 +1100,8 @@ int joule_trace_read(const struct joule_trace_reading *reading,
         if (run->parts > JOULE_MATCHER_PARTS_MAX)
             run->parts = JOULE_MATCHER_PARTS_MAX;
         plan_first_round(run, how.round_events);
+        if (how.begin)
+            how.begin(how.arg);
         rc = read_parts(run, anchor, ret, err);
     }
     joule_trace_refs_free(&run->refs);

@@ -38,6 +38,8 @@ struct joule_trace_reading {
     void (*take)(void *arg, unsigned part, const struct joule_wait *wait);
     /* Optional: when the archive is open, and after each round; in one thread. */
     void (*tick)(void *arg);
+    /* Optional: once, in one thread, when the definitions are known. */
+    void (*begin)(void *arg);
     void *arg;
 };
 

@@ -38,6 +38,11 @@ static const char usage[] =
     "  --power-states=FILE  power states, for the saving; or the NAME of one "
     "that is\n"
     "                       installed: opteron, xeon, juropa\n"
+    "  -i FILE              the job's profile, a merged file of sh5util; else "
+    "the files\n"
+    "                       of the job's step, if it has a profile\n"
+    "  -p DIR, -u USER      in place of ProfileHDF5Dir; whose job it is\n"
+    "  --job=JOB.STEP       of another trace: the step whose profile it is\n"
     "  --by=WHAT            group by pattern, path, process or communicator\n"
     "  --top=N              that many lines of the longest waits (10)\n"
     "  --threads=N          read with N threads (all CPUs, at most 16)\n"
@@ -72,6 +77,7 @@ static const char usage[] =
 
 struct arguments {
     const char *trace, *power_states;
+    struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
     bool csv, json, each, measure_states, make_archive, keep_logs;
@@ -111,6 +117,10 @@ static int parse(struct arguments *a, int argc, char **argv)
     size_t traces = 0;
     const struct joule_command_option table[] = {
         {.name = "power-states", .text = &a->power_states},
+        {.name = "i", .text = &a->profile.input},
+        {.name = "p", .text = &a->profile.dir},
+        {.name = "u", .text = &a->profile.user},
+        {.name = "job", .text = &a->profile.job},
         {.name = "by", .text = &by},
         {.name = "top", .text = &top},
         {.name = "threads", .text = &threads},
@@ -208,19 +218,52 @@ static int measure_states(void)
 #ifdef HAVE_OTF2
 
 struct collecting {
+    const struct arguments *a;
     const struct joule_definitions *d;
-    bool each;
+    struct joule_wait_profile *profile; /* NULL: there is none */
+    struct joule_error no_profile;      /* why; or empty: none is meant */
     struct joule_totals part[JOULE_MATCHER_PARTS_MAX];
     bool is_out_of_memory[JOULE_MATCHER_PARTS_MAX];
     const struct joule_power_envelope *envelope;
 };
 
+/* The profile of the step, if the trace says which it is or its user does. */
+static void open_profile(void *arg)
+{
+    struct collecting *c = arg;
+    struct joule_nodes_request request = c->a->profile;
+
+    if (!request.job && *c->d->step)
+        request.job = c->d->step;
+    if (!request.job && !request.input)
+        return;
+    c->profile = joule_wait_profile_open(
+        &request, c->d, JOULE_MATCHER_PARTS_MAX, &c->no_profile);
+}
+
+/* What each wait has used, at its process's power. */
+static void add_energy(const struct collecting *c, struct joule_totals *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct joule_total *t = &all->at[i];
+        struct joule_wait_power power =
+            joule_wait_profile_of(c->profile, t->process);
+
+        if (t->pattern >= JOULE_WAIT_COMPLETIONS)
+            continue;
+        t->uj = (double)t->ns * power.watts / 1e3;
+        t->uncertain_uj = (double)t->ns * power.uncertain / 1e3;
+    }
+}
+
 static void take(void *arg, unsigned part, const struct joule_wait *wait)
 {
     struct collecting *c = arg;
 
-    if (c->each)
+    if (c->a->each)
         joule_waits_print_each(c->d, wait);
+    if (c->profile)
+        joule_wait_profile_add(c->profile, part, wait);
     if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
         c->is_out_of_memory[part] = true;
 }
@@ -270,12 +313,18 @@ static int report(const struct arguments *a, struct collecting *c,
         .d = d,
         .facts = facts,
         .envelope = c->envelope,
+        .profile = c->profile,
+        .no_profile = &c->no_profile,
         .all = &all,
         .by = a->by,
         .top = (size_t)a->top,
     };
     int rc = join(c, c->envelope ? c->envelope->pieces : 0, &all);
 
+    if (rc == 0 && c->profile) {
+        joule_wait_profile_solve(c->profile, facts->begin_ns, facts->end_ns);
+        add_energy(c, &all);
+    }
     if (rc == 0)
         rc = print(a, &w);
     if (rc < 0) {
@@ -296,11 +345,12 @@ static int analyse(const struct arguments *a,
                    const struct joule_power_envelope *envelope)
 {
     struct joule_definitions d;
-    struct collecting c = {.d = &d, .each = a->each, .envelope = envelope};
+    struct collecting c = {.a = a, .d = &d, .envelope = envelope};
     const struct joule_trace_reading reading = {
         .path = a->trace,
         .threads = (unsigned)a->threads,
         .take = take,
+        .begin = open_profile,
         .tick = go_on,
         .arg = &c,
     };
@@ -321,6 +371,7 @@ static int analyse(const struct arguments *a,
         complain(&err);
     else
         status = report(a, &c, &d, &facts);
+    joule_wait_profile_free(c.profile);
     joule_trace_facts_free(&facts);
     joule_definitions_free(&d);
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)

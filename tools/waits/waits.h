@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "common/waits/power_states.h"
+#include "tools/report/wait_profile.h"
 #include "tools/waits/definitions.h"
 #include "tools/waits/totals.h"
 #include "tools/waits/trace_reader.h"
@@ -23,6 +24,8 @@ struct joule_waits {
     const struct joule_definitions *d;
     const struct joule_trace_facts *facts;
     const struct joule_power_envelope *envelope; /* NULL: no power states */
+    const struct joule_wait_profile *profile;    /* NULL: no energy profile, */
+    const struct joule_error *no_profile; /* and why; empty: none is meant */
     const struct joule_totals *all;
     unsigned by; /* enum joule_totals_by; 0: as the format likes it */
     size_t top;  /* lines of text */

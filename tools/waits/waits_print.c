@@ -152,6 +152,13 @@ static void print_saving(const struct joule_waits *w,
     }
 }
 
+/* Joules that were used while processes waited. */
+static void print_used(const struct joule_waits *w, const struct joule_total *t)
+{
+    if (w->profile)
+        printf("  %11.4g +- %8.2g J", t->uj / 1e6, t->uncertain_uj / 1e6);
+}
+
 static void print_pattern(const struct joule_waits *w, const struct sums *sums,
                           const struct joule_totals *t, size_t i,
                           const char *name)
@@ -160,11 +167,15 @@ static void print_pattern(const struct joule_waits *w, const struct sums *sums,
 
     printf("%-19s %12" PRIu64 " %16.6f s %7.2f %% %7.2f %%", name,
            t->at[i].count, s, percent(s, sums->mpi_s), percent(s, sums->run_s));
-    if (w->envelope && t->at[i].pattern >= JOULE_WAIT_COMPLETIONS &&
-        t->at[i].pattern != JOULE_NO_NUMBER)
-        fputs("  no wait", stdout);
-    else if (w->envelope)
-        print_saving(w, t, i);
+    if (t->at[i].pattern >= JOULE_WAIT_COMPLETIONS &&
+        t->at[i].pattern != JOULE_NO_NUMBER) {
+        if (w->envelope || w->profile)
+            fputs("  no wait", stdout);
+    } else {
+        print_used(w, &t->at[i]);
+        if (w->envelope)
+            print_saving(w, t, i);
+    }
     putchar('\n');
 }
 
@@ -178,10 +189,10 @@ static int print_patterns(const struct joule_waits *w, const struct sums *sums)
     rc = joule_totals_group(&t, w->all, JOULE_BY_PATTERN, true);
     if (rc == 0)
         rc = joule_totals_group(&all, w->all, 0, false);
-    printf("%-19s %12s %18s %9s %9s%s\n", "pattern", "count", "time",
-           "MPI time", "run time",
-           w->envelope ? "                     ESP                  ESP_BW"
-                       : "");
+    printf(
+        "%-19s %12s %18s %9s %9s%s%s\n", "pattern", "count", "time", "MPI time",
+        "run time", w->profile ? "                   energy" : "",
+        w->envelope ? "                     ESP                  ESP_BW" : "");
     for (uint32_t pattern = 0; rc == 0 && pattern < JOULE_WAIT_PATTERNS;
          pattern++) {
         if (pattern == JOULE_WAIT_COMPLETIONS && all.count > 0)
@@ -263,6 +274,7 @@ static void print_line(const struct joule_waits *w, struct sorting *s,
     } else {
         print_most(w, parts, t);
     }
+    print_used(w, t);
     if (w->envelope)
         print_saving(w, g, i);
     putchar('\n');
@@ -398,6 +410,34 @@ static void print_remarks(const struct joule_waits *w)
     }
 }
 
+/* What the joules come from. */
+static void print_power(const struct joule_waits *w)
+{
+    if (!w->profile && *w->no_profile->text) {
+        fputs("\nNo joules: ", stdout);
+        joule_text_put(stdout, w->no_profile->text);
+        putchar('\n');
+    }
+    for (size_t i = 0; w->profile && i < joule_wait_profile_nodes(w->profile);
+         i++) {
+        struct joule_wait_profile_node n =
+            joule_wait_profile_node(w->profile, i);
+
+        fputs(i == 0 ? "\n" : "", stdout);
+        joule_text_put(stdout, n.name);
+        if (!n.power.is_known)
+            puts(": its power is not known");
+        else
+            printf(": a process that waits uses %.4g +- %.2g W (%u processes, "
+                   "%zu rows; %s)\n",
+                   n.power.watts, n.power.uncertain, n.processes, n.rows,
+                   n.power.is_fitted
+                       ? "by how the power changes with who waits"
+                       : "the mean: how the power changes with who waits does "
+                         "not show");
+    }
+}
+
 int joule_waits_print_text(const struct joule_waits *w)
 {
     struct texts texts = {0};
@@ -417,8 +457,10 @@ int joule_waits_print_text(const struct joule_waits *w)
         rc = print_longest(w, &sorting);
     if (rc == 0)
         rc = print_chosen(w);
-    if (rc == 0)
+    if (rc == 0) {
+        print_power(w);
         print_remarks(w);
+    }
     free_texts(&texts);
     return rc;
 }
@@ -500,11 +542,16 @@ static void print_csv_line(const struct joule_waits *w,
            t->longest_ns / 1000000000, t->longest_ns % 1000000000);
     if (w->envelope &&
         (t->pattern < JOULE_WAIT_COMPLETIONS || t->pattern == JOULE_NO_NUMBER))
-        printf(",%.6f,%.6f,%.6f\n", energy_j(w, t->ns),
+        printf(",%.6f,%.6f,%.6f", energy_j(w, t->ns),
                esp_j(w, g, i, JOULE_WAIT_IDLE),
                esp_j(w, g, i, JOULE_WAIT_BUSY));
     else
-        puts(",,,");
+        fputs(",,,", stdout);
+    if (w->profile &&
+        (t->pattern < JOULE_WAIT_COMPLETIONS || t->pattern == JOULE_NO_NUMBER))
+        printf(",%.6f,%.6f\n", t->uj / 1e6, t->uncertain_uj / 1e6);
+    else
+        puts(",,");
 }
 
 /* By itself a group of several patterns has waits alone. */
@@ -530,7 +577,7 @@ int joule_waits_print_csv(const struct joule_waits *w)
         rc = -1;
     if (rc == 0) {
         puts("pattern,path,process,rank,node,communicator,count,time_s,"
-             "longest_s,energy_J,esp_J,esp_bw_J");
+             "longest_s,energy_J,esp_J,esp_bw_J,used_J,used_uncertain_J");
         for (size_t i = 0; i < g.count; i++)
             print_csv_line(w, &texts, &g, order[i]);
     }
@@ -584,6 +631,11 @@ static void print_json_line(struct joule_json *j, const struct joule_waits *w,
         put_joules(j, "esp_j", esp_j(w, g, i, JOULE_WAIT_IDLE));
         put_joules(j, "esp_bw_j", esp_j(w, g, i, JOULE_WAIT_BUSY));
     }
+    if (w->profile && (t->pattern < JOULE_WAIT_COMPLETIONS ||
+                       t->pattern == JOULE_NO_NUMBER)) {
+        put_joules(j, "used_j", t->uj / 1e6);
+        put_joules(j, "used_uncertain_j", t->uncertain_uj / 1e6);
+    }
     joule_json_close(j);
 }
 
@@ -632,6 +684,27 @@ static int print_json_chosen(struct joule_json *j, const struct joule_waits *w)
     return 0;
 }
 
+static void print_json_power(struct joule_json *j, const struct joule_waits *w)
+{
+    joule_json_array(j, "power");
+    for (size_t i = 0; w->profile && i < joule_wait_profile_nodes(w->profile);
+         i++) {
+        struct joule_wait_profile_node n =
+            joule_wait_profile_node(w->profile, i);
+
+        joule_json_object(j, NULL);
+        joule_json_string(j, "node", n.name);
+        joule_json_u64(j, "processes", n.processes);
+        joule_json_u64(j, "rows", n.rows);
+        joule_json_bool(j, "is_known", n.power.is_known);
+        joule_json_bool(j, "is_fitted", n.power.is_fitted);
+        put_joules(j, "waiting_w", n.power.watts);
+        put_joules(j, "uncertain_w", n.power.uncertain);
+        joule_json_close(j);
+    }
+    joule_json_close(j);
+}
+
 static void print_json_facts(struct joule_json *j, const struct joule_waits *w)
 {
     const struct joule_trace_facts *f = w->facts;
@@ -656,6 +729,7 @@ static void print_json_facts(struct joule_json *j, const struct joule_waits *w)
         joule_json_close(j);
     }
     joule_json_close(j);
+    print_json_power(j, w);
     joule_json_object(j, "remarks");
     for (size_t i = 0; i < sizeof(remarks) / sizeof(remarks[0]); i++)
         joule_json_u64(j, remarks[i].id, remark_of(w, i));
