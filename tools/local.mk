@@ -99,8 +99,8 @@ EXTRA_DIST += $(TRACEFILE)
 if HAVE_OTF2
 if HAVE_HDF5
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_trace_reader
-TESTS += tests/unit/test_trace_reader
+check_PROGRAMS += tests/unit/test_trace_reader tests/unit/test_waits
+TESTS += tests/unit/test_trace_reader tests/unit/test_waits
 endif
 endif
 endif
@@ -114,6 +114,10 @@ tests_unit_test_trace_reader_SOURCES = tests/unit/test_trace_reader.c \
 	tests/unit/dice.h $(TRACEFILE) $(WAITS_COMMAND)
 tests_unit_test_trace_reader_CPPFLAGS = $(joule_report_CPPFLAGS)
 tests_unit_test_trace_reader_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
+tests_unit_test_waits_SOURCES = tests/unit/test_waits.c $(TRACEFILE) \
+	$(WAITS_COMMAND)
+tests_unit_test_waits_CPPFLAGS = $(joule_report_CPPFLAGS)
+tests_unit_test_waits_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
 
 # Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5

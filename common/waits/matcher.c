@@ -214,7 +214,7 @@ static int put_entry(struct joule_matcher *m, struct part *from,
     if (!(e->flags & IS_COLLECTIVE))
         hash = joule_mix64(hash ^ ((uint64_t)e->destination << 32 | e->tag));
     e->hash = (uint32_t)hash;
-    out = &from->out[(hash >> 32) % m->config.parts];
+    out = &from->out[(hash >> 32) * m->config.parts >> 32];
     if (make_room(&out->at, out->count, &out->room, sizeof(*out->at)) < 0)
         return -1;
     out->at[out->count++] = *e;

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command joule waits: its options, its output, names from hostile traces, and
+ * what it tells of a machine. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/file.h"
+#include "tests/unit/tracefile.h"
+#include "tests/unit/tree.h"
+#include "tools/waits/machine_states.h"
+#include "tools/waits/waits.h"
+
+static struct tree tree;
+static char trace[128], *output;
+
+static void setup(void)
+{
+    tree_create(&tree);
+    snprintf(trace, sizeof(trace), "%s/trace", tree.path);
+    output = NULL;
+}
+
+static void teardown(void)
+{
+    free(output);
+    tree_destroy(&tree);
+}
+
+/* The exit status of the command; what it prints is in [output], complaints too. */
+static int run(const char *a, const char *b, const char *c)
+{
+    char *argv[] = {"waits", (char *)a, (char *)b, (char *)c, NULL};
+    char path[128];
+    int argc = 1, status, out = dup(1), err = dup(2);
+    FILE *file;
+
+    while (argv[argc])
+        argc++;
+    snprintf(path, sizeof(path), "%s/output", tree.path);
+    file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fflush(stdout);
+    dup2(fileno(file), 1);
+    dup2(fileno(file), 2);
+    fclose(file);
+    status = joule_waits_main(argc, argv);
+    fflush(stdout);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    free(output);
+    output = joule_file_load(tree.fd, "output", 1 << 20, NULL);
+    ck_assert_ptr_nonnull(output);
+    return status;
+}
+
+static void has(const char *text)
+{
+    ck_assert_msg(strstr(output, text) != NULL, "no '%s' in:\n%s", text,
+                  output);
+}
+
+/* ---- options ---- */
+
+static const struct {
+    const char *a, *b, *c, *sentence;
+    int status;
+} wrong[] = {
+    {NULL, NULL, NULL, "joule waits: which trace?", 2},
+    {"--csv", "--json", "x", "either --csv or --json", 2},
+    {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
+     2},
+    {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
+    {"--threads=17", "x", NULL, "--threads is a number from 1 to 16", 2},
+    {"--measure-states", "x", NULL, "--measure-states is of no trace", 2},
+    {"a", "b", NULL, "too many arguments", 2},
+    {"--colour", "x", NULL, "--colour is no option", 2},
+    {"/nowhere", NULL, NULL, "joule waits: there is no trace /nowhere", 1},
+    {"--power-states=/nowhere.conf", "x", NULL,
+     "power states /nowhere.conf: No such file or directory", 1},
+    {"--power-states=nothing", "x", NULL, "/nothing.conf: No such file", 1},
+    {"--power-states=/", "x", NULL, "power states /: Is a directory", 1},
+};
+
+START_TEST(wrong_command_lines)
+{
+    ck_assert_int_eq(run(wrong[_i].a, wrong[_i].b, wrong[_i].c),
+                     wrong[_i].status);
+    has(wrong[_i].sentence);
+}
+END_TEST
+
+START_TEST(help)
+{
+    ck_assert_int_eq(run("--help", NULL, NULL), 0);
+    has("usage: joule waits");
+}
+END_TEST
+
+/* ---- output ---- */
+
+static const char states[] =
+    "state active_W idle_W transition_us transition_J\n"
+    "1     10       4      0             0\n"
+    "2     8        2      1             0\n";
+
+/* A Late Sender wait of 10 s, and a barrier without any. */
+static void write_trace(const char *comm_name)
+{
+    static const uint64_t members[] = {0, 1};
+    const struct tracefile_comm comm = {comm_name, members, 2};
+    const struct tracefile_spec spec = {
+        .ranks = 2, .ticks_per_s = 1000, .comm = &comm, .comms = 1};
+    struct tracefile *t = tracefile_create(trace, &spec);
+
+    tracefile_enter(t, 0, 0, TRACEFILE_MAIN);
+    tracefile_enter(t, 0, 10000, TRACEFILE_SEND);
+    OTF2_EvtWriter_MpiSend(tracefile_writer(t, 0), NULL, 10000, 1, 2, 0, 8);
+    tracefile_leave(t, 0, 10000, TRACEFILE_SEND);
+    tracefile_leave(t, 0, 20000, TRACEFILE_MAIN);
+    tracefile_enter(t, 1, 0, TRACEFILE_RECV);
+    OTF2_EvtWriter_MpiRecv(tracefile_writer(t, 1), NULL, 10000, 0, 2, 0, 8);
+    tracefile_leave(t, 1, 10000, TRACEFILE_RECV);
+    tracefile_enter(t, 1, 10000, TRACEFILE_ALLTOALLV);
+    OTF2_EvtWriter_MpiCollectiveEnd(tracefile_writer(t, 1), NULL, 20000,
+                                    OTF2_COLLECTIVE_OP_ALLTOALLV, 2,
+                                    OTF2_COLLECTIVE_ROOT_NONE, 8, 8);
+    tracefile_leave(t, 1, 20000, TRACEFILE_ALLTOALLV);
+    tracefile_close(t);
+}
+
+static const char *states_option(void)
+{
+    static char option[128];
+
+    tree_write(&tree, "states.conf", states);
+    snprintf(option, sizeof(option), "--power-states=%s/states.conf",
+             tree.path);
+    return option;
+}
+
+/* Idle in state 2: 100 J - 20 J and what the transition of 1 us does not save. */
+START_TEST(text)
+{
+    write_trace("row");
+    ck_assert_int_eq(run(states_option(), trace, NULL), 0);
+    has(": 2 processes, 3 MPI calls in 20.000000 s of 40.000000 s (50.00 %)");
+    has("Late Sender                    1        10.000000 s   50.00 %   25.00 "
+        "%            80 J  80.0 %            20 J  20.0 %");
+    has("The longest waits (1 of 1):");
+    has("Late Sender      MPI_Recv  rank 1 100 %");
+    has("2                        1        10.000000 s              1        "
+        "10.000000 s");
+    has("Not analysed: MPI_Alltoallv (1)");
+    ck_assert_int_eq(run("--by=process", trace, NULL), 0);
+    has("rank 1 on n0");
+}
+END_TEST
+
+START_TEST(csv)
+{
+    write_trace("row");
+    ck_assert_int_eq(run("--csv", states_option(), trace), 0);
+    ck_assert_str_eq(
+        output,
+        "pattern,path,process,rank,node,communicator,count,time_s,longest_s,"
+        "energy_J,esp_J,esp_bw_J\n"
+        "late_sender,MPI_Recv,MPI Rank 1,1,n0,row,1,10.000000000,10.000000000,"
+        "100.000000,80.000002,20.000008");
+    ck_assert_int_eq(run("--csv", "--by=pattern", trace), 0);
+    ck_assert_ptr_nonnull(strstr(output, "\nlate_sender,,,,,,1,10.000000000,"
+                                         "10.000000000,,,"));
+}
+END_TEST
+
+START_TEST(json)
+{
+    write_trace("row");
+    ck_assert_int_eq(run("--json", states_option(), trace), 0);
+    has("\"mpi_calls\": 3");
+    has("\"pattern\": \"late_sender\"");
+    has("\"time_ns\": 10000000000");
+    has("\"esp_j\": 80.000002");
+    has("\"region\": \"MPI_Alltoallv\"");
+}
+END_TEST
+
+START_TEST(hostile_names)
+{
+    static const char *const ways[] = {"--by=communicator", "--csv", "--json"};
+
+    write_trace("=A1,\"\033[31m\n\xff");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(run(ways[i], trace, NULL), 0);
+        ck_assert_ptr_null(strchr(output, '\033'));
+        ck_assert_ptr_null(strchr(output, '\xff'));
+        if (i == 0)
+            has("=A1,\"?[31m??");
+        if (i == 1)
+            has(",\"'=A1,\"\"?[31m??\",");
+        if (i == 2)
+            has("\"=A1,\\\"");
+    }
+}
+END_TEST
+
+START_TEST(no_waits)
+{
+    const struct tracefile_spec spec = {.ranks = 1};
+    struct tracefile *t = tracefile_create(trace, &spec);
+
+    tracefile_enter(t, 0, 0, TRACEFILE_MAIN);
+    tracefile_leave(t, 0, 20000, TRACEFILE_MAIN);
+    tracefile_close(t);
+    ck_assert_int_eq(run(trace, NULL, NULL), 1);
+    has("joule waits: no process has waited in MPI");
+}
+END_TEST
+
+START_TEST(missing_part)
+{
+    write_trace("row");
+    tree_remove(&tree, "trace/traces/0.evt");
+    ck_assert_int_eq(run(trace, NULL, NULL), 3);
+    has("joule waits: MPI Rank 0 cannot be read: ");
+    has("1 receives without a send");
+}
+END_TEST
+
+/* ---- this machine's states ---- */
+
+#define CPU0 "sys/devices/system/cpu/cpu0/"
+
+static void print_machine(int status)
+{
+    char path[128];
+    struct joule_error err;
+    FILE *out;
+
+    snprintf(path, sizeof(path), "%s/output", tree.path);
+    out = fopen(path, "w");
+    ck_assert_int_eq(joule_machine_states_print(out, tree.fd, &err), status);
+    fclose(out);
+    free(output);
+    output = status < 0 ? strdup(err.text)
+                        : joule_file_load(tree.fd, "output", 1 << 16, NULL);
+}
+
+START_TEST(machine_states)
+{
+    struct joule_power_states parsed;
+    struct joule_error err;
+
+    print_machine(-1);
+    has("the kernel tells no frequencies of CPU 0");
+    tree_write(&tree, CPU0 "cpufreq/scaling_available_frequencies",
+               "800000 1900000 1300000 \n");
+    tree_write(&tree, CPU0 "cpufreq/cpuinfo_transition_latency", "4000\n");
+    tree_write(&tree, CPU0 "cpuidle/state0/name", "POLL\n");
+    tree_write(&tree, CPU0 "cpuidle/state0/latency", "0\n");
+    tree_write(&tree, CPU0 "cpuidle/state1/name", "C1\033\n");
+    tree_write(&tree, CPU0 "cpuidle/state1/latency", "2\n");
+    tree_write(&tree, CPU0 "cpuidle/state1/power", "1500\n");
+    print_machine(0);
+    has("# idle state 1: C1?, 2 us to leave it, 1500 mW\n");
+    has("1           1900.000  ?         ?       0              0\n");
+    has("2           1300.000  ?         ?       8000           ?\n");
+    has("3            800.000  ?         ?       8000           ?");
+    ck_assert_int_eq(joule_power_states_parse(&parsed, output, "f", &err), -1);
+    ck_assert_msg(strstr(err.text, "fill in what is not known yet of active_W"),
+                  "%s", err.text);
+    /* intel_pstate has no list. */
+    tree_remove(&tree, CPU0 "cpufreq/scaling_available_frequencies");
+    tree_write(&tree, CPU0 "cpufreq/cpuinfo_max_freq", "3500000\n");
+    tree_write(&tree, CPU0 "cpufreq/cpuinfo_min_freq", "800000\n");
+    tree_write(&tree, CPU0 "cpufreq/cpuinfo_transition_latency", "4294967295");
+    print_machine(0);
+    has("1           3500.000  ?         ?       0              0\n");
+    has("2            800.000  ?         ?       ?              ?");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("waits");
+    TCase *tc = tcase_create("waits");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, wrong_command_lines, 0,
+                        (int)(sizeof(wrong) / sizeof(wrong[0])));
+    tcase_add_test(tc, help);
+    tcase_add_test(tc, text);
+    tcase_add_test(tc, csv);
+    tcase_add_test(tc, json);
+    tcase_add_test(tc, hostile_names);
+    tcase_add_test(tc, no_waits);
+    tcase_add_test(tc, missing_part);
+    tcase_add_test(tc, machine_states);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
