@@ -29,13 +29,16 @@ void joule_power_fit_add(struct joule_power_fit *f, double seconds,
     f->waiting_watts += seconds * waiting * watts;
 }
 
+/* Of one row nothing tells how far it may be off: by half of it. */
 static struct joule_wait_power mean_of(const struct joule_power_fit *f,
                                        double processes)
 {
+    double range = f->rows > 1 ? f->most_watts - f->least_watts : f->most_watts;
+
     return (struct joule_wait_power){
         .is_known = true,
         .watts = f->watts / f->seconds / processes,
-        .uncertain = (f->most_watts - f->least_watts) / 2 / processes,
+        .uncertain = range / 2 / processes,
     };
 }
 

@@ -245,15 +245,24 @@ void *acct_gather_profile_p_get(enum acct_gather_profile_info type, void *data)
 
 /* ---- the step ---- */
 
-/* srun --energy-regions, or the user himself, has set it. */
-static bool wants_regions(const struct joule_slurm_step *step)
+static bool has_wish(const struct joule_slurm_step *step, const char *name)
 {
-    const char *list = joule_slurm_step_getenv(step, "JOULE_REGIONS");
+    const char *text = joule_slurm_step_getenv(step, name);
 
-    return step->step_id != SLURM_EXTERN_CONT && list && *list;
+    return text && *text;
 }
 
-/* Regions are of no use without energy, but --profile=none stays what it is. */
+/* srun --energy-regions, or the user himself, has set the one; --energy-waits the
+ * other, which is of steps with a number. */
+static bool wants_energy(const struct joule_slurm_step *step)
+{
+    return (step->step_id != SLURM_EXTERN_CONT &&
+            has_wish(step, "JOULE_REGIONS")) ||
+           (step->step_id < SLURM_MAX_NORMAL_STEP_ID &&
+            has_wish(step, "JOULE_ENERGY_WAITS"));
+}
+
+/* Regions and waits are of no use without energy, but --profile=none stays what it is. */
 static uint32_t wanted(const struct joule_slurm_step *step)
 {
     uint32_t bits = step->profile != ACCT_GATHER_PROFILE_NOT_SET
@@ -262,7 +271,7 @@ static uint32_t wanted(const struct joule_slurm_step *step)
 
     if (step->step_id == SLURM_EXTERN_CONT && !self.config.extern_step)
         return ACCT_GATHER_PROFILE_NONE;
-    if (step->profile == ACCT_GATHER_PROFILE_NONE || !wants_regions(step))
+    if (step->profile == ACCT_GATHER_PROFILE_NONE || !wants_energy(step))
         return bits;
     return (is_profiled(bits) ? bits : 0) | ACCT_GATHER_PROFILE_ENERGY;
 }
@@ -274,7 +283,7 @@ static int64_t period_of(const struct joule_slurm_step *step)
     int64_t period_ns = self.config.period_ns;
     struct joule_error err;
 
-    if (!wish && wants_regions(step) &&
+    if (!wish && wants_energy(step) &&
         (period_ns == 0 || period_ns > REGIONS_PERIOD_NS))
         wish = REGIONS_PERIOD;
     if (joule_profile_period(&self.config, wish, &period_ns, &err) < 0)

@@ -67,6 +67,10 @@ START_TEST(no_line)
     ck_assert(!p.is_known);
     /* Too few rows. */
     joule_power_fit_add(&fit, 1, 100, 0);
+    p = joule_power_fit_solve(&fit, 4);
+    ck_assert(p.is_known && !p.is_fitted);
+    ck_assert_double_eq_tol(p.watts, 25, 1e-9);
+    ck_assert_double_eq_tol(p.uncertain, 12.5, 1e-9);
     joule_power_fit_add(&fit, 3, 140, 4);
     p = joule_power_fit_solve(&fit, 4);
     ck_assert(p.is_known && !p.is_fitted);

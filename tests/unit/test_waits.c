@@ -71,7 +71,7 @@ static const struct {
     int status;
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
-    {"--csv", "--json", "x", "either --csv or --json", 2},
+    {"--csv", "--json", "x", "one of --csv, --json and --each", 2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -168,12 +168,16 @@ START_TEST(csv)
     ck_assert_str_eq(
         output,
         "pattern,path,process,rank,node,communicator,count,time_s,longest_s,"
-        "energy_J,esp_J,esp_bw_J\n"
+        "energy_J,esp_J,esp_bw_J,used_J,used_uncertain_J\n"
         "late_sender,MPI_Recv,MPI Rank 1,1,n0,row,1,10.000000000,10.000000000,"
-        "100.000000,80.000002,20.000008");
+        "100.000000,80.000002,20.000008,,");
     ck_assert_int_eq(run("--csv", "--by=pattern", trace), 0);
     ck_assert_ptr_nonnull(strstr(output, "\nlate_sender,,,,,,1,10.000000000,"
-                                         "10.000000000,,,"));
+                                         "10.000000000,,,,,"));
+    ck_assert_int_eq(run("--each", trace, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(output,
+                                 "pattern,rank,process,begin_ns,wait_ns,"
+                                 "path\nlate_sender,1,MPI Rank 1,"));
 }
 END_TEST
 

@@ -13,6 +13,7 @@ struct node {
     const char *name; /* the definitions' */
     unsigned processes;
     size_t rows, used;
+    int64_t begin_ns; /* of the first row */
     int64_t *end_ns;
     float *watts;
     double *waiting_ns; /* [parts][rows]: of all processes together */
@@ -74,6 +75,7 @@ static int take_rows(struct joule_wait_profile *p, struct node *n,
     if (!n->end_ns || !n->watts || !n->waiting_ns)
         return -1;
     n->rows = from->samples;
+    n->begin_ns = begin_ns;
     for (size_t i = 0; i < n->rows; i++) {
         n->end_ns[i] = begin_ns + (int64_t)from->ns[i];
         n->watts[i] = (float)joule_timeline_watts(from, i, (size_t)column);
@@ -194,18 +196,36 @@ static double waiting_ns_of(const struct joule_wait_profile *p,
     return ns;
 }
 
-static void solve_node(const struct joule_wait_profile *p, struct node *n,
-                       int64_t begin_ns, int64_t end_ns)
+/* The rows that lie in the time of the trace; with [parts], those that have a part of
+ * it. */
+static struct joule_power_fit fit_rows(const struct joule_wait_profile *p,
+                                       const struct node *n, int64_t begin_ns,
+                                       int64_t end_ns, bool parts)
 {
     struct joule_power_fit fit = {0};
 
-    for (size_t i = 1; i < n->rows; i++) {
-        double ns = (double)(n->end_ns[i] - n->end_ns[i - 1]);
+    for (size_t i = 0; i < n->rows; i++) {
+        int64_t from_ns = i > 0 ? n->end_ns[i - 1] : n->begin_ns;
+        int64_t to_ns = n->end_ns[i];
+        bool is_within = from_ns >= begin_ns && to_ns <= end_ns;
+        double ns = (double)(to_ns - from_ns);
 
-        if (n->end_ns[i - 1] >= begin_ns && n->end_ns[i] <= end_ns && ns > 0)
+        if (ns > 0 &&
+            (is_within || (parts && from_ns < end_ns && to_ns > begin_ns)))
             joule_power_fit_add(&fit, ns / 1e9, (double)n->watts[i],
                                 waiting_ns_of(p, n, i) / ns);
     }
+    return fit;
+}
+
+/* A short run may lie within one or two rows. */
+static void solve_node(const struct joule_wait_profile *p, struct node *n,
+                       int64_t begin_ns, int64_t end_ns)
+{
+    struct joule_power_fit fit = fit_rows(p, n, begin_ns, end_ns, false);
+
+    if (fit.rows == 0)
+        fit = fit_rows(p, n, begin_ns, end_ns, true);
     n->used = fit.rows;
     n->power = joule_power_fit_solve(&fit, n->processes);
 }
