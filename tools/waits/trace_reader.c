@@ -748,25 +748,30 @@ static void *run_part(void *arg)
 
 /* ---- begin and end ---- */
 
-static bool is_directory(const char *path)
+static bool is_of_type(const char *path, mode_t type)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
 }
 
+/* The anchor file in a directory, by the names that EZTrace and Score-P give it, or
+ * the file itself. */
 static char *anchor_of(const char *path, struct joule_error *err)
 {
-    char *anchor;
-    struct stat st;
+    static const char *const names[] = {"/eztrace_log.otf2", "/traces.otf2"};
+    bool is_directory = is_of_type(path, S_IFDIR);
+    char *anchor = NULL;
 
-    if (asprintf(&anchor, is_directory(path) ? "%s/traces.otf2" : "%s", path) <
-        0) {
-        joule_error_set(err, ENOMEM, "out of memory");
-        return NULL;
+    for (int i = 0; i < 2; i++) {
+        free(anchor);
+        if (asprintf(&anchor, "%s%s", path, is_directory ? names[i] : "") < 0) {
+            joule_error_set(err, ENOMEM, "out of memory");
+            return NULL;
+        }
+        if (is_of_type(anchor, S_IFREG))
+            return anchor;
     }
-    if (stat(anchor, &st) == 0 && S_ISREG(st.st_mode))
-        return anchor;
     joule_error_set(err, ENOENT, "there is no trace %s", anchor);
     free(anchor);
     return NULL;

@@ -31,7 +31,8 @@
 #include "tools/waits/definitions.h"
 
 struct joule_trace_reading {
-    const char *path;    /* a directory with traces.otf2, or an anchor file */
+    /* A directory with traces.otf2 or eztrace_log.otf2, or such a file. */
+    const char *path;
     unsigned threads;    /* 1 to JOULE_MATCHER_PARTS_MAX */
     size_t round_events; /* of all locations together; 0: what is good */
     /* A wait, in the thread of [part] (below [threads]). */

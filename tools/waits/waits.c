@@ -31,9 +31,9 @@ static const char usage[] =
     "lower\n"
     "power state would save there, from what srun --energy-waits has "
     "recorded, or\n"
-    "another OTF2 trace (of Score-P or EZTrace): a directory with traces.otf2, "
-    "or such\n"
-    "a file.\n"
+    "another OTF2 trace (of Score-P or EZTrace): its directory, or the file "
+    "traces.otf2\n"
+    "or eztrace_log.otf2 in it.\n"
     "\n"
     "  --power-states=FILE  power states, for the saving; or the NAME of one "
     "that is\n"
@@ -508,7 +508,8 @@ static int make_archive(const struct arguments *a)
     struct joule_error err;
 
     if (!a->make_archive &&
-        (!is_directory(a->trace) || is_there(a->trace, "traces.otf2")))
+        (!is_directory(a->trace) || is_there(a->trace, "traces.otf2") ||
+         is_there(a->trace, "eztrace_log.otf2")))
         return 0;
     if (joule_archive_make(a->trace, a->keep_logs, &facts, &err) < 0)
         return complain(&err);
