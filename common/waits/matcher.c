@@ -53,7 +53,10 @@ struct entry {
         };
     };
     uint32_t path;
-    uint32_t batch; /* of the process: a call that completes several */
+    union {
+        uint32_t batch;   /* of the process: a call that completes several */
+        uint32_t members; /* of the first member of a list: how many it has */
+    };
     uint32_t hash;
     uint16_t item; /* of the batch */
     uint16_t flags;
@@ -158,11 +161,6 @@ struct slot {
     uint32_t first; /* index of an open entry; 0: free */
 };
 
-struct instance {
-    uint32_t members;
-    struct joule_collective_times times;
-};
-
 struct part {
     struct entries out[JOULE_MATCHER_PARTS_MAX];   /* for each part */
     struct findings back[JOULE_MATCHER_PARTS_MAX]; /* for each part */
@@ -175,17 +173,19 @@ struct part {
     uint64_t *last_enter_ns; /* of each rank, for scans */
     size_t rank_room;
     struct joule_matcher_counts counts;
+    char apart[128]; /* from the next one: no cache line is of two threads */
 };
 
 struct joule_matcher {
     struct joule_matcher_config config;
     struct process *process;
+    uint8_t *part_number; /* of each process */
     struct part part[JOULE_MATCHER_PARTS_MAX];
 };
 
 static struct part *part_of(struct joule_matcher *m, uint32_t process)
 {
-    return &m->part[process % m->config.parts];
+    return &m->part[m->part_number[process]];
 }
 
 static void take_wait(const struct joule_matcher *m, unsigned part,
@@ -365,7 +365,7 @@ static void end_batch(struct joule_matcher *m, uint32_t process, uint32_t index)
 {
     struct process *p = &m->process[process];
     struct batch *b = &p->batch[index];
-    unsigned part = process % m->config.parts;
+    unsigned part = m->part_number[process];
 
     if (b->sender_ns > 0)
         take_wait(m, part, JOULE_LATE_SENDER, process, b->path,
@@ -558,7 +558,6 @@ static int put_collective(struct joule_matcher *m, struct part *part,
         .size = o->size,
         .kind = (uint32_t)o->collective,
         .path = call->path,
-        .batch = NO_BATCH,
         .flags = (uint16_t)(IS_COLLECTIVE | (o->is_root ? IS_ROOT : 0) |
                             (o->has_sent ? HAS_SENT : 0) |
                             (o->has_received ? HAS_RECEIVED : 0)),
@@ -733,7 +732,7 @@ static int tell(struct joule_matcher *m, unsigned part, const struct entry *e,
                 enum joule_wait_pattern pattern, uint32_t process,
                 struct joule_wait_span span)
 {
-    struct findings *back = &m->part[part].back[process % m->config.parts];
+    struct findings *back = &m->part[part].back[m->part_number[process]];
 
     if (e->batch == NO_BATCH) {
         take_wait(m, part, pattern, process, e->path, e->communicator,
@@ -861,8 +860,6 @@ static int finish_collective(struct joule_matcher *m, unsigned part,
     return 0;
 }
 
-/* How many members an operation has is counted in the first one's place for a
- * batch, which a member has not. */
 static int match_member(struct joule_matcher *m, unsigned part, struct slot *s,
                         const struct entry *e)
 {
@@ -872,8 +869,8 @@ static int match_member(struct joule_matcher *m, unsigned part, struct slot *s,
     if (append(p, s, e) < 0)
         return -1;
     first = &p->open[s->first].entry;
-    first->batch = first->batch == NO_BATCH ? 1 : first->batch + 1;
-    return first->batch == first->size ? finish_collective(m, part, s) : 0;
+    first->members++;
+    return first->members == first->size ? finish_collective(m, part, s) : 0;
 }
 
 static int match_entry(struct joule_matcher *m, unsigned part,
@@ -1020,14 +1017,23 @@ joule_matcher_create(const struct joule_matcher_config *config,
         return NULL;
     }
     m = calloc(1, sizeof(*m));
-    if (m)
+    if (m) {
         m->process = calloc(config->processes, sizeof(*m->process));
-    if (!m || !m->process) {
+        m->part_number = calloc(config->processes, sizeof(*m->part_number));
+    }
+    if (!m || !m->process || !m->part_number) {
+        if (m) {
+            free(m->process);
+            free(m->part_number);
+        }
         free(m);
         joule_error_set(err, ENOMEM, "out of memory");
         return NULL;
     }
     m->config = *config;
+    for (uint32_t i = 0; i < config->processes; i++)
+        m->part_number[i] =
+            (uint8_t)((uint64_t)i * config->parts / config->processes);
     if (m->config.held_max == 0)
         m->config.held_max = good_held_max(config->processes);
     return m;
@@ -1063,5 +1069,11 @@ void joule_matcher_destroy(struct joule_matcher *m)
     for (unsigned i = 0; i < m->config.parts; i++)
         free_part(&m->part[i]);
     free(m->process);
+    free(m->part_number);
     free(m);
+}
+
+unsigned joule_matcher_part(const struct joule_matcher *m, uint32_t process)
+{
+    return m->part_number[process];
 }

@@ -26,8 +26,8 @@
  * A process whose oldest open request stays open holds at most held_max later ones;
  * then that request is passed over, and takes part where it completes.
  *
- * Threads: the work is divided into parts.  Process p belongs to part p % parts;
- * joule_matcher_call and joule_matcher_collect are called for a part's processes by
+ * Threads: the work is divided into parts.  Each process belongs to one of them
+ * (joule_matcher_part); joule_matcher_call and joule_matcher_collect are called for a part's processes by
  * one thread, joule_matcher_match(part) by one thread.  No thread may match while
  * another one calls or collects: a round is calls of all parts, a barrier, matching
  * of all parts, a barrier.  The waits are the same whatever the number of parts and
@@ -127,6 +127,9 @@ struct joule_matcher *
 joule_matcher_create(const struct joule_matcher_config *config,
                      struct joule_error *err);
 void joule_matcher_destroy(struct joule_matcher *m);
+
+/* The part of a process: neighbours are of one part, as far as possible. */
+unsigned joule_matcher_part(const struct joule_matcher *m, uint32_t process);
 
 /* 0, or -1 with ENOMEM: then the matcher is of no more use.  [call] is not kept. */
 int joule_matcher_call(struct joule_matcher *m, const struct joule_call *call);
