@@ -184,6 +184,38 @@ tests_unit_test_pmserver_SOURCES = tests/unit/test_pmserver.c
 tests_unit_test_pmserver_LDADD = $(LIBPMSERVER) $(LIBUNIT)
 endif
 
+# The page of `joule waits`: C strings of HTML, style and script.
+noinst_LIBRARIES += tools/waits/libwaitspage.a
+LIBWAITSPAGE = tools/waits/libwaitspage.a $(LIBCOMMAND)
+tools_waits_libwaitspage_a_SOURCES = tools/waits/page.c tools/waits/page.h
+$(tools_waits_libwaitspage_a_OBJECTS): tools/waits/page_text.h
+CLEANFILES += tools/waits/page_text.h
+PAGE_FILES = tools/waits/page/page.html tools/waits/page/page.css \
+	tools/waits/page/page.js
+EXTRA_DIST += tools/waits/page.awk $(PAGE_FILES)
+tools/waits/page_text.h: tools/waits/page.awk $(PAGE_FILES)
+	$(AM_V_GEN)mkdir -p tools/waits && page=$(srcdir)/tools/waits/page && \
+		LC_ALL=C $(AWK) -f $$page.awk -v folder=$$page \
+		-v style=`sha256sum < $$page/page.css | cut -c -64` \
+		-v script=`sha256sum < $$page/page.js | cut -c -64` \
+		> $@.tmp && mv $@.tmp $@
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_waits_page tests/unit/makepage
+TESTS += tests/unit/test_waits_page
+tests_unit_test_waits_page_SOURCES = tests/unit/test_waits_page.c \
+	tests/unit/samplepage.c tests/unit/samplepage.h
+tests_unit_test_waits_page_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
+tests_unit_test_waits_page_LDFLAGS = $(FAIL_CALLOC)
+tests_unit_test_waits_page_LDADD = $(LIBWAITSPAGE) $(LIBUNIT)
+EXTRA_DIST += tests/unit/checkpage.py
+# Sample pages for tests/system/test_waits_page.sh.
+tests_unit_makepage_SOURCES = tests/unit/makepage.c \
+	tests/unit/samplepage.c tests/unit/samplepage.h
+tests_unit_makepage_LDADD = $(LIBWAITSPAGE)
+endif
+
 # What slurmstepd starts at the end of a step that is profiled.
 if HAVE_HDF5
 joulelibexec_PROGRAMS += joule-profile-convert

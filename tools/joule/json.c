@@ -2,11 +2,22 @@
 #include "tools/joule/json.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "tools/joule/text.h"
 
-static void put_string(FILE *out, const char *s)
+/* What could end or begin an element; or a line, in JavaScript of before 2019. */
+static bool is_of_html(const char *s, size_t len)
 {
+    return *s == '<' || *s == '>' || *s == '&' ||
+           (len == 3 && memcmp(s, "\xE2\x80", 2) == 0 &&
+            (s[2] == '\xA8' || s[2] == '\xA9'));
+}
+
+static void put_string(struct joule_json *j, const char *s)
+{
+    FILE *out = j->out;
+
     putc('"', out);
     while (*s) {
         size_t len = joule_text_char(s);
@@ -14,6 +25,12 @@ static void put_string(FILE *out, const char *s)
         if (len == 0) {
             fputs("\\ufffd", out);
             s++;
+            continue;
+        }
+        if (j->in_html && is_of_html(s, len)) {
+            fprintf(out, "\\u%04x",
+                    len == 3 ? 0x2000u | (*(s + 2) & 0x3F) : (unsigned)*s);
+            s += len;
             continue;
         }
         if (*s == '"' || *s == '\\')
@@ -39,7 +56,7 @@ static void next(struct joule_json *j, const char *key)
     j->empty = false;
     new_line(j);
     if (key) {
-        put_string(j->out, key);
+        put_string(j, key);
         fputs(": ", j->out);
     }
 }
@@ -64,6 +81,7 @@ void joule_json_begin(struct joule_json *j, FILE *out)
 {
     j->out = out;
     j->depth = 0;
+    j->in_html = false;
     open_level(j, '{', '}');
 }
 
@@ -98,7 +116,7 @@ void joule_json_string(struct joule_json *j, const char *key, const char *value)
         return;
     }
     next(j, key);
-    put_string(j->out, value);
+    put_string(j, value);
 }
 
 void joule_json_text(struct joule_json *j, const char *key, const char *value)

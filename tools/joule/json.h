@@ -21,6 +21,8 @@ struct joule_json {
     unsigned depth;
     char close[JOULE_JSON_DEPTH]; /* brackets of what is open */
     bool empty; /* nothing yet in the innermost object or array */
+    bool in_html; /* set it behind joule_json_begin for a <script> element:
+                     no string has a character that could end it */
 };
 
 /* The document is one object, which this opens. */
