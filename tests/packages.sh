@@ -24,6 +24,7 @@ PACKAGES_ALL="
     gnuplot-nox
     gfortran libomp-dev libopenmpi-dev libmpich-dev likwid libtrilinos-kokkos-dev
     otf2-tools python3-mpi4py
+    chromium chromium-driver python3-selenium fonts-dejavu-core
     build-essential debhelper lintian rpm rpmlint util-linux-extra"
 
 # Keeps daemons from being started as their packages are installed; removed by

@@ -84,7 +84,8 @@ dist_check_SCRIPTS += \
 	tests/system/test_restart.sh \
 	tests/system/test_sampling.sh \
 	tests/system/test_symbols.sh \
-	tests/system/test_valgrind.sh
+	tests/system/test_valgrind.sh \
+	tests/system/test_waits_page.sh
 
 EXTRA_DIST += \
 	.ci/run \
@@ -100,7 +101,8 @@ EXTRA_DIST += \
 	tests/system/lib.sh \
 	tests/system/moneq.c \
 	tests/system/pmlib.c \
-	tests/system/readtrace.py
+	tests/system/readtrace.py \
+	tests/system/waits_page.py
 
 # What scripts need beside what `make all` makes; tests/run makes it.
 system-programs: tests/system/stamp tests/system/phases tests/system/burn tests/system/rpcping \
@@ -108,7 +110,7 @@ system-programs: tests/system/stamp tests/system/phases tests/system/burn tests/
 	tests/system/ledgerdump tests/system/steps tests/system/spoil \
 	tests/system/slowseries.so tests/system/confrace.so \
 	tests/system/shim_title.so tests/peer/cpusets tests/unit/makenode \
-	tests/unit/fakereader
+	tests/unit/makepage tests/unit/fakereader
 .PHONY: system-programs
 
 dist_check_SCRIPTS += \

@@ -56,7 +56,7 @@ may tools/joule common/energy common/sensors common/node common/daemon \
     common/cgroup common/profile common/cpufreq
 may tools/pmserver common/energy common/sensors common/node tools/joule lib
 may tools/report common/profile tools/joule tools/sh5util tools/waits lib
-may tools/waits common/waits tools/joule lib
+may tools/waits common/waits tools/joule lib/waits
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/profile tools/joule
 

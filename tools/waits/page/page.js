@@ -134,11 +134,12 @@ class Line {
         const item = tree.items[index];
         this.name = element("span", {className: "name", title: item.name});
         this.box = element("span", {className: "box"});
-        this.number = element("span", {className: "number"});
-        this.unit = element("span", {className: "unit"});
+        this.number = new Text();
+        this.unit = new Text();
         this.row = element("div", {className: "line"},
                            element("span", {className: "twisty"}), this.box, this.name,
-                           this.number, " ", this.unit);
+                           element("span", {className: "number"}, this.number), " ",
+                           element("span", {className: "unit"}, this.unit));
         this.row.index = index;
         this.row.style.setProperty("--depth", item.depth);
         this.row.setAttribute("role", "treeitem");
@@ -147,6 +148,28 @@ class Line {
         this.row.setAttribute("aria-setsize", siblings.length);
         this.row.setAttribute("aria-posinset", item.place + 1);
         this.setName(item.name, tree.query);
+    }
+
+    // Only what is new is written: a browser has work with every line that is touched.
+    set(what, value) {
+        if (this[what] === value)
+            return;
+        this[what] = value;
+        if (what === "level")
+            this.box.dataset.level = value;
+        else if (what === "tabIndex")
+            this.row.tabIndex = value;
+        else if (what === "isZero")
+            this.row.classList.toggle("zero", value);
+        else
+            this.row.setAttribute(what, value);
+    }
+
+    setNumber([number, unit]) {
+        if (this.number.data !== number)
+            this.number.data = number;
+        if (this.unit.data !== unit)
+            this.unit.data = unit;
     }
 
     // With what was searched for marked.
@@ -160,6 +183,9 @@ class Line {
                 name.slice(at + query.length));
     }
 }
+
+// Of a tree with more lines only these are in the document, around what is seen.
+const LINES_MAX = 240;
 
 class Tree {
     // [list] has names and parents.
@@ -175,6 +201,11 @@ class Tree {
         });
         this.selected = -1;
         this.query = "";
+        this.most = LINES_MAX;
+        this.height = 28; // of a line, in pixels
+        this.root.addEventListener("scroll", () => this.scrolled());
+        addEventListener("beforeprint", () => this.placeAtMost(Infinity));
+        addEventListener("afterprint", () => this.placeAtMost(LINES_MAX));
         this.own = this.inclusive = new Float64Array(this.items.length);
         this.root.addEventListener("click", event => this.click(event));
         this.root.addEventListener("dblclick", event => this.doubleClick(event));
@@ -226,10 +257,53 @@ class Tree {
     // Put the lines in their places; their numbers are painted by paint().
     lay() {
         this.shown = this.visible();
+        this.place();
+    }
+
+    firstPlaced() {
+        const above = Math.floor(this.root.scrollTop / this.height) - this.most / 3;
+        const last = Math.max(0, this.shown.length - this.most);
+        return last > 0 ? Math.max(0, Math.min(last, above - above % 20)) : 0;
+    }
+
+    place() {
         const focused = this.root.contains(document.activeElement);
-        this.root.replaceChildren(...this.shown.map(i => this.line(i).row));
+        const space = lines => {
+            const made = element("div", {role: "none"});
+            made.style.height = `${lines * this.height}px`;
+            return made;
+        };
+        this.first = this.firstPlaced();
+        this.placed = this.shown.slice(this.first, this.first + this.most);
+        this.root.replaceChildren(
+            space(this.first), ...this.placed.map(i => this.line(i).row),
+            space(this.shown.length - this.first - this.placed.length));
         if (focused)
             this.focus();
+    }
+
+    placeAtMost(lines) {
+        this.most = lines;
+        this.place();
+        this.paint();
+    }
+
+    scrolled() {
+        this.height = this.placed.length > 0 && this.line(this.placed[0]).row.offsetHeight ||
+            this.height;
+        if (this.firstPlaced() === this.first)
+            return;
+        this.place();
+        this.paint();
+    }
+
+    scrollTo(i) {
+        if (!this.placed.includes(i)) {
+            this.root.scrollTop =
+                this.shown.indexOf(i) * this.height - this.root.clientHeight / 2;
+            this.scrolled();
+        }
+        this.line(i).row.scrollIntoView({block: "nearest"});
     }
 
     // Where Tab arrives.
@@ -237,23 +311,24 @@ class Tree {
         return this.selected >= 0 ? this.selected : this.roots[0] ?? -1;
     }
 
+    // The line, or the tree for it.
     focus() {
-        if (this.current() >= 0)
-            this.line(this.current()).row.focus({preventScroll: true});
+        const at = this.placed.includes(this.current()) ? this.line(this.current()).row
+            : this.root;
+        at.focus({preventScroll: true});
     }
 
     paint() {
-        for (const i of this.shown) {
+        this.root.tabIndex = this.placed.includes(this.current()) ? -1 : 0;
+        for (const i of this.placed) {
             const {line, open, children} = this.items[i], value = this.value(i);
-            const [number, unit] = this.shownValue(i, value);
-            line.number.textContent = number;
-            line.unit.textContent = unit;
-            line.box.dataset.level = level(this.severity(i, value));
-            line.row.classList.toggle("zero", value === 0);
-            line.row.tabIndex = i === this.current() ? 0 : -1;
-            line.row.setAttribute("aria-selected", i === this.selected);
+            line.setNumber(this.shownValue(i, value));
+            line.set("level", level(this.severity(i, value)));
+            line.set("isZero", value === 0);
+            line.set("tabIndex", i === this.current() ? 0 : -1);
+            line.set("aria-selected", i === this.selected);
             if (children.length > 0)
-                line.row.setAttribute("aria-expanded", open);
+                line.set("aria-expanded", open);
         }
     }
 
@@ -262,11 +337,10 @@ class Tree {
             : percent(value, this.whole(i));
     }
 
-    select(i, scroll = true) {
+    select(i) {
         this.selected = i;
         update(this);
-        if (scroll && i >= 0)
-            this.line(i).row.scrollIntoView({block: "nearest"});
+        this.scrollTo(i);
     }
 
     // Open all above it, so that it is seen.
@@ -327,7 +401,7 @@ class Tree {
         const i = this.current(), item = this.items[i], at = this.shown.indexOf(i);
         const last = this.shown.length - 1;
         const go = to => this.go(this.shown[Math.max(0, Math.min(last, to))]);
-        const page = Math.max(1, Math.floor(this.root.clientHeight / 28) - 1);
+        const page = Math.max(1, Math.floor(this.root.clientHeight / this.height) - 1);
         const acts = {
             ArrowDown: () => go(at + 1),
             ArrowUp: () => go(at - 1),
@@ -465,7 +539,7 @@ function update(changed) {
     }
     if (changed === processTree) {
         heatMap.draw();
-        powerChart.draw();
+        powerChart.select();
     } else
         metricTree.paint();
     if (changed !== processTree) {
@@ -701,6 +775,7 @@ const powerChart = {
     slots: new Array(CURVES).fill(null),
     seconds: data.seconds > 0 ? data.seconds : 1,
     at_s: 0,
+    node: -1, // of the process that is selected
     left: 64,
     right: 12,
     height: 220,
@@ -792,10 +867,18 @@ const powerChart = {
         const context = this.canvas.getContext("2d");
         context.scale(ratio, ratio);
         this.drawAxes(context, most);
-        const node = processTree.selected < 0 ? -1 : processTree.selected < nodes.length
-            ? processTree.selected : processes[processTree.selected - nodes.length].node;
         for (const curve of drawn)
-            this.drawCurve(context, curve, curve.node === node);
+            this.drawCurve(context, curve, curve.node === this.node);
+    },
+
+    // The curve of the node of the selected process is thicker.
+    select() {
+        const selected = processTree.selected, {parent} = processTree.items[selected] ?? {};
+        const node = parent >= 0 ? parent : selected;
+        if (node === this.node)
+            return;
+        this.node = node;
+        this.draw();
     },
 
     drawAxes(context, most) {
@@ -834,7 +917,24 @@ const powerChart = {
             `${kilo ? "kW" : "W"} over ${unit} since the program began`;
     },
 
-    drawCurve(context, {s, watts, slot}, isSelected) {
+    // Where points are denser than the screen: the mean of every two pixels.
+    thinned({s, watts}) {
+        const bins = Math.floor((this.width - this.left - this.right) / 2);
+        if (s.length <= bins)
+            return {s, watts};
+        const sum = new Float64Array(bins), count = new Float64Array(bins);
+        for (let i = 0; i < s.length; i++) {
+            const bin = Math.max(0, Math.min(bins - 1, Math.floor(s[i] / this.seconds * bins)));
+            sum[bin] += watts[i];
+            count[bin]++;
+        }
+        const used = [...count.keys()].filter(bin => count[bin] > 0);
+        return {s: used.map(bin => (bin + 0.5) / bins * this.seconds),
+                watts: used.map(bin => sum[bin] / count[bin])};
+    },
+
+    drawCurve(context, curve, isSelected) {
+        const {s, watts} = this.thinned(curve), {slot} = curve;
         let drawing = false;
         context.save();
         context.beginPath();
@@ -1064,8 +1164,10 @@ function start() {
         heatMap.draw();
         powerChart.draw();
     });
-    pathTree.root.querySelector("[aria-selected=true]")?.scrollIntoView({block: "nearest"});
+    if (pathTree.selected >= 0)
+        pathTree.scrollTo(pathTree.selected);
     scrollTo(0, 0);
+    document.body.classList.add("ready");
 }
 
 start();
