@@ -78,7 +78,7 @@ noinst_LIBRARIES += tools/waits/libwaits.a
 LIBWAITS = tools/waits/libwaits.a tools/joule/libcommand.a $(LIBJOULE) $(OTF2_LIBS)
 tools_waits_libwaits_a_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
 tools_waits_libwaits_a_SOURCES = \
-	tools/waits/archive.c tools/waits/archive.h \
+	tools/waits/trace_archive.c tools/waits/trace_archive.h \
 	tools/waits/recorded_log.c tools/waits/recorded_log.h \
 	tools/waits/definitions.c tools/waits/definitions.h \
 	tools/waits/machine_states.c tools/waits/machine_states.h \
@@ -108,16 +108,16 @@ endif
 WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
 	tools/report/timeline.c tools/report/timeline.h \
 	tools/report/wait_profile.c tools/report/wait_profile.h \
-	tools/waits/waits.c tools/waits/waits.h \
-	tools/waits/waits_print.c
+	tools/report/waits.c tools/report/waits.h \
+	tools/report/waits_page.c tools/report/waits_print.c
 tests_unit_test_trace_reader_SOURCES = tests/unit/test_trace_reader.c \
 	tests/unit/dice.h $(TRACEFILE) $(WAITS_COMMAND)
 tests_unit_test_trace_reader_CPPFLAGS = $(joule_report_CPPFLAGS)
-tests_unit_test_trace_reader_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
+tests_unit_test_trace_reader_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
 tests_unit_test_waits_SOURCES = tests/unit/test_waits.c $(TRACEFILE) \
 	$(WAITS_COMMAND)
 tests_unit_test_waits_CPPFLAGS = $(joule_report_CPPFLAGS)
-tests_unit_test_waits_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
+tests_unit_test_waits_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
 
 # Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5
@@ -138,7 +138,7 @@ joule_report_SOURCES = \
 	$(WAITS_COMMAND)
 joule_report_CPPFLAGS = $(AM_CPPFLAGS) $(HDF5_CFLAGS) $(OTF2_CFLAGS) \
 	-DJOULE_POWER_STATES_DIR=\"$(powerstatesdir)\"
-joule_report_LDADD = $(LIBWAITS) $(LIBSH5UTIL) $(OTF2_LIBS)
+joule_report_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(OTF2_LIBS)
 
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/test_trace

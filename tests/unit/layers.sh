@@ -55,7 +55,8 @@ may tools/profile-convert common/profile
 may tools/joule common/energy common/sensors common/node common/daemon \
     common/cgroup common/profile common/cpufreq
 may tools/pmserver common/energy common/sensors common/node tools/joule lib
-may tools/report common/profile tools/joule tools/sh5util tools/waits lib
+may tools/report common/profile common/waits tools/joule tools/sh5util \
+    tools/waits lib
 may tools/waits common/waits tools/joule lib/waits
 # Slurm's configuration as a tool finds it.
 may tools/sh5util common/profile tools/joule
@@ -84,7 +85,7 @@ only '#include <freeipmi/' common/sensors/ipmi_link.c
 only '^[^"]*[a-z_]*uj / 1000000 \+' plugins/slurm_abi/energy.c
 
 # What applications link knows nothing of the rest.
-for file in lib/*.[ch]; do
+for file in lib/*.[ch] lib/waits/*.[ch]; do
     ! grep -HE '^#include "' "$file" | grep -v '"lib/' || status=1
 done
 

@@ -12,7 +12,7 @@
 #include "tests/unit/dice.h"
 #include "tests/unit/tracefile.h"
 #include "tools/waits/trace_reader.h"
-#include "tools/waits/waits.h"
+#include "tools/report/waits.h"
 
 #define WAITS_MOST 100000
 

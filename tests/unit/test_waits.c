@@ -11,7 +11,7 @@
 #include "tests/unit/tracefile.h"
 #include "tests/unit/tree.h"
 #include "tools/waits/machine_states.h"
-#include "tools/waits/waits.h"
+#include "tools/report/waits.h"
 
 static struct tree tree;
 static char trace[128], *output;
@@ -71,7 +71,7 @@ static const struct {
     int status;
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
-    {"--csv", "--json", "x", "one of --csv, --json and --each", 2},
+    {"--csv", "--json", "x", "one of --csv, --json, --each and --html", 2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -161,6 +161,30 @@ START_TEST(text)
 }
 END_TEST
 
+static const char *html_option(void)
+{
+    static char option[300];
+
+    snprintf(option, sizeof(option), "--html=%s/page.html", tree.path);
+    return option;
+}
+
+static void has_in_page(const char *word)
+{
+    static char page[1 << 20];
+    char path[300];
+    FILE *file;
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/page.html", tree.path);
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    n = fread(page, 1, sizeof(page) - 1, file);
+    fclose(file);
+    page[n] = '\0';
+    ck_assert_msg(strstr(page, word) != NULL, "no '%s' in the page", word);
+}
+
 START_TEST(csv)
 {
     write_trace("row");
@@ -174,6 +198,12 @@ START_TEST(csv)
     ck_assert_int_eq(run("--csv", "--by=pattern", trace), 0);
     ck_assert_ptr_nonnull(strstr(output, "\nlate_sender,,,,,,1,10.000000000,"
                                          "10.000000000,,,,,"));
+    ck_assert_int_eq(run(html_option(), states_option(), trace), 0);
+    has_in_page("Content-Security-Policy");
+    has_in_page("Late Sender");
+    has_in_page("MPI_Recv");
+    ck_assert_int_eq(run("--html=/nowhere/x", trace, NULL), 1);
+    has("cannot write /nowhere/x");
     ck_assert_int_eq(run("--each", trace, NULL), 0);
     ck_assert_ptr_nonnull(strstr(output,
                                  "pattern,rank,process,begin_ns,wait_ns,"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/waits/waits.h"
+#include "tools/report/waits.h"
 
 int main(int argc, char **argv)
 {

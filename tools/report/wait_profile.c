@@ -258,3 +258,11 @@ joule_wait_profile_node(const struct joule_wait_profile *p, size_t i)
     return (struct joule_wait_profile_node){n->name, n->processes, n->used,
                                             n->power};
 }
+
+struct joule_wait_profile_rows
+joule_wait_profile_rows(const struct joule_wait_profile *p, size_t i)
+{
+    const struct node *n = &p->node[i];
+
+    return (struct joule_wait_profile_rows){n->rows, n->end_ns, n->watts};
+}

@@ -47,6 +47,17 @@ struct joule_wait_profile_node {
     struct joule_wait_power power;
 };
 
+/* The rows of a node: their ends on the clock of the trace, and watts; they live as
+ * long as [p]. */
+struct joule_wait_profile_rows {
+    size_t count;
+    const int64_t *end_ns;
+    const float *watts;
+};
+
+struct joule_wait_profile_rows
+joule_wait_profile_rows(const struct joule_wait_profile *p, size_t i);
+
 size_t joule_wait_profile_nodes(const struct joule_wait_profile *p);
 struct joule_wait_profile_node
 joule_wait_profile_node(const struct joule_wait_profile *p, size_t i);

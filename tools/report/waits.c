@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* joule waits - where the processes of an MPI program wait, from its trace. */
-#include "tools/waits/waits.h"
+#include "tools/report/waits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "config.h"
 #include "tools/joule/command.h"
 #include "tools/joule/text.h"
-#include "tools/waits/archive.h"
+#include "tools/waits/trace_archive.h"
 #include "tools/waits/machine_states.h"
 
 static const char usage[] =
@@ -47,6 +47,7 @@ static const char usage[] =
     "  --top=N              that many lines of the longest waits (10)\n"
     "  --threads=N          read with N threads (all CPUs, at most 16)\n"
     "  --csv                print comma-separated values\n"
+    "  --html=FILE          write a page for a browser\n"
     "  --each               print each wait, as comma-separated values, in any "
     "order\n"
     "  --json               print a JSON document\n"
@@ -76,7 +77,7 @@ static const char usage[] =
 #define ROUND_CPU_S 60
 
 struct arguments {
-    const char *trace, *power_states;
+    const char *trace, *power_states, *html;
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
@@ -126,6 +127,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "threads", .text = &threads},
         {.name = "csv", .flag = &a->csv},
         {.name = "json", .flag = &a->json},
+        {.name = "html", .text = &a->html},
         {.name = "each", .flag = &a->each},
         {.name = "make-archive", .flag = &a->make_archive},
         {.name = "keep-logs", .flag = &a->keep_logs},
@@ -150,8 +152,9 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv + a->json + a->each > 1)
-        return joule_command_error(argv[0], "one of --csv, --json and --each");
+    if (a->csv + a->json + a->each + (a->html != NULL) > 1)
+        return joule_command_error(argv[0],
+                                   "one of --csv, --json, --each and --html");
     if (a->measure_states && traces > 0)
         return joule_command_error(argv[0], "--measure-states is of no trace");
     if (!a->measure_states && traces == 0)
@@ -282,8 +285,31 @@ static void go_on(void *arg)
     watch(ROUND_CPU_S);
 }
 
+/* No page is better than half of one. */
+static int write_page(const struct arguments *a, const struct joule_waits *w)
+{
+    struct joule_error err = {""};
+    FILE *file = fopen(a->html, "we");
+    int rc;
+
+    if (!file) {
+        joule_error_set(&err, errno, "cannot write %s: %m", a->html);
+        return complain(&err);
+    }
+    rc = joule_waits_print_page(file, w, &err);
+    if (fclose(file) != 0 && rc == 0)
+        rc = joule_error_set(&err, errno, "cannot write %s: %m", a->html);
+    if (rc == 0)
+        return 0;
+    unlink(a->html);
+    return complain(&err);
+}
+
+/* -1: out of memory; else the exit status. */
 static int print(const struct arguments *a, const struct joule_waits *w)
 {
+    if (a->html)
+        return write_page(a, w);
     if (a->each)
         return 0;
     if (a->json)
@@ -330,6 +356,8 @@ static int report(const struct arguments *a, struct collecting *c,
     if (rc < 0) {
         fputs("joule waits: out of memory\n", stderr);
         rc = 1;
+    } else if (rc > 0) {
+        ; /* said */
     } else if (facts->missing + facts->damaged > 0) {
         complain(&facts->first_damage);
         rc = 3;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * archive.h - an OTF2 archive of the logs that an MPI program has left
+ * trace_archive.h - an OTF2 archive of the logs that an MPI program has left
  * (recorded_log.h): a location for each thread that called MPI, a location group for
  * each rank, and nodes; times on the clock of rank 0.
  */
-#ifndef JOULE_WAITS_ARCHIVE_H
-#define JOULE_WAITS_ARCHIVE_H
+#ifndef JOULE_WAITS_TRACE_ARCHIVE_H
+#define JOULE_WAITS_TRACE_ARCHIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

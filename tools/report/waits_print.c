@@ -7,7 +7,7 @@
 
 #include "tools/joule/json.h"
 #include "tools/joule/text.h"
-#include "tools/waits/waits.h"
+#include "tools/report/waits.h"
 
 #define MOST_PROCESSES 3 /* that a line of text names */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tools/waits/archive.h"
+#include "tools/waits/trace_archive.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,11 +2,12 @@
 /*
  * waits.h - `joule waits`: what was found in a trace, and how it is printed.
  */
-#ifndef JOULE_WAITS_WAITS_H
-#define JOULE_WAITS_WAITS_H
+#ifndef JOULE_REPORT_WAITS_H
+#define JOULE_REPORT_WAITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "common/waits/power_states.h"
 #include "tools/report/wait_profile.h"
@@ -35,6 +36,10 @@ struct joule_waits {
 int joule_waits_print_text(const struct joule_waits *w);
 int joule_waits_print_csv(const struct joule_waits *w);
 int joule_waits_print_json(const struct joule_waits *w);
+
+/* waits_page.c: an HTML page.  -1 with errno and a sentence. */
+int joule_waits_print_page(FILE *out, const struct joule_waits *w,
+                           struct joule_error *err);
 
 /* A line of --each, behind its head.  Any thread, while none adds paths. */
 #define JOULE_WAITS_EACH_HEAD "pattern,rank,process,begin_ns,wait_ns,path"
