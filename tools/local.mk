@@ -99,8 +99,10 @@ EXTRA_DIST += $(TRACEFILE)
 if HAVE_OTF2
 if HAVE_HDF5
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_trace_reader tests/unit/test_waits
-TESTS += tests/unit/test_trace_reader tests/unit/test_waits
+check_PROGRAMS += tests/unit/test_trace_archive tests/unit/test_trace_reader \
+	tests/unit/test_waits
+TESTS += tests/unit/test_trace_archive tests/unit/test_trace_reader \
+	tests/unit/test_waits
 endif
 endif
 endif
@@ -110,6 +112,9 @@ WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
 	tools/report/wait_profile.c tools/report/wait_profile.h \
 	tools/report/waits.c tools/report/waits.h \
 	tools/report/waits_page.c tools/report/waits_print.c
+tests_unit_test_trace_archive_SOURCES = tests/unit/test_trace_archive.c
+tests_unit_test_trace_archive_CPPFLAGS = $(joule_report_CPPFLAGS)
+tests_unit_test_trace_archive_LDADD = $(LIBWAITS) $(LIBUNIT)
 tests_unit_test_trace_reader_SOURCES = tests/unit/test_trace_reader.c \
 	tests/unit/dice.h $(TRACEFILE) $(WAITS_COMMAND)
 tests_unit_test_trace_reader_CPPFLAGS = $(joule_report_CPPFLAGS)
