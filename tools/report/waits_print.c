@@ -17,11 +17,6 @@ struct texts {
     char **path; /* of each, or NULL */
 };
 
-struct sorting {
-    const struct joule_waits *w;
-    struct texts *texts;
-};
-
 static int make_texts(struct texts *t, const struct joule_definitions *d)
 {
     t->d = d;
@@ -53,17 +48,15 @@ static const char *path_text(const struct texts *t, uint32_t path)
 /* The longest first; the rest so that the order is always the same. */
 static int compare(const void *pa, const void *pb, void *arg)
 {
-    const struct sorting *s = arg;
-    const struct joule_totals *all = s->w->all;
+    const struct texts *texts = arg;
     const struct joule_total *a = pa, *b = pb;
     int text;
 
-    (void)all;
     if (a->ns != b->ns)
         return a->ns > b->ns ? -1 : 1;
     if (a->pattern != b->pattern)
         return a->pattern < b->pattern ? -1 : 1;
-    text = strcmp(path_text(s->texts, a->path), path_text(s->texts, b->path));
+    text = strcmp(path_text(texts, a->path), path_text(texts, b->path));
     if (text != 0)
         return text;
     if (a->process != b->process)
@@ -73,7 +66,7 @@ static int compare(const void *pa, const void *pb, void *arg)
 }
 
 /* A group, in order: indices into it. */
-static size_t *sort_group(const struct joule_totals *g, struct sorting *s)
+static size_t *sort_group(const struct joule_totals *g, struct texts *texts)
 {
     size_t *order = calloc(g->count + 1, sizeof(*order));
     struct item {
@@ -84,7 +77,7 @@ static size_t *sort_group(const struct joule_totals *g, struct sorting *s)
     if (order && item) {
         for (size_t i = 0; i < g->count; i++)
             item[i] = (struct item){g->at[i], i};
-        qsort_r(item, g->count, sizeof(*item), compare, s);
+        qsort_r(item, g->count, sizeof(*item), compare, texts);
         for (size_t i = 0; i < g->count; i++)
             order[i] = item[i].index;
     } else {
@@ -218,41 +211,53 @@ static void print_process(const struct joule_waits *w, uint32_t process)
         joule_text_put(stdout, p->name);
 }
 
-/* The processes that wait most in a group's line. */
+/* By group, and within one the process that waits longest first. */
+static int compare_parts(const void *pa, const void *pb)
+{
+    const struct joule_total *a = pa, *b = pb;
+
+    if (a->pattern != b->pattern)
+        return a->pattern < b->pattern ? -1 : 1;
+    if (a->path != b->path)
+        return a->path < b->path ? -1 : 1;
+    if (a->communicator != b->communicator)
+        return a->communicator < b->communicator ? -1 : 1;
+    if (a->ns != b->ns)
+        return a->ns > b->ns ? -1 : 1;
+    return (a->process > b->process) - (a->process < b->process);
+}
+
+/* The processes that wait most in a group; [parts] are in the order of
+ * compare_parts. */
 static void print_most(const struct joule_waits *w,
                        const struct joule_totals *parts,
                        const struct joule_total *whole)
 {
-    size_t found[MOST_PROCESSES], n = 0;
+    struct joule_total first = *whole;
+    size_t from = 0, to = parts->count;
 
-    for (size_t i = 0; i < parts->count; i++) {
-        const struct joule_total *t = &parts->at[i];
-        size_t k = n;
+    first.ns = UINT64_MAX;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (compare_parts(&parts->at[middle], &first) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (size_t k = 0; k < MOST_PROCESSES && from + k < parts->count; k++) {
+        const struct joule_total *t = &parts->at[from + k];
 
         if (t->pattern != whole->pattern || t->path != whole->path ||
             t->communicator != whole->communicator)
-            continue;
-        while (k > 0 && (parts->at[found[k - 1]].ns < t->ns ||
-                         (parts->at[found[k - 1]].ns == t->ns &&
-                          parts->at[found[k - 1]].process > t->process))) {
-            if (k < MOST_PROCESSES)
-                found[k] = found[k - 1];
-            k--;
-        }
-        if (k == MOST_PROCESSES)
-            continue;
-        found[k] = i;
-        n += n < MOST_PROCESSES;
-    }
-    for (size_t k = 0; k < n; k++) {
+            break;
         fputs(k == 0 ? "  " : ", ", stdout);
-        print_process(w, parts->at[found[k]].process);
-        printf(" %.0f %%",
-               percent((double)parts->at[found[k]].ns, (double)whole->ns));
+        print_process(w, t->process);
+        printf(" %.0f %%", percent((double)t->ns, (double)whole->ns));
     }
 }
 
-static void print_line(const struct joule_waits *w, struct sorting *s,
+static void print_line(const struct joule_waits *w, struct texts *texts,
                        const struct joule_totals *g,
                        const struct joule_totals *parts, size_t i)
 {
@@ -262,7 +267,7 @@ static void print_line(const struct joule_waits *w, struct sorting *s,
     if (t->pattern != JOULE_NO_NUMBER)
         printf("%-15s  ",
                joule_wait_pattern_name((enum joule_wait_pattern)t->pattern));
-    joule_text_put(stdout, path_text(s->texts, t->path));
+    joule_text_put(stdout, path_text(texts, t->path));
     if (t->communicator != JOULE_NO_NUMBER)
         joule_text_put(stdout, w->d->comm[t->communicator].name);
     if (t->process != JOULE_NO_NUMBER) {
@@ -280,7 +285,7 @@ static void print_line(const struct joule_waits *w, struct sorting *s,
     putchar('\n');
 }
 
-static int print_longest(const struct joule_waits *w, struct sorting *s)
+static int print_longest(const struct joule_waits *w, struct texts *texts)
 {
     unsigned by = w->by ? w->by : JOULE_BY_PATTERN | JOULE_BY_PATH;
     struct joule_totals g, parts;
@@ -292,13 +297,15 @@ static int print_longest(const struct joule_waits *w, struct sorting *s)
     rc = joule_totals_group(&g, w->all, by, false);
     if (rc == 0)
         rc = joule_totals_group(&parts, w->all, by | JOULE_BY_PROCESS, false);
-    if (rc == 0 && !(order = sort_group(&g, s)))
+    if (rc == 0 && parts.count > 0)
+        qsort(parts.at, parts.count, sizeof(*parts.at), compare_parts);
+    if (rc == 0 && !(order = sort_group(&g, texts)))
         rc = -1;
     most = g.count < w->top ? g.count : w->top;
     if (rc == 0 && most > 0) {
         printf("\nThe longest waits (%zu of %zu):\n", most, g.count);
         for (size_t i = 0; i < most; i++)
-            print_line(w, s, &g, &parts, order[i]);
+            print_line(w, texts, &g, &parts, order[i]);
     }
     free(order);
     joule_totals_free(&g);
@@ -441,7 +448,6 @@ static void print_power(const struct joule_waits *w)
 int joule_waits_print_text(const struct joule_waits *w)
 {
     struct texts texts = {0};
-    struct sorting sorting = {w, &texts};
     struct sums sums = sum_processes(w);
     int rc = make_texts(&texts, w->d);
 
@@ -454,7 +460,7 @@ int joule_waits_print_text(const struct joule_waits *w)
         rc = print_patterns(w, &sums);
     }
     if (rc == 0)
-        rc = print_longest(w, &sorting);
+        rc = print_longest(w, &texts);
     if (rc == 0)
         rc = print_chosen(w);
     if (rc == 0) {
@@ -566,14 +572,13 @@ static int make_group(const struct joule_waits *w, struct joule_totals *g)
 int joule_waits_print_csv(const struct joule_waits *w)
 {
     struct texts texts = {0};
-    struct sorting sorting = {w, &texts};
     struct joule_totals g;
     size_t *order = NULL;
     int rc = make_group(w, &g);
 
     if (rc == 0)
         rc = make_texts(&texts, w->d);
-    if (rc == 0 && !(order = sort_group(&g, &sorting)))
+    if (rc == 0 && !(order = sort_group(&g, &texts)))
         rc = -1;
     if (rc == 0) {
         puts("pattern,path,process,rank,node,communicator,count,time_s,"
@@ -640,7 +645,7 @@ static void print_json_line(struct joule_json *j, const struct joule_waits *w,
 }
 
 static int print_json_group(struct joule_json *j, const struct joule_waits *w,
-                            struct sorting *s, const char *key, unsigned by)
+                            struct texts *texts, const char *key, unsigned by)
 {
     struct joule_totals g;
     size_t *order = NULL;
@@ -648,11 +653,11 @@ static int print_json_group(struct joule_json *j, const struct joule_waits *w,
 
     joule_totals_init(&g, w->all->pieces);
     rc = joule_totals_group(&g, w->all, by, by & JOULE_BY_PATTERN);
-    if (rc == 0 && !(order = sort_group(&g, s)))
+    if (rc == 0 && !(order = sort_group(&g, texts)))
         rc = -1;
     joule_json_array(j, key);
     for (size_t i = 0; rc == 0 && i < g.count; i++)
-        print_json_line(j, w, s->texts, &g, order[i]);
+        print_json_line(j, w, texts, &g, order[i]);
     joule_json_close(j);
     free(order);
     joule_totals_free(&g);
@@ -739,7 +744,6 @@ static void print_json_facts(struct joule_json *j, const struct joule_waits *w)
 int joule_waits_print_json(const struct joule_waits *w)
 {
     struct texts texts = {0};
-    struct sorting sorting = {w, &texts};
     struct joule_json j;
     int rc = make_texts(&texts, w->d);
 
@@ -748,10 +752,9 @@ int joule_waits_print_json(const struct joule_waits *w)
         print_json_facts(&j, w);
         rc = print_json_chosen(&j, w);
         if (rc == 0)
-            rc =
-                print_json_group(&j, w, &sorting, "patterns", JOULE_BY_PATTERN);
+            rc = print_json_group(&j, w, &texts, "patterns", JOULE_BY_PATTERN);
         if (rc == 0)
-            rc = print_json_group(&j, w, &sorting, "waits",
+            rc = print_json_group(&j, w, &texts, "waits",
                                   w->by ? w->by : JOULE_BY_ALL);
         joule_json_end(&j);
     }
