@@ -144,6 +144,8 @@ static void read_well(int way)
 
 static struct tracefile *t;
 
+static uint32_t local_numbers; /* see tracefile.h */
+
 static uint64_t (*clock_of)(uint64_t location, uint64_t ns);
 
 static uint64_t same_clock(uint64_t location, uint64_t ns)
@@ -167,7 +169,7 @@ static void send_to(uint64_t l, uint64_t from, uint64_t to, uint32_t region,
 {
     enter(l, from, region);
     OTF2_EvtWriter_MpiSend(tracefile_writer(t, l), NULL, clock_of(l, from),
-                           rank, comm, tag, 8);
+                           rank, comm + local_numbers, tag, 8);
     leave(l, to, region);
 }
 
@@ -176,7 +178,7 @@ static void receive(uint64_t l, uint64_t from, uint64_t to, uint32_t rank,
 {
     enter(l, from, TRACEFILE_RECV);
     OTF2_EvtWriter_MpiRecv(tracefile_writer(t, l), NULL, clock_of(l, to), rank,
-                           comm, tag, 8);
+                           comm + local_numbers, tag, 8);
     leave(l, to, TRACEFILE_RECV);
 }
 
@@ -188,8 +190,8 @@ static void collective(uint64_t l, uint64_t from, uint64_t to, uint32_t region,
     OTF2_EvtWriter_MpiCollectiveBegin(tracefile_writer(t, l), NULL,
                                       clock_of(l, from));
     OTF2_EvtWriter_MpiCollectiveEnd(tracefile_writer(t, l), NULL,
-                                    clock_of(l, to), op, comm, root, sent,
-                                    received);
+                                    clock_of(l, to), op, comm + local_numbers,
+                                    root, sent, received);
     leave(l, to, region);
 }
 
@@ -203,7 +205,8 @@ static void write_patterns(const struct tracefile_offset *offset,
                                         .comm = &comm,
                                         .comms = 1,
                                         .offset = offset,
-                                        .offsets = offsets};
+                                        .offsets = offsets,
+                                        .local_numbers = local_numbers};
     OTF2_EvtWriter *w;
 
     t = tracefile_create(trace, &spec);
@@ -231,13 +234,16 @@ static void write_patterns(const struct tracefile_offset *offset,
     leave(1, 2030, TRACEFILE_IRECV);
     enter(1, 2040, TRACEFILE_SOLVE);
     enter(1, 2050, TRACEFILE_WAITALL);
-    OTF2_EvtWriter_MpiIrecv(w, NULL, clock_of(1, 2900), 2, 0, 5, 8, 12);
-    OTF2_EvtWriter_MpiIrecv(w, NULL, clock_of(1, 2900), 0, 0, 5, 8, 11);
+    OTF2_EvtWriter_MpiIrecv(w, NULL, clock_of(1, 2900), 2, local_numbers, 5, 8,
+                            12);
+    OTF2_EvtWriter_MpiIrecv(w, NULL, clock_of(1, 2900), 0, local_numbers, 5, 8,
+                            11);
     leave(1, 2900, TRACEFILE_WAITALL);
     leave(1, 2910, TRACEFILE_SOLVE);
     w = tracefile_writer(t, 0);
     enter(0, 2400, TRACEFILE_ISEND);
-    OTF2_EvtWriter_MpiIsend(w, NULL, clock_of(0, 2400), 1, 0, 5, 8, 1);
+    OTF2_EvtWriter_MpiIsend(w, NULL, clock_of(0, 2400), 1, local_numbers, 5, 8,
+                            1);
     leave(0, 2410, TRACEFILE_ISEND);
     enter(0, 2420, TRACEFILE_WAIT);
     OTF2_EvtWriter_MpiIsendComplete(w, NULL, clock_of(0, 2450), 1);
@@ -321,6 +327,19 @@ START_TEST(patterns)
     write_patterns(NULL, 0);
     read_well(_i);
     check_patterns();
+    forget();
+}
+END_TEST
+
+/* Each location numbers regions and communicators for itself. */
+START_TEST(local_definitions)
+{
+    clock_of = same_clock;
+    local_numbers = 70;
+    write_patterns(NULL, 0);
+    read_well(_i);
+    check_patterns();
+    ck_assert_uint_eq(facts.unknown_references, 0);
     forget();
 }
 END_TEST
@@ -669,6 +688,7 @@ int main(void)
     /* Some damage costs a second of CPU time. */
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, patterns, 0, WAYS);
+    tcase_add_loop_test(tc, local_definitions, 0, WAYS);
     tcase_add_loop_test(tc, shifted_clocks, 0, WAYS);
     tcase_add_loop_test(tc, skewed_clocks, 0, WAYS);
     tcase_add_loop_test(tc, ticks, 0, WAYS);

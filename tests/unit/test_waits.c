@@ -64,6 +64,52 @@ static void has(const char *text)
                   output);
 }
 
+/* ---- regions ---- */
+
+#define MPI JOULE_REGION_MPI
+
+START_TEST(names_of_regions)
+{
+    static const struct {
+        const char *name;
+        unsigned flags;
+    } names[] = {
+        {"main", 0},
+        {"PMPI_Send", 0},
+        {"MPI", 0},
+        {"", 0},
+        {"MPI_Send", MPI | JOULE_REGION_SENDS_BLOCKING},
+        {"mpi_send_", MPI | JOULE_REGION_SENDS_BLOCKING},
+        {"MPI_SEND", MPI | JOULE_REGION_SENDS_BLOCKING},
+        {"mpi_ssend_f08_", MPI | JOULE_REGION_SENDS_BLOCKING},
+        {"MPI_Sendrecv", MPI},
+        {"MPI_Send_init", MPI},
+        {"MPI_Bsend", MPI},
+        {"MPI_Rsend", MPI},
+        {"MPI_Isend", MPI},
+        {"MPI_Waitall", MPI},
+        {"MPI_Test", MPI | JOULE_REGION_TEST},
+        {"MPI_Testsome", MPI | JOULE_REGION_TEST},
+        {"MPI_Test_cancelled", MPI},
+        {"MPI_Ibarrier", MPI | JOULE_REGION_NOT_ANALYSED},
+        {"MPI_Ialltoallv", MPI | JOULE_REGION_NOT_ANALYSED},
+        {"MPI_Neighbor_allgather", MPI | JOULE_REGION_NOT_ANALYSED},
+        {"MPI_Get", MPI | JOULE_REGION_NOT_ANALYSED},
+        {"MPI_Get_count", MPI},
+        {"MPI_Get_accumulate", MPI | JOULE_REGION_NOT_ANALYSED},
+        {"MPI_Win_fence", MPI | JOULE_REGION_NOT_ANALYSED},
+        {"MPI_Barrier", MPI},
+        {"MPI_Irecv", MPI},
+        {"MPI_Iprobe", MPI},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        ck_assert_msg(joule_region_flags(names[i].name) == names[i].flags,
+                      "%s: %u", names[i].name,
+                      joule_region_flags(names[i].name));
+}
+END_TEST
+
 /* ---- options ---- */
 
 static const struct {
@@ -326,6 +372,7 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, names_of_regions);
     tcase_add_loop_test(tc, wrong_command_lines, 0,
                         (int)(sizeof(wrong) / sizeof(wrong[0])));
     tcase_add_test(tc, help);

@@ -93,14 +93,14 @@ void tracefile_enter(struct tracefile *t, uint64_t location, uint64_t ticks,
                      uint32_t region)
 {
     CHECK(OTF2_EvtWriter_Enter(tracefile_writer(t, location), NULL, ticks,
-                               region));
+                               region + t->spec.local_numbers));
 }
 
 void tracefile_leave(struct tracefile *t, uint64_t location, uint64_t ticks,
                      uint32_t region)
 {
     CHECK(OTF2_EvtWriter_Leave(tracefile_writer(t, location), NULL, ticks,
-                               region));
+                               region + t->spec.local_numbers));
     if (t->last_tick < ticks)
         t->last_tick = ticks;
 }
@@ -201,6 +201,20 @@ static void put_comms(struct tracefile *t, OTF2_GlobalDefWriter *g)
     }
 }
 
+/* Local numbers to those of the definitions. */
+static void put_mapping(struct tracefile *t, OTF2_DefWriter *w,
+                        OTF2_MappingType type, uint32_t count)
+{
+    OTF2_IdMap *map = OTF2_IdMap_Create(OTF2_ID_MAP_SPARSE, count);
+
+    if (!map)
+        abort();
+    for (uint32_t i = 0; i < count; i++)
+        CHECK(OTF2_IdMap_AddIdPair(map, i + t->spec.local_numbers, i));
+    CHECK(OTF2_DefWriter_WriteMappingTable(w, type, map));
+    OTF2_IdMap_Free(map);
+}
+
 static void put_local_definitions(struct tracefile *t)
 {
     CHECK(OTF2_Archive_OpenDefFiles(t->archive));
@@ -211,6 +225,10 @@ static void put_local_definitions(struct tracefile *t)
             if (t->spec.offset[k].location == i)
                 CHECK(OTF2_DefWriter_WriteClockOffset(
                     w, t->spec.offset[k].time, t->spec.offset[k].offset, 0));
+        if (t->spec.local_numbers) {
+            put_mapping(t, w, OTF2_MAPPING_REGION, TRACEFILE_REGIONS);
+            put_mapping(t, w, OTF2_MAPPING_COMM, 2 + (uint32_t)t->spec.comms);
+        }
         CHECK(OTF2_Archive_CloseDefWriter(t->archive, w));
     }
     CHECK(OTF2_Archive_CloseDefFiles(t->archive));

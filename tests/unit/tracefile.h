@@ -67,6 +67,9 @@ struct tracefile_spec {
     const struct tracefile_offset *offset; /* in the order of times */
     size_t offsets;
     uint64_t chunk; /* of events; 0: 256 KiB */
+    /* Events have numbers of their own location for regions and communicators, as
+     * those of Score-P: this much more than in the definitions; 0: the same. */
+    uint32_t local_numbers;
 };
 
 struct tracefile;
