@@ -11,7 +11,8 @@
  *
  * All locations are read side by side, a round of events at a time, by several
  * threads, so that memory grows with what is open and with the number of locations
- * (each has a buffer of its events' chunk size and an open file), not with events.
+ * (libotf2 has two buffers of the archive's chunk size, most often 1 MiB, and an open
+ * file for each), not with events.
  * The waits are the same whatever the number of threads and the size of rounds.
  *
  * Times are ns since the trace's clock was 0, corrected by the archive's clock
