@@ -206,7 +206,7 @@ tools/waits/page_text.h: tools/waits/page.awk $(PAGE_FILES)
 		> $@.tmp && mv $@.tmp $@
 
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_waits_page tests/unit/makepage
+check_PROGRAMS += tests/unit/test_waits_page
 TESTS += tests/unit/test_waits_page
 tests_unit_test_waits_page_SOURCES = tests/unit/test_waits_page.c \
 	tests/unit/samplepage.c tests/unit/samplepage.h
@@ -215,11 +215,12 @@ tests_unit_test_waits_page_CPPFLAGS = $(AM_CPPFLAGS) \
 tests_unit_test_waits_page_LDFLAGS = $(FAIL_CALLOC)
 tests_unit_test_waits_page_LDADD = $(LIBWAITSPAGE) $(LIBUNIT)
 EXTRA_DIST += tests/unit/checkpage.py
+endif
 # Sample pages for tests/system/test_waits_page.sh.
+check_PROGRAMS += tests/unit/makepage
 tests_unit_makepage_SOURCES = tests/unit/makepage.c \
 	tests/unit/samplepage.c tests/unit/samplepage.h
 tests_unit_makepage_LDADD = $(LIBWAITSPAGE)
-endif
 
 # What slurmstepd starts at the end of a step that is profiled.
 if HAVE_HDF5

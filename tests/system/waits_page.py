@@ -361,6 +361,22 @@ def small():
     page.is_right("of the address")
 
 
+def numbers():
+    Page("small")
+    for value, unit, shown in (
+            (0, "s", "0 s"), (1.2345e-7, "s", "123 ns"), (0.00099951, "s", "1.00 ms"),
+            (0.0123, "s", "12.3 ms"), (0.1, "s", "100 ms"), (99.96, "s", "100 s"),
+            (3594, "s", "3594 s"), (3600, "s", "1.00 h"), (1.8e7, "s", "5000 h"),
+            (1234, "J", "1.23 kJ"), (999.6, "J", "1.00 kJ"), (5e12, "J", "5000 GJ"),
+            (-0.002, "J", "-2.00 mJ"), (1234567, "", "1,234,567"), (12.3456, "K", "12.35 K")):
+        found = script("return text(quantity(arguments[0], arguments[1]))", value, unit)
+        check("numbers: %s" % shown, found.replace("\u202f", " ") == shown, found)
+    for value, shown in ((0, "0 %"), (5e-5, "< 0.01 %"), (0.5, "0.50 %"), (12.34, "12.3 %"),
+                         (99.96, "100 %")):
+        found = script("return text(percent(arguments[0], 100))", value)
+        check("numbers: %s" % shown, found.replace("\u202f", " ") == shown, found)
+
+
 def keyboard():
     """What Tab comes to, and whether it is seen there."""
     resize(1280)
@@ -371,7 +387,8 @@ def keyboard():
         what, seen = script("""
             const at = document.activeElement, style = getComputedStyle(at);
             const on = at.type === "radio" ? getComputedStyle(at.nextElementSibling) : style;
-            return [at.getAttribute("role") ?? at.type ?? at.tagName, on.outlineStyle !== "none"]""")
+            return [at.getAttribute("role") ?? at.type ?? at.tagName,
+                    on.outlineStyle !== "none"]""")
         if what == "BODY":
             break
         reached.append(what)
@@ -556,7 +573,7 @@ def views():
 
 browser = start()
 try:
-    for test in (small, keyboard, closed, hostile, states, large, views):
+    for test in (small, numbers, keyboard, closed, hostile, states, large, views):
         test()
 finally:
     browser.quit()

@@ -84,6 +84,10 @@ function withThoseBelow(own, items, isSum) {
 const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "\u00b5"],
                   [1e-9, "n"]];
 
+function threeDigits(value) {
+    return Math.abs(value) >= 99.95 ? value.toFixed(0) : value.toPrecision(3);
+}
+
 // Three digits that count, and the unit.
 function quantity(value, unit) {
     if (unit === "")
@@ -94,11 +98,10 @@ function quantity(value, unit) {
     if (rounded === 0)
         return ["0", unit];
     if (unit === "s" && rounded >= 3600)
-        return [(value / 3600).toPrecision(3), "h"];
+        return [threeDigits(value / 3600), "h"];
     const [factor, prefix] = PREFIXES.find(
-        ([least, name]) => rounded >= least && !(unit === "s" && least > 1)) ?? PREFIXES.at(-1);
-    const shown = value / factor;
-    return [Math.abs(shown) >= 99.95 ? shown.toFixed(0) : shown.toPrecision(3), prefix + unit];
+        ([least]) => rounded >= least && !(unit === "s" && least > 1)) ?? PREFIXES.at(-1);
+    return [threeDigits(value / factor), prefix + unit];
 }
 
 function percent(value, whole) {
@@ -179,7 +182,8 @@ class Line {
             this.name.textContent = name;
         else
             this.name.replaceChildren(
-                name.slice(0, at), element("mark", {textContent: name.slice(at, at + query.length)}),
+                name.slice(0, at),
+                element("mark", {textContent: name.slice(at, at + query.length)}),
                 name.slice(at + query.length));
     }
 }
@@ -739,9 +743,10 @@ const topTable = {
     line(row) {
         this.findWorst(row);
         const {name, node} = processes[row.process], unit = selectedUnit();
-        const above = [];
+        const names = [];
         for (let up = paths[row.path].parent; up >= 0; up = paths[up].parent)
-            above.unshift(paths[up].name);
+            names.unshift(paths[up].name);
+        const above = names.join(" \u203a ");
         const link = element("button", {type: "button", className: "link name",
                                         textContent: row.name, title: row.name});
         link.addEventListener("click", () => {
@@ -750,11 +755,12 @@ const topTable = {
             heatMap.choose(heatMap.byRank.indexOf(row.process));
         });
         const number = ([digits, of]) => element(
-            "td", {className: "number"}, digits, element("span", {className: "unit", textContent: of}));
+            "td", {className: "number"}, digits,
+            element("span", {className: "unit", textContent: of}));
         return element(
             "tr", {},
-            element("td", {}, link, element("span", {className: "above muted", title: above.join(" \u203a "),
-                                                     textContent: above.join(" \u203a ")})),
+            element("td", {}, link,
+                    element("span", {className: "above muted", title: above, textContent: above})),
             number(quantity(row.total, unit)),
             number(percent(row.total, metricTree.value(metricTree.selected))),
             element("td", {className: "name", textContent: `${name}, ${nodes[node]}`}),
@@ -975,7 +981,8 @@ const powerChart = {
         this.at_s = at_s;
         const said = this.slots.filter(curve => curve).map(curve => {
             const watts = this.valueAt(curve, at_s);
-            return `${nodes[curve.node]} ${Number.isFinite(watts) ? text(quantity(watts, "W")) : "not known"}`;
+            const known = Number.isFinite(watts) ? text(quantity(watts, "W")) : "not known";
+            return `${nodes[curve.node]} ${known}`;
         });
         const whole = `At ${text(quantity(at_s, "s"))}: ${said.join(", ")}`;
         byId("power-text").textContent = whole;
