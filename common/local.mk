@@ -15,6 +15,7 @@ libjoule_a_SOURCES = \
 	common/base/hash.h \
 	common/base/helper.c common/base/helper.h \
 	common/base/int128.h \
+	common/base/list.h \
 	common/base/option.c common/base/option.h \
 	common/base/parse.c common/base/parse.h \
 	common/base/process.c common/base/process.h \

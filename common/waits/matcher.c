@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/list.h"
 #include "common/waits/table.h"
 
 #define HELD_TOTAL ((size_t)1 << 22) /* entries of all processes */
@@ -68,22 +69,6 @@ struct entries {
     struct entry *at;
     size_t count, room;
 };
-
-/* Room for one more of [size] bytes each. */
-static int make_room(void *list, size_t count, size_t *room, size_t size)
-{
-    void **at = list, *more;
-    size_t rooms = *room ? 2 * *room : 64;
-
-    if (count < *room)
-        return 0;
-    more = reallocarray(*at, rooms, size);
-    if (!more)
-        return -1;
-    *at = more;
-    *room = rooms;
-    return 0;
-}
 
 /* ---- processes ---- */
 
@@ -215,7 +200,8 @@ static int put_entry(struct joule_matcher *m, struct part *from,
         hash = joule_mix64(hash ^ ((uint64_t)e->destination << 32 | e->tag));
     e->hash = (uint32_t)hash;
     out = &from->out[(hash >> 32) * m->config.parts >> 32];
-    if (make_room(&out->at, out->count, &out->room, sizeof(*out->at)) < 0)
+    if (joule_list_grow(&out->at, out->count, 1, &out->room, sizeof(*out->at)) <
+        0)
         return -1;
     out->at[out->count++] = *e;
     return 0;
@@ -328,8 +314,8 @@ static int post_request(struct joule_matcher *m, struct part *part,
         index = p->free_request - 1;
         p->free_request = p->request[index].next_free;
     } else {
-        if (make_room(&p->request, p->request_count, &p->request_room,
-                      sizeof(*p->request)) < 0)
+        if (joule_list_grow(&p->request, p->request_count, 1, &p->request_room,
+                            sizeof(*p->request)) < 0)
             return -1;
         index = (uint32_t)p->request_count++;
     }
@@ -407,8 +393,8 @@ static int begin_batch(struct process *p, const struct joule_call *call,
         index = p->free_batch - 1;
         p->free_batch = p->batch[index].next_free;
     } else {
-        if (make_room(&p->batch, p->batch_count, &p->batch_room,
-                      sizeof(*p->batch)) < 0)
+        if (joule_list_grow(&p->batch, p->batch_count, 1, &p->batch_room,
+                            sizeof(*p->batch)) < 0)
             return -1;
         index = (uint32_t)p->batch_count++;
     }
@@ -696,8 +682,8 @@ static int append(struct part *p, struct slot *s, const struct entry *e)
             p->open_count = 1;
         if (p->open_count == UINT32_MAX)
             return errno = ENOMEM, -1;
-        if (make_room(&p->open, p->open_count, &p->open_room,
-                      sizeof(*p->open)) < 0)
+        if (joule_list_grow(&p->open, p->open_count, 1, &p->open_room,
+                            sizeof(*p->open)) < 0)
             return -1;
         index = (uint32_t)p->open_count++;
     }
@@ -739,7 +725,8 @@ static int tell(struct joule_matcher *m, unsigned part, const struct entry *e,
                   span.begin_ns, span.end_ns);
         return 0;
     }
-    if (make_room(&back->at, back->count, &back->room, sizeof(*back->at)) < 0)
+    if (joule_list_grow(&back->at, back->count, 1, &back->room,
+                        sizeof(*back->at)) < 0)
         return -1;
     back->at[back->count++] = (struct finding){process,
                                                e->batch,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/cpus.h"
+#include "common/base/list.h"
 #include "common/profile/hdf5_read.h"
 #include "lib/segment.h"
 
@@ -377,21 +378,12 @@ static int read_node(void *arg, size_t i, hid_t group, struct joule_out *out,
 
 /* ---- in the parent, which believes nothing ---- */
 
-/* Room for [more] beyond [count] in the array at *array. */
 static int grow(void *array, size_t count, size_t more, size_t *room,
                 size_t size, struct joule_error *err)
 {
-    size_t wanted = *room ? 2 * *room : 64;
-    void *bigger;
-
-    if (count + more <= *room)
-        return 0;
-    bigger = reallocarray(*(void **)array, wanted, size);
-    if (!bigger)
-        return joule_error_set(err, ENOMEM, "out of memory");
-    *(void **)array = bigger;
-    *room = wanted;
-    return 0;
+    return joule_list_grow(array, count, more, room, size) == 0
+               ? 0
+               : joule_error_set(err, ENOMEM, "out of memory");
 }
 
 static int take_sample(struct joule_timeline_node *n, const struct sample *s,

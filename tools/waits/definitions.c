@@ -6,19 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/list.h"
+
 #define PATHS_MAX ((size_t)1 << 20)
 
 static int add_path(struct joule_paths *p, uint32_t parent, uint32_t region)
 {
-    if (p->count == p->room) {
-        size_t room = p->room ? 2 * p->room : 64;
-        struct joule_path *more = reallocarray(p->path, room, sizeof(*more));
-
-        if (!more)
-            return -1;
-        p->path = more;
-        p->room = room;
-    }
+    if (joule_list_grow(&p->path, p->count, 1, &p->room, sizeof(*p->path)) < 0)
+        return -1;
     p->path[p->count++] = (struct joule_path){parent, region};
     return 0;
 }

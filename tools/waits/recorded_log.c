@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/list.h"
+
 #define SIZE_MAX_RANKS (1u << 20)
 #define THREADS_MAX    (1u << 16)
 #define RECORDS_MAX    (1u << 16) /* of a block */
@@ -54,29 +56,12 @@ static int check_head(const struct joule_waits_head *h, const char *path,
     return 0;
 }
 
-/* Room for [more] elements of [each] bytes behind [count], in powers of two. */
-static bool make_room(void **array, size_t count, size_t more, size_t each)
-{
-    size_t before = 1, after = 1;
-    void *bigger;
-
-    while (before < count)
-        before *= 2;
-    while (after < count + more)
-        after *= 2;
-    if (*array && after == before && count > 0)
-        return true;
-    bigger = realloc(*array, after * each);
-    if (bigger)
-        *array = bigger;
-    return bigger != NULL;
-}
-
 static bool take_comms(struct joule_recorded_log *l, int fd, off_t at,
                        uint32_t count)
 {
     if (l->comms + count > COMMS_MAX ||
-        !make_room((void **)&l->comm, l->comms, count, sizeof(*l->comm)) ||
+        joule_list_grow(&l->comm, l->comms, count, &l->comm_room,
+                        sizeof(*l->comm)) < 0 ||
         !read_at(fd, l->comm + l->comms, count * sizeof(*l->comm), at))
         return false;
     l->comms += count;
@@ -87,7 +72,8 @@ static bool take_names(struct joule_recorded_log *l, int fd, off_t at,
                        uint32_t count)
 {
     if (l->names + count > NAMES_MAX ||
-        !make_room((void **)&l->name, l->names, count, sizeof(*l->name)) ||
+        joule_list_grow(&l->name, l->names, count, &l->name_room,
+                        sizeof(*l->name)) < 0 ||
         !read_at(fd, l->name + l->names, count * sizeof(*l->name), at))
         return false;
     for (size_t i = l->names; i < l->names + count; i++) {
@@ -105,7 +91,8 @@ static bool take_piece(struct joule_recorded_log *l,
                        const struct joule_waits_block *b, off_t at)
 {
     if (b->count > RECORDS_MAX || b->thread >= THREADS_MAX ||
-        !make_room((void **)&l->piece, l->pieces, 1, sizeof(*l->piece)))
+        joule_list_grow(&l->piece, l->pieces, 1, &l->piece_room,
+                        sizeof(*l->piece)) < 0)
         return false;
     l->piece[l->pieces++] = (struct joule_recorded_piece){
         b->thread, b->first, b->count, b->number, at};
@@ -241,7 +228,8 @@ static int read_all(DIR *dir, const char *directory,
 
         if (!is_log(entry->d_name))
             continue;
-        if (!make_room((void **)&logs->log, logs->logs, 1, sizeof(*logs->log)))
+        if (joule_list_grow(&logs->log, logs->logs, 1, &logs->room,
+                            sizeof(*logs->log)) < 0)
             return joule_error_set(err, ENOMEM, "out of memory");
         l = &logs->log[logs->logs++];
         memset(l, 0, sizeof(*l));

@@ -38,13 +38,14 @@ struct joule_recorded_log {
     size_t names;
     struct joule_recorded_piece *piece; /* of the threads one after the other */
     size_t pieces;
+    size_t comm_room, name_room, piece_room;
     uint32_t threads;
     int64_t end_ns; /* of the last record, or as the head has it */
 };
 
 struct joule_recorded_logs {
     struct joule_recorded_log *log; /* by rank */
-    size_t logs;
+    size_t logs, room;
     uint32_t size; /* of MPI_COMM_WORLD */
 };
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/list.h"
+
 /* A path up the system tree, which may be a circle. */
 #define TREE_DEPTH_MAX 64
 
@@ -60,15 +62,8 @@ static void *add(struct collector *c, struct list *list,
 {
     char *at;
 
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 16;
-        void *more = reallocarray(list->at, room, size);
-
-        if (!more)
-            goto no_memory;
-        list->at = more;
-        list->room = room;
-    }
+    if (joule_list_grow(&list->at, list->count, 1, &list->room, size) < 0)
+        goto no_memory;
     if (list->count >= JOULE_NO_NUMBER ||
         joule_table_put(table, ref, (uint32_t)list->count) < 0)
         goto no_memory;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "common/base/int128.h"
+#include "common/base/list.h"
 #include "common/base/thread.h"
 #include "tools/waits/trace_definitions.h"
 
@@ -105,23 +106,6 @@ static uint64_t to_ns(const struct run *run, uint64_t ticks)
     return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-/* ---- lists ---- */
-
-static int make_room(void *list, size_t count, size_t *room, size_t size)
-{
-    void **at = list, *more;
-    size_t rooms = *room ? 2 * *room : 16;
-
-    if (count < *room)
-        return 0;
-    more = reallocarray(*at, rooms, size);
-    if (!more)
-        return -1;
-    *at = more;
-    *room = rooms;
-    return 0;
-}
-
 /* ---- call paths ---- */
 
 static uint32_t child_of(struct part *p, uint32_t parent, uint32_t region)
@@ -163,12 +147,13 @@ static uint32_t path_of(struct location *l, size_t i)
 /* A call of a process with several locations. */
 static int queue_call(struct location *l, const struct joule_call *call)
 {
-    if (make_room(&l->queue, l->queued, &l->queue_room, sizeof(*l->queue)) < 0)
+    if (joule_list_grow(&l->queue, l->queued, 1, &l->queue_room,
+                        sizeof(*l->queue)) < 0)
         return -1;
     l->queue[l->queued++] = (struct queued){*call, l->kept_count};
     for (size_t i = 0; i < call->operations; i++) {
-        if (make_room(&l->kept, l->kept_count, &l->kept_room,
-                      sizeof(*l->kept)) < 0)
+        if (joule_list_grow(&l->kept, l->kept_count, 1, &l->kept_room,
+                            sizeof(*l->kept)) < 0)
             return -1;
         l->kept[l->kept_count++] = call->operation[i];
     }
@@ -223,7 +208,8 @@ static void enter(struct location *l, uint64_t ns, uint32_t region)
         l->part->facts.lost++;
         return;
     }
-    if (make_room(&l->frame, l->depth, &l->frame_room, sizeof(*l->frame)) < 0) {
+    if (joule_list_grow(&l->frame, l->depth, 1, &l->frame_room,
+                        sizeof(*l->frame)) < 0) {
         l->part->has_failed = true;
         return;
     }
@@ -283,8 +269,8 @@ static void add_operation(struct location *l, uint64_t ns,
         l->part->facts.lost++;
         return;
     }
-    if (make_room(&l->operation, l->operations, &l->operation_room,
-                  sizeof(*l->operation)) < 0)
+    if (joule_list_grow(&l->operation, l->operations, 1, &l->operation_room,
+                        sizeof(*l->operation)) < 0)
         l->part->has_failed = true;
     else
         l->operation[l->operations++] = *o;
