@@ -79,6 +79,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_options.sh \
 	tests/system/test_pause.sh \
 	tests/system/test_annotated.sh \
+	tests/system/test_waits.sh \
 	tests/system/test_regions.sh \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
@@ -100,6 +101,8 @@ EXTRA_DIST += \
 	tests/system/jobtruth.awk \
 	tests/system/lib.sh \
 	tests/system/moneq.c \
+	tests/system/waits.c \
+	tests/system/waits.f90 \
 	tests/system/pmlib.c \
 	tests/system/readtrace.py \
 	tests/system/waits_page.py

@@ -43,7 +43,9 @@ waits() {
 
 # What the analysis found of each pattern and rank, in order, beside what the program
 # knows: median and ninth decile of how far they are off, in us.  Waits that come from
-# the scheduler of the machine, below 0.3 ms, are not compared.
+# the scheduler of the machine, below 0.3 ms, are not compared.  A rank that loses its CPU
+# between its look at the clock and the call waits less than it knows: of a pattern and
+# rank one may be missing, and then these are not compared, but they are few.
 compare_waits() { # DIRECTORY MEDIAN-US P90-US
     waits "$1" --each > "$SCRATCH/each" || return 1
     awk -F, 'NR > 1 && $1 !~ /completion/ && $5 >= 300000 { print $1, $2, $4, $5 }' \
@@ -51,18 +53,34 @@ compare_waits() { # DIRECTORY MEDIAN-US P90-US
         > "$SCRATCH/found"
     grep -E '^[a-z_]+ [0-9]+ [0-9]+$' "$SCRATCH/out" | awk '$3 >= 300000' |
         sort -k1,1 -k2,2n -s > "$SCRATCH/known"
-    wc -l < "$SCRATCH/known"
-    diff <(cut -d ' ' -f 1,2 "$SCRATCH/known") <(cut -d ' ' -f 1,2 "$SCRATCH/found") ||
-        return 1
-    paste -d ' ' "$SCRATCH/known" "$SCRATCH/found" |
-        awk '{ d = $3 - $6; print d < 0 ? -d / 1000 : d / 1000 }' | sort -n |
-        awk -v median="$2" -v p90="$3" '
-            { v[NR] = $1 }
-            END {
-                m = v[int((NR + 1) / 2)]; p = v[int(NR * 0.9 + 0.5)]
-                printf "%d waits: median %.2f us, p90 %.2f us, at most %.1f us off\n",
-                    NR, m, p, v[NR]
-                exit !(NR > 50 && m <= median && p <= p90) }'
+    awk '
+        FNR == NR { known[$1 " " $2, ++knowns[$1 " " $2]] = $3; n++; next }
+        { found[$1 " " $2, ++founds[$1 " " $2]] = $3; knowns[$1 " " $2] += 0 }
+        END {
+            for (key in knowns) {
+                off = knowns[key] - founds[key]
+                if (off != 0) {
+                    print "#", key, knowns[key], "known,", founds[key] + 0, "found"
+                    bad += off > 1 || off < -1
+                    continue
+                }
+                for (i = 1; i <= knowns[key]; i++) {
+                    d = (known[key, i] - found[key, i]) / 1000
+                    print d < 0 ? -d : d
+                    compared++
+                }
+            }
+            print "#", n, "waits,", compared, "compared"
+            if (bad || compared < 0.75 * n || compared < 70) print "# too few"
+        }' "$SCRATCH/known" "$SCRATCH/found" > "$SCRATCH/compared"
+    grep '^#' "$SCRATCH/compared"
+    ! grep -q 'too few' "$SCRATCH/compared" || return 1
+    grep -v '^#' "$SCRATCH/compared" | sort -n | awk -v median="$2" -v p90="$3" '
+        { v[NR] = $1 }
+        END {
+            m = v[int((NR + 1) / 2)]; p = v[int(NR * 0.9 + 0.5)]
+            printf "median %.2f us, p90 %.2f us, at most %.1f us off\n", m, p, v[NR]
+            exit !(m <= median && p <= p90) }'
 }
 
 # The simulated node uses 50 W whatever its two ranks do.
@@ -127,6 +145,24 @@ killed() {
         grep -q '2 ranks did not come to MPI_Finalize' "$SCRATCH/said"
 }
 
+# Another recorder.  Of Open MPI's messages it does not tell the communicator, of no scan
+# the bytes, and the clocks of its processes differ by a millisecond at times.
+eztrace_too() {
+    [ -x "$PROGRAMS/mpich" ] || return
+    command -v eztrace > /dev/null || { skip "a trace of EZTrace" "no eztrace"; return; }
+    timeout 120 "$LIB/cluster" user waits srun -n2 --mpi=pmi2 eztrace -t mpich \
+        -o "$SCRATCH/eztrace" "$PROGRAMS/mpich" $COUNT < /dev/null > "$SCRATCH/out" \
+        2> "$SCRATCH/said"
+    check "a trace of EZTrace has these patterns, too" most_patterns
+}
+
+most_patterns() {
+    waits eztrace/mpich_trace --csv --by=pattern > "$SCRATCH/csv" || return 1
+    cat "$SCRATCH/csv"
+    awk -F, 'NR > 1 && $1 !~ /completion/ && $7 >= 5 && $8 > 0.005 { n++ }
+        END { exit !(n >= 5) }' "$SCRATCH/csv"
+}
+
 python() {
     local python=/usr/bin/python3
     if ! $python -c 'import mpi4py' 2> /dev/null; then
@@ -182,6 +218,7 @@ echo "optional $JOULE_BUILD/plugins/spank_joule.so cpufreq=no waits=$WAITS repor
     > "$(cluster dir waits)/etc/plugstack.conf"
 mpi openmpi pmix
 mpi mpich pmi2
+eztrace_too
 python
 check "help has the option" bash -c '"$@" srun --help | grep -q energy-waits' - \
     "$LIB/cluster" user waits
