@@ -88,6 +88,22 @@ static char *shipped(const char *name)
     return text;
 }
 
+/* Where it is installed is not known to the page. */
+static const char *default_in_manual(const struct joule_option *o)
+{
+    static const char *const installed[][2] = {
+        {"keeper", "joule-cpufreq-keeper in libexec/slurm-joule"},
+        {"hooks", "libjoule_hooks.so in lib/slurm-joule"},
+        {"waits", "libjoule_waits.so in lib/slurm-joule"},
+        {"report", "joule-report in libexec/slurm-joule"},
+    };
+
+    for (size_t i = 0; i < sizeof(installed) / sizeof(installed[0]); i++)
+        if (strcmp(o->key, installed[i][0]) == 0)
+            return installed[i][1];
+    return o->default_text;
+}
+
 START_TEST(manual)
 {
     char *page = shipped("doc/joule-cpufreq.7");
@@ -100,13 +116,8 @@ START_TEST(manual)
         entry = strstr(page, item);
         ck_assert_msg(entry != NULL, "%s", o->key);
         joule_option_range(o, range, sizeof(range));
-        /* Where it is installed is not known to the page. */
         snprintf(line, sizeof(line), "\nAllowed: %s.\nDefault: %s.\n", range,
-                 strcmp(o->key, "keeper") == 0
-                     ? "joule-cpufreq-keeper in libexec/slurm-joule"
-                 : strcmp(o->key, "hooks") == 0
-                     ? "libjoule_hooks.so in lib/slurm-joule"
-                     : o->default_text);
+                 default_in_manual(o));
         ck_assert_msg(strstr(entry, line) != NULL, "%s:%s", o->key, line);
     }
     free(page);
@@ -159,16 +170,16 @@ START_TEST(log_path)
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         ck_assert_int_eq(joule_keeper_log_path(good[i].pattern, "host", "node7",
-                                              buf, sizeof(buf)),
+                                               buf, sizeof(buf)),
                          0);
         ck_assert_str_eq(buf, good[i].path);
     }
     ck_assert_int_eq(joule_keeper_log_path("12345678901234567890", "host",
-                                          "node7", buf, sizeof(buf)),
+                                           "node7", buf, sizeof(buf)),
                      -1);
     ck_assert_str_eq(buf, "");
     ck_assert_int_eq(joule_keeper_log_path("/log/1234567890%n", "host", "node7",
-                                          buf, sizeof(buf)),
+                                           buf, sizeof(buf)),
                      -1);
     ck_assert_str_eq(buf, "");
 }
