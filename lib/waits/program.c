@@ -235,6 +235,83 @@ int MPI_Pcontrol(const int level, ...)
     return NEXT(next, "MPI_Pcontrol")(level, name);
 }
 
+/* ---- regions ---- */
+
+static void record_region(const char *name, uint8_t kind)
+{
+    struct joule_waits_thread *thread = joule_recorder_enter();
+    struct joule_waits_record record = {.kind = kind};
+
+    if (!thread)
+        return;
+    if (name)
+        record.name = joule_recorder_name(name, strlen(name));
+    record.enter_ns = record.leave_ns = joule_recorder_now_ns();
+    *joule_recorder_add(thread) = record;
+    joule_recorder_added(thread);
+    joule_recorder_leave(thread);
+}
+
+/* The library's own, if the program has it. */
+#define NEXT_REGION(name)                                                      \
+    ({                                                                         \
+        static _Atomic(void *) known;                                          \
+        void *found = atomic_load_explicit(&known, memory_order_acquire);      \
+                                                                               \
+        if (!found) {                                                          \
+            found = joule_preload_find(name);                                  \
+            found = found ? found : (void *)&none;                             \
+            atomic_store_explicit(&known, found, memory_order_release);        \
+        }                                                                      \
+        found == (void *)&none ? NULL : found;                                 \
+    })
+
+static char none;
+
+JOULE_WRAPPER void joule_region_begin(const char *name)
+{
+    void (*next)(const char *);
+
+    *(void **)&next = NEXT_REGION("joule_region_begin");
+    if (next)
+        next(name);
+    if (name)
+        record_region(name, JOULE_WAITS_REGION_BEGIN);
+}
+
+JOULE_WRAPPER void joule_region_end(const char *name)
+{
+    void (*next)(const char *);
+
+    record_region(name, JOULE_WAITS_REGION_END);
+    *(void **)&next = NEXT_REGION("joule_region_end");
+    if (next)
+        next(name);
+}
+
+/* ---- callers ---- */
+
+uint16_t joule_waits_caller(const void *address)
+{
+    struct joule_caller *known;
+    char text[JOULE_WAITS_TEXT];
+    Dl_info info;
+
+    known = joule_recorder_caller(address);
+    if (known->address == address)
+        return known->name;
+    if (dladdr(address, &info) == 0)
+        snprintf(text, sizeof(text), "%p", address);
+    else if (info.dli_sname)
+        snprintf(text, sizeof(text), "%s", info.dli_sname);
+    else
+        snprintf(text, sizeof(text), "%s+0x%zx", info.dli_fname,
+                 (size_t)((const char *)address - (char *)info.dli_fbase));
+    known->name = joule_recorder_name(text, strlen(text));
+    known->address = address;
+    return known->name;
+}
+
 /* ---- Fortran ---- */
 
 #define FORTRAN(suffix)                                                        \
@@ -300,81 +377,3 @@ int MPI_Pcontrol(const int level, ...)
 
 FORTRAN(_)
 FORTRAN(_f08_)
-
-/* ---- regions ---- */
-
-              static void record_region(const char *name, uint8_t kind)
-              {
-                  struct joule_waits_thread *thread = joule_recorder_enter();
-                  struct joule_waits_record record = {.kind = kind};
-
-                  if (!thread)
-                      return;
-                  if (name)
-                      record.name = joule_recorder_name(name, strlen(name));
-                  record.enter_ns = record.leave_ns = joule_recorder_now_ns();
-                  *joule_recorder_add(thread) = record;
-                  joule_recorder_added(thread);
-                  joule_recorder_leave(thread);
-              }
-
-              /* The library's own, if the program has it. */
-#define NEXT_REGION(name)                                                      \
-    ({                                                                         \
-        static _Atomic(void *) known;                                          \
-        void *found = atomic_load_explicit(&known, memory_order_acquire);      \
-                                                                               \
-        if (!found) {                                                          \
-            found = joule_preload_find(name);                                  \
-            found = found ? found : (void *)&none;                             \
-            atomic_store_explicit(&known, found, memory_order_release);        \
-        }                                                                      \
-        found == (void *)&none ? NULL : found;                                 \
-    })
-
-              static char none;
-
-              JOULE_WRAPPER void joule_region_begin(const char *name)
-              {
-                  void (*next)(const char *);
-
-                  *(void **)&next = NEXT_REGION("joule_region_begin");
-                  if (next)
-                      next(name);
-                  if (name)
-                      record_region(name, JOULE_WAITS_REGION_BEGIN);
-              }
-
-              JOULE_WRAPPER void joule_region_end(const char *name)
-              {
-                  void (*next)(const char *);
-
-                  record_region(name, JOULE_WAITS_REGION_END);
-                  *(void **)&next = NEXT_REGION("joule_region_end");
-                  if (next)
-                      next(name);
-              }
-
-              /* ---- callers ---- */
-
-              uint16_t joule_waits_caller(const void *address)
-              {
-                  struct joule_caller *known;
-                  char text[JOULE_WAITS_TEXT];
-                  Dl_info info;
-
-                  known = joule_recorder_caller(address);
-                  if (known->address == address)
-                      return known->name;
-                  if (dladdr(address, &info) == 0)
-                      snprintf(text, sizeof(text), "%p", address);
-                  else if (info.dli_sname)
-                      snprintf(text, sizeof(text), "%s", info.dli_sname);
-                  else
-                      snprintf(text, sizeof(text), "%s+0x%zx", info.dli_fname,
-                               (size_t)((const char *)address -
-                                        (char *)info.dli_fbase));
-                  known->name = joule_recorder_name(text, strlen(text));
-                  known->address = address;
-                  return known->name;
-              }

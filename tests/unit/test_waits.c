@@ -122,7 +122,7 @@ static const struct {
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
     {"--threads=17", "x", NULL, "--threads is a number from 1 to 16", 2},
-    {"--measure-states", "x", NULL, "--measure-states is of no trace", 2},
+    {"--list-states", "x", NULL, "--list-states is of no trace", 2},
     {"a", "b", NULL, "too many arguments", 2},
     {"--colour", "x", NULL, "--colour is no option", 2},
     {"/nowhere", NULL, NULL, "joule waits: there is no trace /nowhere", 1},
@@ -238,7 +238,7 @@ START_TEST(csv)
     ck_assert_str_eq(
         output,
         "pattern,path,process,rank,node,communicator,count,time_s,longest_s,"
-        "energy_J,esp_J,esp_bw_J,used_J,used_uncertain_J\n"
+        "state1_J,esp_J,esp_bw_J,used_J,used_uncertain_J\n"
         "late_sender,MPI_Recv,MPI Rank 1,1,n0,row,1,10.000000000,10.000000000,"
         "100.000000,80.000002,20.000008,,");
     ck_assert_int_eq(run("--csv", "--by=pattern", trace), 0);

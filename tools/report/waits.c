@@ -21,8 +21,9 @@
 #include "config.h"
 #include "tools/joule/command.h"
 #include "tools/joule/text.h"
-#include "tools/waits/trace_archive.h"
 #include "tools/waits/machine_states.h"
+#include "tools/waits/recorded_log.h"
+#include "tools/waits/trace_archive.h"
 
 static const char usage[] =
     "usage: joule waits [OPTION]... TRACE\n"
@@ -55,7 +56,7 @@ static const char usage[] =
     "in the\n"
     "                       directory TRACE, as srun does when a step is over\n"
     "  --keep-logs          leave that, too\n"
-    "  --measure-states     print what the kernel tells of this machine's "
+    "  --list-states        print what the kernel tells of this machine's "
     "power\n"
     "                       states, as a file to fill in\n"
     "  --help               print this\n"
@@ -81,7 +82,7 @@ struct arguments {
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
-    bool csv, json, each, measure_states, make_archive, keep_logs;
+    bool csv, json, each, list_states, make_archive, keep_logs;
 };
 
 static int parse_number(const char *name, const char *text, uint64_t max,
@@ -131,7 +132,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "each", .flag = &a->each},
         {.name = "make-archive", .flag = &a->make_archive},
         {.name = "keep-logs", .flag = &a->keep_logs},
-        {.name = "measure-states", .flag = &a->measure_states},
+        {.name = "list-states", .flag = &a->list_states},
         {.name = "", .text = trace, .count = &traces, .max = 1},
         {NULL},
     };
@@ -155,9 +156,9 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (a->csv + a->json + a->each + (a->html != NULL) > 1)
         return joule_command_error(argv[0],
                                    "one of --csv, --json, --each and --html");
-    if (a->measure_states && traces > 0)
-        return joule_command_error(argv[0], "--measure-states is of no trace");
-    if (!a->measure_states && traces == 0)
+    if (a->list_states && traces > 0)
+        return joule_command_error(argv[0], "--list-states is of no trace");
+    if (!a->list_states && traces == 0)
         return joule_command_error(argv[0], "which trace?");
     return -1;
 }
@@ -206,7 +207,7 @@ static int load_states(const char *name, struct joule_power_envelope *ret,
     return rc;
 }
 
-static int measure_states(void)
+static int list_states(void)
 {
     struct joule_error err = {""};
     int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -503,8 +504,12 @@ static void tell_facts(const struct joule_archive_facts *f)
                      "not known");
     tell(f->killed, "ranks did not come to MPI_Finalize: of each the last "
                     "second may be missing");
-    tell(f->lost, "records are lost: the disk was too slow "
-                  "(JOULE_WAITS_MEMORY, MPI_Pcontrol)");
+    if (f->error)
+        fprintf(stderr, "joule waits: records could not be written: %s\n",
+                strerror(f->error));
+    tell(f->lost, f->error ? "records are lost"
+                           : "records are lost: the disk was too slow "
+                             "(JOULE_WAITS_MEMORY, MPI_Pcontrol)");
     tell(f->unknown, "completed requests of which nothing is known");
     if (f->clock_ns > 1000)
         fprintf(stderr,
@@ -529,16 +534,43 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* 0: there is an archive now, or there was one. */
+static bool has_archive(const char *directory)
+{
+    return is_there(directory, "traces.otf2") ||
+           is_there(directory, "eztrace_log.otf2");
+}
+
+/* -1: logs of a run that is over are there, and no archive; else the exit status. */
+static int look_for_logs(const struct arguments *a)
+{
+    bool is_written;
+    struct joule_error err;
+
+    if (!is_directory(a->trace) ||
+        !joule_recorded_is_there(a->trace, &is_written))
+        return 0;
+    if (has_archive(a->trace))
+        joule_error_set(&err, EEXIST,
+                        "%s has a trace, and logs of another run: each step "
+                        "wants a directory of its own",
+                        a->trace);
+    else if (is_written)
+        joule_error_set(&err, EBUSY, "%s is being written: the step runs",
+                        a->trace);
+    else
+        return -1;
+    return complain(&err);
+}
+
+/* The exit status; 0: there is an archive now, or there was one. */
 static int make_archive(const struct arguments *a)
 {
     struct joule_archive_facts facts;
     struct joule_error err;
+    int status = a->make_archive ? -1 : look_for_logs(a);
 
-    if (!a->make_archive &&
-        (!is_directory(a->trace) || is_there(a->trace, "traces.otf2") ||
-         is_there(a->trace, "eztrace_log.otf2")))
-        return 0;
+    if (status >= 0)
+        return status;
     if (joule_archive_make(a->trace, a->keep_logs, &facts, &err) < 0)
         return complain(&err);
     tell_facts(&facts);
@@ -560,8 +592,8 @@ int joule_waits_main(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (a.measure_states)
-        return measure_states();
+    if (a.list_states)
+        return list_states();
     if (a.power_states && load_states(a.power_states, &envelope, &err) < 0)
         return complain(&err);
     status = make_archive(&a);

@@ -26,9 +26,11 @@ static const struct {
 } kinds[KINDS] = {
     [TIME] = {"time", "Waiting", "s",
               "Time in which processes could not go on in an MPI call."},
-    [USED] = {"energy", "Energy while waiting", "J",
-              "What processes used while they waited, by the energy profile of "
-              "the step."},
+    [USED] =
+        {"energy", "Energy while waiting", "J",
+         "An estimate: the time, by the power of a process that waits on "
+         "its node, with its part of what the node uses anyway. Not all of "
+         "it can be saved."},
     [SAVED_IDLE] = {"esp", "Saving potential, idle", "J",
                     "What would be saved if each wait were spent idle, in the "
                     "power state that is best for it (ESP)."},

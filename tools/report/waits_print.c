@@ -582,7 +582,7 @@ int joule_waits_print_csv(const struct joule_waits *w)
         rc = -1;
     if (rc == 0) {
         puts("pattern,path,process,rank,node,communicator,count,time_s,"
-             "longest_s,energy_J,esp_J,esp_bw_J,used_J,used_uncertain_J");
+             "longest_s,state1_J,esp_J,esp_bw_J,used_J,used_uncertain_J");
         for (size_t i = 0; i < g.count; i++)
             print_csv_line(w, &texts, &g, order[i]);
     }
@@ -632,7 +632,7 @@ static void print_json_line(struct joule_json *j, const struct joule_waits *w,
     joule_json_u64(j, "longest_ns", t->longest_ns);
     if (w->envelope && (t->pattern < JOULE_WAIT_COMPLETIONS ||
                         t->pattern == JOULE_NO_NUMBER)) {
-        put_joules(j, "energy_j", energy_j(w, t->ns));
+        put_joules(j, "state1_j", energy_j(w, t->ns));
         put_joules(j, "esp_j", esp_j(w, g, i, JOULE_WAIT_IDLE));
         put_joules(j, "esp_bw_j", esp_j(w, g, i, JOULE_WAIT_BUSY));
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/list.h"
@@ -19,6 +20,7 @@
 #define COMMS_MAX      (1u << 16)
 #define NAMES_MAX      (1u << 12)
 #define AT_ONCE        1024
+#define FRESH_S        5
 
 /* ---- a file ---- */
 
@@ -307,6 +309,42 @@ void joule_recorded_close(struct joule_recorded_logs *logs)
     free(logs->log);
     *logs = (struct joule_recorded_logs){0};
     errno = saved;
+}
+
+/* A process writes at least once a second. */
+static bool is_fresh(int dir_fd, const char *name)
+{
+    struct joule_waits_head head;
+    struct stat st;
+    bool runs = false;
+    int fd =
+        openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &st) == 0 && read_at(fd, &head, sizeof(head), 0))
+        runs = head.state == JOULE_WAITS_RUNS &&
+               time(NULL) - st.st_mtime < FRESH_S;
+    close(fd);
+    return runs;
+}
+
+bool joule_recorded_is_there(const char *directory, bool *ret_is_written)
+{
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    bool any = false;
+
+    *ret_is_written = false;
+    while (dir && (entry = readdir(dir))) {
+        if (!is_log(entry->d_name))
+            continue;
+        any = true;
+        *ret_is_written |= is_fresh(dirfd(dir), entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return any;
 }
 
 /* ---- records ---- */

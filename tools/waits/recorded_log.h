@@ -15,6 +15,7 @@
 #ifndef JOULE_WAITS_RECORDED_LOG_H
 #define JOULE_WAITS_RECORDED_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -57,6 +58,10 @@ struct joule_recorded_logs {
 int joule_recorded_open(const char *directory, struct joule_recorded_logs *ret,
                         struct joule_error *err);
 void joule_recorded_close(struct joule_recorded_logs *logs);
+
+/* Whether the directory has a log, and whether one is still being written: of a
+ * process that runs, in the last seconds. */
+bool joule_recorded_is_there(const char *directory, bool *ret_is_written);
 
 /* Call [take] with the records of a thread, in their order, some at a time; it
  * returns -1, with a sentence in [err], to end this. */

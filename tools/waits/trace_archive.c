@@ -822,6 +822,8 @@ static void add_facts(struct joule_archive_facts *f,
     f->lost += h->lost;
     f->not_done += h->not_done;
     f->unknown += h->unknown;
+    if (f->error == 0)
+        f->error = h->error;
 }
 
 static int put_clock(struct archive *a)

@@ -20,6 +20,7 @@ struct joule_archive_facts {
     uint64_t not_done;       /* tests and probes that found nothing */
     uint64_t unknown;        /* completed requests of which nothing was known */
     uint64_t clock_ns;       /* by which clocks of two machines may differ */
+    int error; /* errno of a process that could not write its log; 0: none */
 };
 
 /*

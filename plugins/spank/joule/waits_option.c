@@ -129,8 +129,15 @@ void joule_spank_waits_local_end(const struct joule_spank_options *options)
     sigset_t none;
     pid_t pid;
 
-    if (!*directory || access(directory, R_OK | X_OK) < 0)
+    if (!*directory)
         return;
+    if (access(directory, R_OK | X_OK) < 0) {
+        slurm_error("--energy-waits: nothing was recorded in %s: is it on a "
+                    "file system that all nodes share, and does the program "
+                    "call a dynamic MPI library?",
+                    directory);
+        return;
+    }
     pid = fork();
     if (pid == 0) {
         sigemptyset(&none);
