@@ -195,7 +195,7 @@ int MPI_Pcontrol(const int level, ...)
     HOOK void mpi_init_thread##suffix(int *required, int *provided,            \
                                       int *ierr);                              \
     HOOK void mpi_finalize##suffix(int *ierr);                                 \
-    HOOK void mpi_pcontrol##suffix(int *level);                                \
+    HOOK void mpi_pcontrol##suffix(int *level, int *error);                    \
                                                                                \
     void mpi_init##suffix(int *ierr)                                           \
     {                                                                          \
@@ -224,14 +224,15 @@ int MPI_Pcontrol(const int level, ...)
             f(ierr);                                                           \
     }                                                                          \
                                                                                \
-    void mpi_pcontrol##suffix(int *level)                                      \
+    /* The one of mpi_f08 may have an error. */                                \
+    void mpi_pcontrol##suffix(int *level, int *error)                          \
     {                                                                          \
-        void (*f)(int *);                                                      \
+        void (*f)(int *, int *);                                               \
                                                                                \
         control(*level, NULL);                                                 \
         in_fortran = true;                                                     \
         if (NEXT(f, "mpi_pcontrol" #suffix))                                   \
-            f(level);                                                          \
+            f(level, error);                                                   \
         in_fortran = false;                                                    \
     }
 

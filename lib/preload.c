@@ -5,42 +5,66 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-struct search {
-    const char *name;
-    void *found;
+/* Names of objects.  They are looked into once dl_iterate_phdr has returned: it holds a
+ * lock that another thread's dlopen may wait for. */
+#define OBJECTS_MAX 4096
+
+struct objects {
+    char *name[OBJECTS_MAX];
+    size_t count;
 };
 
-static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
+static int keep_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct search *search = arg;
-    Dl_info own, other;
-    void *object, *found;
+    struct objects *objects = arg;
 
     (void)size;
     if (!info->dlpi_name || !*info->dlpi_name)
         return 0;
-    object = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (objects->count == OBJECTS_MAX)
+        return 1;
+    objects->name[objects->count] = strdup(info->dlpi_name);
+    return !objects->name[objects->count++];
+}
+
+static void *look_into(const char *path, const char *name)
+{
+    void *object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD), *found;
+    Dl_info own, other;
+
     if (!object)
-        return 0;
-    found = dlsym(object, search->name);
+        return NULL;
+    found = dlsym(object, name);
     if (found && dladdr((void *)look_into, &own) && dladdr(found, &other) &&
-        own.dli_fbase != other.dli_fbase)
-        search->found = found;
+        own.dli_fbase == other.dli_fbase)
+        found = NULL;
     dlclose(object);
-    return search->found != NULL;
+    return found;
 }
 
 void *joule_preload_find(const char *name)
 {
-    struct search search = {name, dlsym(RTLD_NEXT, name)};
+    void *found = dlsym(RTLD_NEXT, name);
+    struct objects *objects;
 
-    if (!search.found)
-        dl_iterate_phdr(look_into, &search);
-    return search.found;
+    if (found)
+        return found;
+    objects = calloc(1, sizeof(*objects));
+    if (!objects)
+        return NULL;
+    dl_iterate_phdr(keep_name, objects);
+    for (size_t i = 0; i < objects->count; i++) {
+        if (!found && objects->name[i])
+            found = look_into(objects->name[i], name);
+        free(objects->name[i]);
+    }
+    free(objects);
+    return found;
 }
 
 bool joule_preload_copy_text(const void *at, char text[JOULE_PRELOAD_TEXT])

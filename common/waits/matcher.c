@@ -738,6 +738,14 @@ static int tell(struct joule_matcher *m, unsigned part, const struct entry *e,
     return 0;
 }
 
+static void count_violation(struct joule_matcher_counts *c,
+                            const struct joule_wait_span *span)
+{
+    c->clock_violations += span->violated_ns > 0;
+    if (span->violated_ns > c->clock_violation_ns)
+        c->clock_violation_ns = span->violated_ns;
+}
+
 static int meet(struct joule_matcher *m, unsigned part, const struct entry *s,
                 const struct entry *r)
 {
@@ -746,7 +754,7 @@ static int meet(struct joule_matcher *m, unsigned part, const struct entry *s,
         joule_wait_late_sender(s->post_ns, r->enter_ns, r->leave_ns);
 
     c->messages++;
-    c->clock_violations += span.is_violated;
+    count_violation(c, &span);
     if (!(r->flags & IS_TEST) &&
         tell(m, part, r, JOULE_LATE_SENDER, r->destination, span) < 0)
         return -1;
@@ -805,7 +813,7 @@ static void wait_of_member(struct joule_matcher *m, unsigned part,
                                       &member, before_ns, waits);
 
     for (size_t i = 0; i < n; i++) {
-        p->counts.clock_violations += waits[i].span.is_violated;
+        count_violation(&p->counts, &waits[i].span);
         take_wait(m, part, waits[i].pattern, e->process, e->path,
                   e->communicator, waits[i].span.begin_ns,
                   waits[i].span.end_ns);
@@ -969,6 +977,8 @@ void joule_matcher_counts(const struct joule_matcher *m,
         ret->messages += c->messages;
         ret->collectives += c->collectives;
         ret->clock_violations += c->clock_violations;
+        if (c->clock_violation_ns > ret->clock_violation_ns)
+            ret->clock_violation_ns = c->clock_violation_ns;
         ret->unmatched_sends += c->unmatched_sends;
         ret->unmatched_receives += c->unmatched_receives;
         ret->open_requests += c->open_requests;

@@ -108,9 +108,9 @@ struct joule_matcher_counts {
     uint64_t messages;    /* sends that have found their receive */
     uint64_t collectives; /* operations, all of whose members were there */
     /* Clock condition: times that cannot be, of messages and of members. */
-    uint64_t clock_violations;
-    uint64_t unmatched_sends, unmatched_receives; /* at the end */
-    uint64_t open_requests;                       /* not completed at the end */
+    uint64_t clock_violations, clock_violation_ns; /* the longest */
+    uint64_t unmatched_sends, unmatched_receives;  /* at the end */
+    uint64_t open_requests;          /* not completed at the end */
     uint64_t incomplete_collectives; /* some members were not there */
     uint64_t
         inconsistent_collectives; /* of members that call different ones, or

@@ -29,10 +29,10 @@ const char *joule_wait_pattern_id(enum joule_wait_pattern pattern)
 static struct joule_wait_span wait_until(uint64_t until_ns, uint64_t enter_ns,
                                          uint64_t leave_ns)
 {
-    struct joule_wait_span span = {enter_ns, enter_ns, false};
+    struct joule_wait_span span = {enter_ns, enter_ns, 0};
 
     if (until_ns > leave_ns) {
-        span.is_violated = true;
+        span.violated_ns = until_ns - leave_ns;
         until_ns = leave_ns;
     }
     if (until_ns > enter_ns)
@@ -51,7 +51,7 @@ struct joule_wait_span
 joule_wait_late_receiver(uint64_t post_ns, uint64_t enter_ns, uint64_t leave_ns)
 {
     if (leave_ns <= post_ns)
-        return (struct joule_wait_span){enter_ns, enter_ns, false};
+        return (struct joule_wait_span){enter_ns, enter_ns, 0};
     return wait_until(post_ns, enter_ns, leave_ns);
 }
 
@@ -96,13 +96,13 @@ static struct joule_wait_span complete(const struct joule_collective_times *t,
         from_ns = m->leave_ns;
     if (from_ns < m->enter_ns)
         from_ns = m->enter_ns;
-    return (struct joule_wait_span){from_ns, m->leave_ns, false};
+    return (struct joule_wait_span){from_ns, m->leave_ns, 0};
 }
 
 static size_t put(struct joule_collective_wait *ret, size_t count,
                   enum joule_wait_pattern pattern, struct joule_wait_span span)
 {
-    if (span.begin_ns == span.end_ns && !span.is_violated)
+    if (span.begin_ns == span.end_ns && span.violated_ns == 0)
         return count;
     ret[count] = (struct joule_collective_wait){pattern, span};
     return count + 1;

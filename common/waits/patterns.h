@@ -8,7 +8,7 @@
  *
  * The clock condition: what a process waits for happens before it stops waiting.
  * Where corrected clocks say otherwise, the wait ends with its call, and
- * [is_violated] is set.
+ * [violated_ns] is not 0.
  */
 #ifndef JOULE_WAITS_PATTERNS_H
 #define JOULE_WAITS_PATTERNS_H
@@ -52,7 +52,7 @@ enum joule_collective {
 /* A part of a call's time; begin == end: no wait. */
 struct joule_wait_span {
     uint64_t begin_ns, end_ns;
-    bool is_violated; /* the clock condition */
+    uint64_t violated_ns; /* the clock condition, by so much; 0: not */
 };
 
 /*

@@ -73,7 +73,7 @@ function arguments(name, fortran, named,    n, list, i, letter, text) {
 }
 
 # An argument as a C program would give it.
-function value(name, want, fortran,    n, list, i, letter) {
+function value(name, want, fortran, descriptors,    n, list, i, letter) {
     n = split(args[name], list, " ")
     for (i = 1; i <= n; i++)
         if (substr(list[i], 3) == want)
@@ -92,6 +92,8 @@ function value(name, want, fortran,    n, list, i, letter) {
         return fortran ? "joule_mpi_comm(*(int *)" want ")" : "joule_mpi_handle(" want ")"
     if (letter == "q")
         return fortran ? "joule_mpi_request(*(int *)request)" : "joule_mpi_at(request, 0)"
+    if (letter == "b" && descriptors)
+        return "*(void **)" want
     return want
 }
 
@@ -123,16 +125,17 @@ function before(name, fortran,    n, list, i, letter, arg) {
     }
 }
 
-function after(name, fortran,    n, list, i, text) {
+function after(name, fortran, descriptors,    n, list, i, text) {
     n = split(wants[what[name]], list, " ")
     text = "&call"
     for (i = 1; i <= n; i++)
         if (list[i] != "requests" && !(list[i] == "request" && args[name] ~ /r:request/))
-            text = text ", " value(name, list[i], fortran)
+            text = text ", " value(name, list[i], fortran, descriptors)
     printf "joule_waits_%s(%s);\n", what[name], text
 }
 
-function function_of(name, symbol, fortran,    next_call) {
+# With [descriptors] a buffer is the address of its address.
+function function_of(name, symbol, fortran, descriptors,    next_call) {
     next_call = sprintf("next(%s)", arguments(name, fortran, "names"))
     printf "\nJOULE_WRAPPER %s %s(%s)\n{\n", fortran ? "void" : "int", symbol,
            arguments(name, fortran, "")
@@ -156,7 +159,7 @@ function function_of(name, symbol, fortran,    next_call) {
     before(name, fortran)
     printf "    %s%s;\n    joule_waits_leave(&call);\n    if (%s == 0)\n        ",
            fortran ? "" : "rc = ", next_call, fortran ? "*error" : "rc"
-    after(name, fortran)
+    after(name, fortran, descriptors)
     printf "    joule_waits_end(&call);\n"
     if (!fortran)
         print "    return rc;"
@@ -172,6 +175,6 @@ function code(    i, name, low) {
         function_of(name, "MPI_" name, 0)
         function_of(name, "mpi_" low "_", 1)
         function_of(name, "mpi_" low "_f08_", 1)
-        function_of(name, "mpi_" low "_f08ts_", 1)
+        function_of(name, "mpi_" low "_f08ts_", 1, 1)
     }
 }

@@ -84,6 +84,8 @@ void joule_waits_free(CALL)
 /* Of the call, with this of it. */
 #define RECORD(...)                                                            \
     do {                                                                       \
+        if (joule_recorder_pauses)                                             \
+            break;                                                             \
         *joule_recorder_add(call->thread) = (struct joule_waits_record){       \
             .enter_ns = call->enter_ns,                                        \
             .leave_ns = call->leave_ns,                                        \
@@ -108,9 +110,18 @@ static uint64_t bytes_of(int64_t count, uintptr_t type)
 {
     int size = 0;
 
-    if (count <= 0 || joule_mpi.type_size(type, &size) != 0 || size <= 0)
+    if (count <= 0 || type == joule_mpi.type_null ||
+        joule_mpi.type_size(type, &size) != 0 || size <= 0)
         return 0;
     return (uint64_t)count * (uint64_t)size;
+}
+
+/* Between two groups of processes, of which nothing is kept, MPI ignores the type
+ * that some of them give: it may be anything. */
+static uint64_t bytes_in(const struct joule_comm *comm, int64_t count,
+                         uintptr_t type)
+{
+    return comm->size > 0 ? bytes_of(count, type) : 0;
 }
 
 static uint64_t bytes_of_all(const int *counts, uintptr_t type, int size)
@@ -224,13 +235,15 @@ static struct joule_request new_request(enum joule_request_kind kind, int count,
                                         uintptr_t type, int peer, int tag,
                                         uintptr_t comm)
 {
+    bool is_nobody = peer == joule_mpi.proc_null;
+
     return (struct joule_request){
-        .kind = (uint8_t)kind,
+        .kind = (uint8_t)(is_nobody ? JOULE_REQUEST_NOBODY : kind),
         .is_active = true,
         .comm = joule_comms_find(comm).number,
         .peer = peer,
         .tag = tag,
-        .bytes = cut(bytes_of(count, type)),
+        .bytes = is_nobody ? 0 : cut(bytes_of(count, type)),
     };
 }
 
@@ -240,10 +253,12 @@ static void begin(CALL, enum joule_request_kind kind, int count, uintptr_t type,
 {
     struct joule_request r = new_request(kind, count, type, peer, tag, comm);
 
-    if (peer == joule_mpi.proc_null)
-        joule_waits_other(call);
-    else
+    if (r.kind != JOULE_REQUEST_NOBODY) {
         post(call, &r, handle);
+        return;
+    }
+    joule_requests_add(handle, &r);
+    joule_waits_other(call);
 }
 
 void joule_waits_isend(CALL, int count, uintptr_t type, int peer, int tag,
@@ -280,7 +295,7 @@ static void remember(CALL, enum joule_request_kind kind, int count,
 
     r.is_active = false;
     r.is_persistent = true;
-    if (peer != joule_mpi.proc_null && !joule_requests_add(handle, &r))
+    if (!joule_requests_add(handle, &r))
         joule_recorder_unknown();
     joule_waits_other(call);
 }
@@ -305,7 +320,8 @@ void joule_waits_start(CALL)
     for (int i = 0; i < call->count; i++) {
         struct joule_request r;
 
-        if (!joule_requests_start(call->request[i], &r))
+        if (!joule_requests_start(call->request[i], &r) ||
+            r.kind == JOULE_REQUEST_NOBODY)
             continue;
         post(call, &r, 0);
         any = true;
@@ -364,6 +380,8 @@ static bool complete(CALL, int i, const void *statuses, int k)
         joule_recorder_unknown();
         return false;
     }
+    if (r.kind == JOULE_REQUEST_NOBODY)
+        return false;
     s = joule_mpi_status(statuses, k);
     if (r.kind == JOULE_REQUEST_NEW_COMM)
         joule_comms_keep(comm_at(&r), r.newcomm_id);
@@ -527,7 +545,7 @@ void joule_waits_bcast(CALL, int count, uintptr_t type, int root,
                        uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t bytes = bytes_of(count, type);
+    uint64_t bytes = bytes_in(&comm, count, type);
     bool is_root = comm.rank == root;
 
     collective(call, &comm, root, is_root ? bytes : 0, is_root ? 0 : bytes);
@@ -537,7 +555,7 @@ void joule_waits_reduce(CALL, int count, uintptr_t type, int root,
                         uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t bytes = bytes_of(count, type);
+    uint64_t bytes = bytes_in(&comm, count, type);
 
     collective(call, &comm, root, bytes, comm.rank == root ? bytes : 0);
 }
@@ -545,8 +563,9 @@ void joule_waits_reduce(CALL, int count, uintptr_t type, int root,
 static void gather(CALL, const void *sendbuf, int sendcount, uintptr_t sendtype,
                    uint64_t got, int root, const struct joule_comm *comm)
 {
-    uint64_t sent =
-        joule_mpi_is_in_place(sendbuf) ? 0 : bytes_of(sendcount, sendtype);
+    uint64_t sent = joule_mpi_is_in_place(sendbuf)
+                        ? 0
+                        : bytes_in(comm, sendcount, sendtype);
 
     collective(call, comm, root, sent, got);
 }
@@ -559,7 +578,7 @@ void joule_waits_gather(CALL, const void *sendbuf, int sendcount,
 
     gather(call, sendbuf, sendcount, sendtype,
            comm.rank == root
-               ? bytes_of((int64_t)recvcount * comm.size, recvtype)
+               ? bytes_in(&comm, (int64_t)recvcount * comm.size, recvtype)
                : 0,
            root, &comm);
 }
@@ -579,8 +598,9 @@ void joule_waits_gatherv(CALL, const void *sendbuf, int sendcount,
 static void scatter(CALL, uint64_t sent, const void *recvbuf, int recvcount,
                     uintptr_t recvtype, int root, const struct joule_comm *comm)
 {
-    uint64_t got =
-        joule_mpi_is_in_place(recvbuf) ? 0 : bytes_of(recvcount, recvtype);
+    uint64_t got = joule_mpi_is_in_place(recvbuf)
+                       ? 0
+                       : bytes_in(comm, recvcount, recvtype);
 
     collective(call, comm, root, sent, got);
 }
@@ -593,7 +613,7 @@ void joule_waits_scatter(CALL, int sendcount, uintptr_t sendtype,
 
     scatter(call,
             comm.rank == root
-                ? bytes_of((int64_t)sendcount * comm.size, sendtype)
+                ? bytes_in(&comm, (int64_t)sendcount * comm.size, sendtype)
                 : 0,
             recvbuf, recvcount, recvtype, root, &comm);
 }
@@ -618,9 +638,9 @@ void joule_waits_allgather(CALL, const void *sendbuf, int sendcount,
     bool in_place = joule_mpi_is_in_place(sendbuf);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
-               in_place ? bytes_of(recvcount, recvtype)
-                        : bytes_of(sendcount, sendtype),
-               bytes_of((int64_t)recvcount * comm.size, recvtype));
+               in_place ? bytes_in(&comm, recvcount, recvtype)
+                        : bytes_in(&comm, sendcount, sendtype),
+               bytes_in(&comm, (int64_t)recvcount * comm.size, recvtype));
 }
 
 void joule_waits_allgatherv(CALL, const void *sendbuf, int sendcount,
@@ -631,8 +651,8 @@ void joule_waits_allgatherv(CALL, const void *sendbuf, int sendcount,
     bool in_place = joule_mpi_is_in_place(sendbuf) && comm.size > 0;
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
-               in_place ? bytes_of(recvcounts[comm.rank], recvtype)
-                        : bytes_of(sendcount, sendtype),
+               in_place ? bytes_in(&comm, recvcounts[comm.rank], recvtype)
+                        : bytes_in(&comm, sendcount, sendtype),
                bytes_of_all(recvcounts, recvtype, comm.size));
 }
 
@@ -641,12 +661,12 @@ void joule_waits_alltoall(CALL, const void *sendbuf, int sendcount,
                           uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t got = bytes_of((int64_t)recvcount * comm.size, recvtype);
+    uint64_t got = bytes_in(&comm, (int64_t)recvcount * comm.size, recvtype);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
                joule_mpi_is_in_place(sendbuf)
                    ? got
-                   : bytes_of((int64_t)sendcount * comm.size, sendtype),
+                   : bytes_in(&comm, (int64_t)sendcount * comm.size, sendtype),
                got);
 }
 
@@ -667,7 +687,7 @@ void joule_waits_alltoallv(CALL, const void *sendbuf, const int *sendcounts,
 void joule_waits_allreduce(CALL, int count, uintptr_t type, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t bytes = bytes_of(count, type);
+    uint64_t bytes = bytes_in(&comm, count, type);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT, bytes, bytes);
 }
@@ -675,7 +695,7 @@ void joule_waits_allreduce(CALL, int count, uintptr_t type, uintptr_t handle)
 void joule_waits_exscan(CALL, int count, uintptr_t type, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t bytes = bytes_of(count, type);
+    uint64_t bytes = bytes_in(&comm, count, type);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
                comm.rank + 1 < comm.size ? bytes : 0,
@@ -689,7 +709,8 @@ void joule_waits_reduce_scatter(CALL, const int *recvcounts, uintptr_t type,
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
                bytes_of_all(recvcounts, type, comm.size),
-               comm.size > 0 ? bytes_of(recvcounts[comm.rank], type) : 0);
+               comm.size > 0 ? bytes_in(&comm, recvcounts[comm.rank], type)
+                             : 0);
 }
 
 void joule_waits_reduce_scatter_block(CALL, int count, uintptr_t type,
@@ -698,8 +719,8 @@ void joule_waits_reduce_scatter_block(CALL, int count, uintptr_t type,
     struct joule_comm comm = joule_comms_find(handle);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
-               bytes_of((int64_t)count * comm.size, type),
-               bytes_of(count, type));
+               bytes_in(&comm, (int64_t)count * comm.size, type),
+               bytes_in(&comm, count, type));
 }
 
 /* ---- communicators ---- */

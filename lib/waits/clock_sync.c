@@ -19,29 +19,34 @@ static uint64_t hash(uint64_t h, const char *text, size_t length)
     return h;
 }
 
-/* Of this boot, and of this time namespace. */
+/* Of this boot, and of this time namespace; where /proc does not tell, of the host. */
 static uint64_t find_machine(void)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     uint64_t machine = UINT64_C(0xcbf29ce484222325);
-    char text[64];
+    char text[64] = "";
     ssize_t n;
 
     if (fd >= 0) {
         n = read(fd, text, sizeof(text));
         close(fd);
         machine = hash(machine, text, n > 0 ? (size_t)n : 0);
+    } else if (gethostname(text, sizeof(text) - 1) == 0) {
+        machine = hash(machine, text, strlen(text));
     }
     n = readlink("/proc/self/ns/time", text, sizeof(text));
     return hash(machine, text, n > 0 ? (size_t)n : 0);
 }
 
-/* Slurm says how many nodes the step has; who does not know it asks. */
-static bool is_one_node(int size)
+/* Whether the step has several nodes, and all ranks are its tasks: where mpirun has
+ * started some elsewhere, those may know nothing of this, and would not answer. */
+static bool is_of_several(int size)
 {
     const char *nodes = secure_getenv("SLURM_STEP_NUM_NODES");
+    const char *tasks = secure_getenv("SLURM_STEP_NUM_TASKS");
 
-    return size == 1 || (nodes && strcmp(nodes, "1") == 0);
+    return nodes && tasks && strtol(nodes, NULL, 10) > 1 &&
+           strtol(tasks, NULL, 10) == size;
 }
 
 static bool is_new(const uint64_t *machine, int rank)
@@ -78,7 +83,7 @@ uint64_t joule_clock_sync_begin(struct joule_clock_sync *sync, int rank,
     uintptr_t comm = 0;
 
     *sync = (struct joule_clock_sync){.rank = rank};
-    if (!is_one_node(size) && find_leaders(sync, machine, size) &&
+    if (is_of_several(size) && find_leaders(sync, machine, size) &&
         sync->leaders > 0 && joule_mpi.comm_dup(joule_mpi.world, &comm) == 0)
         sync->comm = joule_mpi_handle(comm);
     return machine;

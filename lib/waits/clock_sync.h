@@ -7,7 +7,8 @@
  *
  * Processes of one boot and time namespace have one clock.  Of the others one on each
  * machine plays ping-pong with rank 0, and the shortest of 100 round trips counts: the
- * offset is off by no more than half of it.  A step of one node sends no message.
+ * offset is off by no more than half of it.  A step of one node sends no message, and
+ * neither does one whose tasks are not all ranks (mpirun).
  */
 #ifndef JOULE_WAITS_CLOCK_SYNC_H
 #define JOULE_WAITS_CLOCK_SYNC_H

@@ -54,6 +54,7 @@ static bool find_handles(struct joule_mpi_library *m)
                find("ompi_mpi_byte", &m->byte) &&
                find("ompi_request_null", &m->request_null) &&
                find("ompi_mpi_comm_null", &m->comm_null) &&
+               find("ompi_mpi_datatype_null", &m->type_null) &&
                find("PMPI_Comm_f2c", &m->comm_f2c) &&
                find("PMPI_Type_f2c", &m->type_f2c) &&
                find("PMPI_Request_f2c", &m->request_f2c);
@@ -61,6 +62,7 @@ static bool find_handles(struct joule_mpi_library *m)
     m->byte = 0x4c00010d;
     m->request_null = 0x2c000000;
     m->comm_null = 0x04000000;
+    m->type_null = 0x0c000000;
     return true;
 }
 
@@ -69,6 +71,8 @@ static bool find_functions(struct joule_mpi_library *m)
     return find("PMPI_Send", &m->send) && find("PMPI_Recv", &m->recv) &&
            find("PMPI_Allgather", &m->allgather) &&
            find("PMPI_Barrier", &m->barrier) &&
+           find("PMPI_Query_thread", &m->query_thread) &&
+           find("PMPI_Comm_get_parent", &m->comm_get_parent) &&
            find("PMPI_Comm_rank", &m->comm_rank) &&
            find("PMPI_Comm_size", &m->comm_size) &&
            find("PMPI_Comm_test_inter", &m->comm_test_inter) &&
@@ -152,6 +156,14 @@ struct joule_mpi_status joule_mpi_status(const void *statuses, int i)
         .bytes = bytes,
         .is_cancelled = word[3] != 0,
     };
+}
+
+bool joule_mpi_is_spawned(void)
+{
+    uintptr_t parent = joule_mpi.comm_null;
+
+    return joule_mpi.comm_get_parent(&parent) == 0 &&
+           joule_mpi_handle(parent) != joule_mpi.comm_null;
 }
 
 bool joule_mpi_is_ignored(const void *status)

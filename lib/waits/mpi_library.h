@@ -21,7 +21,7 @@ struct joule_mpi_library {
     uint64_t handle_bits; /* of a handle in a register */
     unsigned handle_size; /* of one in memory */
     unsigned status_size;
-    uintptr_t world, byte, request_null, comm_null;
+    uintptr_t world, byte, request_null, comm_null, type_null;
     int proc_null, any_source;
     const void *in_place, *status_ignore;
     char version[64]; /* its own first words */
@@ -30,6 +30,8 @@ struct joule_mpi_library {
     int (*allgather)(const void *, int, uintptr_t, void *, int, uintptr_t,
                      uintptr_t);
     int (*barrier)(uintptr_t);
+    int (*query_thread)(int *);
+    int (*comm_get_parent)(void *);
     int (*comm_rank)(uintptr_t, int *);
     int (*comm_size)(uintptr_t, int *);
     int (*comm_test_inter)(uintptr_t, int *);
@@ -86,6 +88,9 @@ struct joule_mpi_status {
 
 /* The status [i] of an array. */
 struct joule_mpi_status joule_mpi_status(const void *statuses, int i);
+
+/* Whether the process was started by MPI_Comm_spawn, and has a world of its own. */
+bool joule_mpi_is_spawned(void);
 
 /* Whether this address of a program in Fortran or in C stands for "not wanted", or for
  * "in place". */

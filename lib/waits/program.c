@@ -33,7 +33,7 @@
 bool joule_waits_has_callers;
 
 static struct {
-    bool is_begun;
+    bool is_begun, is_ended;
     struct joule_clock_sync sync;
 } self;
 
@@ -103,7 +103,7 @@ static void begin(uint8_t number, int64_t enter_ns, bool has_threads)
         .enter_ns = enter_ns,
         .number = number,
     };
-    int rank = 0, size = 1;
+    int rank = 0, size = 1, level = 0;
 
     if (self.is_begun || !secure_getenv("JOULE_WAITS_DIR"))
         return;
@@ -112,6 +112,10 @@ static void begin(uint8_t number, int64_t enter_ns, bool has_threads)
         say("its MPI library is not known");
         return;
     }
+    if (joule_mpi_is_spawned())
+        return;
+    if (joule_mpi.query_thread(&level) == 0 && level == MPI_THREAD_MULTIPLE)
+        has_threads = true;
     joule_mpi.comm_rank(joule_mpi.world, &rank);
     joule_mpi.comm_size(joule_mpi.world, &size);
     head.rank = (uint32_t)rank;
@@ -175,10 +179,14 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 static bool begin_end(struct joule_waits_call *call,
                       struct joule_waits_clock *clock)
 {
-    if (!joule_waits_begin(call, JOULE_MPI_Finalize, false, NULL))
-        return false;
-    *clock = joule_clock_sync_measure(&self.sync);
-    return true;
+    bool recorded = joule_waits_begin(call, JOULE_MPI_Finalize, false, NULL);
+
+    /* All ranks, once: the others wait for one that does not record. */
+    if (self.is_begun && !self.is_ended) {
+        self.is_ended = true;
+        *clock = joule_clock_sync_measure(&self.sync);
+    }
+    return recorded;
 }
 
 static void end(struct joule_waits_call *call,
@@ -192,7 +200,7 @@ static void end(struct joule_waits_call *call,
 
 int MPI_Finalize(void)
 {
-    struct joule_waits_clock clock;
+    struct joule_waits_clock clock = {0};
     struct joule_waits_call call;
     int (*next)(void), rc;
     bool recorded = begin_end(&call, &clock);
@@ -244,6 +252,10 @@ static void record_region(const char *name, uint8_t kind)
 
     if (!thread)
         return;
+    if (joule_recorder_pauses) {
+        joule_recorder_leave(thread);
+        return;
+    }
     if (name)
         record.name = joule_recorder_name(name, strlen(name));
     record.enter_ns = record.leave_ns = joule_recorder_now_ns();
@@ -320,7 +332,7 @@ uint16_t joule_waits_caller(const void *address)
                                                int *error);                    \
     JOULE_WRAPPER void mpi_finalize##suffix(int *error);                       \
     JOULE_WRAPPER void mpi_abort##suffix(int *comm, int *code, int *error);    \
-    JOULE_WRAPPER void mpi_pcontrol##suffix(int *level);                       \
+    JOULE_WRAPPER void mpi_pcontrol##suffix(int *level, int *error);           \
                                                                                \
     void mpi_init##suffix(int *error)                                          \
     {                                                                          \
@@ -349,7 +361,7 @@ uint16_t joule_waits_caller(const void *address)
                                                                                \
     void mpi_finalize##suffix(int *error)                                      \
     {                                                                          \
-        struct joule_waits_clock clock;                                        \
+        struct joule_waits_clock clock = {0};                                  \
         struct joule_waits_call call;                                          \
         bool recorded = begin_end(&call, &clock);                              \
         void (*next)(int *);                                                   \
@@ -367,12 +379,13 @@ uint16_t joule_waits_caller(const void *address)
         NEXT(next, "mpi_abort" #suffix)(comm, code, error);                    \
     }                                                                          \
                                                                                \
-    void mpi_pcontrol##suffix(int *level)                                      \
+    /* The one of mpi_f08 may have an error. */                                \
+    void mpi_pcontrol##suffix(int *level, int *error)                          \
     {                                                                          \
-        void (*next)(int *);                                                   \
+        void (*next)(int *, int *);                                            \
                                                                                \
         control(*level, NULL);                                                 \
-        NEXT(next, "mpi_pcontrol" #suffix)(level);                             \
+        NEXT(next, "mpi_pcontrol" #suffix)(level, error);                      \
     }
 
 FORTRAN(_)

@@ -25,7 +25,7 @@
 
 enum { FREE, FILLS, FULL };
 
-_Atomic bool joule_recorder_runs;
+_Atomic bool joule_recorder_runs, joule_recorder_pauses;
 _Thread_local struct joule_waits_thread joule_recorder_self
     __attribute__((tls_model("initial-exec")));
 
@@ -98,6 +98,8 @@ joule_recorder_more(struct joule_waits_thread *thread)
 
 void joule_recorder_not_done(void)
 {
+    if (atomic_load(&joule_recorder_pauses))
+        return;
     atomic_fetch_add_explicit(&self.not_done, 1, memory_order_relaxed);
 }
 
@@ -277,19 +279,18 @@ static void write_head(void)
 }
 
 /* A program may close descriptors that it does not know, and open others. */
-static void check_descriptor(void)
+static bool is_own(int fd)
 {
     struct stat now;
 
-    if (fstat(self.fd, &now) == 0 && now.st_dev == self.file.st_dev &&
-        now.st_ino == self.file.st_ino)
-        return;
-    self.head.error = EBADF;
+    return fstat(fd, &now) == 0 && now.st_dev == self.file.st_dev &&
+           now.st_ino == self.file.st_ino;
 }
 
 static void write_what_there_is(void)
 {
-    check_descriptor();
+    if (!is_own(self.fd))
+        self.head.error = EBADF;
     write_definitions();
     for (size_t i = 0; i < self.blocks; i++)
         write_records(&self.block[i]);
@@ -313,6 +314,33 @@ static void *run_writer(void *arg)
 }
 
 /* ---- begin and end ---- */
+
+/* A limit of file sizes (ulimit -f) is an error of a write, and no signal, also in the
+ * program's own threads. */
+struct size_signal {
+    sigset_t set, before;
+    bool was_pending;
+};
+
+static void block_size_signal(struct size_signal *s)
+{
+    sigset_t pending;
+
+    sigemptyset(&s->set);
+    sigaddset(&s->set, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
+    s->was_pending =
+        sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ);
+}
+
+static void restore_size_signal(const struct size_signal *s)
+{
+    const struct timespec now = {0, 0};
+
+    if (!s->was_pending)
+        sigtimedwait(&s->set, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+}
 
 static uint64_t memory_bytes(void)
 {
@@ -371,6 +399,9 @@ static int start_writer(void)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     rc = pthread_create(&self.writer, &attr, run_writer, NULL);
+    /* Thread-local variables of the program may need more. */
+    if (rc == EINVAL)
+        rc = pthread_create(&self.writer, NULL, run_writer, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     errno = rc;
@@ -382,7 +413,7 @@ static void in_child(void)
 {
     atomic_store(&joule_recorder_runs, false);
     pthread_mutex_init(&self.lock, NULL);
-    if (self.fd >= 0)
+    if (self.fd >= 0 && is_own(self.fd))
         close(self.fd);
     self.fd = -1;
 }
@@ -400,6 +431,7 @@ static void release(void)
 int joule_recorder_start(const struct joule_waits_head *head)
 {
     uint64_t bytes = memory_bytes();
+    struct size_signal signals;
 
     if (self.fd >= 0 || make_file(head) < 0)
         return -1;
@@ -416,7 +448,9 @@ int joule_recorder_start(const struct joule_waits_head *head)
         release();
         return -1;
     }
+    block_size_signal(&signals);
     write_head();
+    restore_size_signal(&signals);
     if (start_writer() < 0) {
         release();
         return -1;
@@ -427,22 +461,23 @@ int joule_recorder_start(const struct joule_waits_head *head)
 
 void joule_recorder_pause(bool pause)
 {
-    if (self.fd >= 0)
-        atomic_store(&joule_recorder_runs, !pause);
+    atomic_store(&joule_recorder_pauses, pause);
 }
 
 void joule_recorder_stop(enum joule_waits_state state,
                          const struct joule_waits_clock *clock)
 {
+    struct size_signal signals;
     int saved = errno;
 
-    if (self.fd < 0 || self.pid != getpid())
+    if (self.fd < 0 || self.pid != getpid() ||
+        atomic_exchange(&self.stops, true))
         return;
     atomic_store(&joule_recorder_runs, false);
-    atomic_store(&self.stops, true);
     atomic_fetch_add(&self.full, 1);
     syscall(SYS_futex, &self.full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(self.writer, NULL);
+    block_size_signal(&signals);
     write_what_there_is();
     self.head.state = state;
     self.head.end_ns = joule_recorder_now_ns();
@@ -452,6 +487,7 @@ void joule_recorder_stop(enum joule_waits_state state,
         write_head();
         release();
     }
+    restore_size_signal(&signals);
     self.fd = -1;
     errno = saved;
 }

@@ -51,6 +51,7 @@ struct joule_waits_thread {
 };
 
 extern _Atomic bool joule_recorder_runs;
+extern _Atomic bool joule_recorder_pauses; /* MPI_Pcontrol(0) */
 extern _Thread_local struct joule_waits_thread joule_recorder_self
     __attribute__((tls_model("initial-exec")));
 
@@ -114,7 +115,7 @@ static inline void joule_recorder_added(struct joule_waits_thread *thread)
 uint32_t joule_recorder_comm(uint64_t id, int rank, int size);
 uint16_t joule_recorder_name(const char *text, size_t length);
 
-/* Nothing is recorded until it goes on. */
+/* There are no records until it goes on; requests and communicators are followed. */
 void joule_recorder_pause(bool pause);
 
 /* Counted in the head. */

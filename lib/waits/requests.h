@@ -21,6 +21,7 @@ enum joule_request_kind {
     JOULE_REQUEST_RECEIVE,
     JOULE_REQUEST_COLLECTIVE,
     JOULE_REQUEST_NEW_COMM, /* the same, and a communicator comes of it */
+    JOULE_REQUEST_NOBODY, /* to or from MPI_PROC_NULL: no record is made of it */
 };
 
 struct joule_request {

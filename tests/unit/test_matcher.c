@@ -183,6 +183,7 @@ START_TEST(late_sender_of_wrong_clocks)
     is_wait(0, JOULE_LATE_SENDER, 1, 100, 450);
     are_waits(1);
     ck_assert_uint_eq(counts.clock_violations, 1);
+    ck_assert_uint_eq(counts.clock_violation_ns, 50);
 }
 END_TEST
 

@@ -269,8 +269,9 @@ static void run_fork(void)
         _exit(2);
     record(1);
     joule_recorder_pause(true);
-    if (joule_recorder_enter())
+    if (!joule_recorder_pauses)
         _exit(3);
+    joule_recorder_not_done();
     joule_recorder_pause(false);
     record(2);
     exit(0); /* without MPI_Finalize */
@@ -283,6 +284,7 @@ START_TEST(forked)
     ck_assert_uint_eq(logs.logs, 1);
     ck_assert_uint_eq(logs.log[0].head.state, JOULE_WAITS_ENDED);
     ck_assert_uint_eq(sum_of(0).count, 3);
+    ck_assert_uint_eq(logs.log[0].head.not_done, 0);
 }
 END_TEST
 

@@ -511,6 +511,8 @@ static void tell_facts(const struct joule_archive_facts *f)
                            : "records are lost: the disk was too slow "
                              "(JOULE_WAITS_MEMORY, MPI_Pcontrol)");
     tell(f->unknown, "completed requests of which nothing is known");
+    tell(f->not_compared, "ranks are on nodes whose clock was not compared "
+                          "with rank 0's: their waits may be wrong");
     if (f->clock_ns > 1000)
         fprintf(stderr,
                 "joule waits: clocks of different nodes may differ by %.1f "

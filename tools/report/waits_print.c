@@ -367,6 +367,7 @@ static const struct {
     }
     COUNT(clock_violations,
           "times that cannot be: what was waited for came after the wait"),
+    COUNT(clock_violation_ns, "ns: the longest of these"),
     COUNT(unmatched_sends, "sends without a receive"),
     COUNT(unmatched_receives, "receives without a send"),
     COUNT(open_requests, "requests that were never completed"),

@@ -151,6 +151,8 @@ static void find_times(struct archive *a)
         int64_t begin_ns = to_rank_0(leader, l->head.begin_ns);
         int64_t end_ns = to_rank_0(leader, l->end_ns);
 
+        if (!leader && l->head.machine != a->logs->log[0].head.machine)
+            a->facts->not_compared++;
         if (begin_ns < a->begin_ns)
             a->begin_ns = begin_ns;
         if (end_ns > a->end_ns)

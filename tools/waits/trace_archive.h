@@ -19,7 +19,8 @@ struct joule_archive_facts {
     uint64_t calls, lost;    /* lost: there was no room for them */
     uint64_t not_done;       /* tests and probes that found nothing */
     uint64_t unknown;        /* completed requests of which nothing was known */
-    uint64_t clock_ns;       /* by which clocks of two machines may differ */
+    uint64_t not_compared; /* ranks whose clock nobody compared with rank 0's */
+    uint64_t clock_ns;     /* by which clocks of two machines may differ */
     int error; /* errno of a process that could not write its log; 0: none */
 };
 

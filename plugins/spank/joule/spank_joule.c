@@ -239,7 +239,7 @@ int slurm_spank_exit(spank_t spank, int argc, char **argv)
     if (spank_context() != S_CTX_LOCAL)
         return ESPANK_SUCCESS;
     joule_spank_options_parse(&options, argc, argv, NULL);
-    joule_spank_waits_local_end(&options);
+    joule_spank_waits_local_end(&options, *waits != '\0');
     return ESPANK_SUCCESS;
 }
 

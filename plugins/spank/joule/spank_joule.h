@@ -145,8 +145,9 @@ int joule_spank_waits_begin(struct spank_handle *spank, const char *wish,
                             struct joule_error *err);
 
 /* In srun: when the step has its number, and when it is over: then an archive is
- * made of what its processes have left. */
+ * made of what its processes have left; whether srun itself was asked for it. */
 void joule_spank_waits_local(struct spank_handle *spank);
-void joule_spank_waits_local_end(const struct joule_spank_options *options);
+void joule_spank_waits_local_end(const struct joule_spank_options *options,
+                                 bool is_asked);
 
 #endif

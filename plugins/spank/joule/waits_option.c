@@ -122,7 +122,8 @@ void joule_spank_waits_local(struct spank_handle *spank)
 }
 
 /* As the user, who waits for it and may interrupt it: the logs stay. */
-void joule_spank_waits_local_end(const struct joule_spank_options *options)
+void joule_spank_waits_local_end(const struct joule_spank_options *options,
+                                 bool is_asked)
 {
     char *argv[] = {(char *)"joule-report", (char *)"waits",
                     (char *)"--make-archive", directory, NULL};
@@ -132,10 +133,12 @@ void joule_spank_waits_local_end(const struct joule_spank_options *options)
     if (!*directory)
         return;
     if (access(directory, R_OK | X_OK) < 0) {
-        slurm_error("--energy-waits: nothing was recorded in %s: is it on a "
-                    "file system that all nodes share, and does the program "
-                    "call a dynamic MPI library?",
-                    directory);
+        if (is_asked)
+            slurm_error(
+                "--energy-waits: nothing was recorded in %s: is it on a file "
+                "system that all nodes share, and does the program call a "
+                "dynamic MPI library?",
+                directory);
         return;
     }
     pid = fork();
