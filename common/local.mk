@@ -81,6 +81,7 @@ libjoule_a_SOURCES = \
 	common/waits/patterns.c common/waits/patterns.h \
 	common/waits/power_fit.c common/waits/power_fit.h \
 	common/waits/power_states.c common/waits/power_states.h \
+	common/waits/slack.c common/waits/slack.h \
 	common/waits/table.h
 
 # Profiles: what slurmstepd writes, and in a library of its own all that takes

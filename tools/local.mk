@@ -111,7 +111,8 @@ WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
 	tools/report/timeline.c tools/report/timeline.h \
 	tools/report/wait_profile.c tools/report/wait_profile.h \
 	tools/report/waits.c tools/report/waits.h \
-	tools/report/waits_page.c tools/report/waits_print.c
+	tools/report/waits_page.c tools/report/waits_print.c \
+	tools/report/waits_slack.c
 tests_unit_test_trace_archive_SOURCES = tests/unit/test_trace_archive.c
 tests_unit_test_trace_archive_CPPFLAGS = $(joule_report_CPPFLAGS)
 tests_unit_test_trace_archive_LDADD = $(LIBWAITS) $(LIBUNIT)

@@ -59,6 +59,7 @@ struct entry {
         uint32_t members; /* of the first member of a list: how many it has */
     };
     uint32_t hash;
+    uint32_t call; /* that posts it, for slack */
     uint16_t item; /* of the batch */
     uint16_t flags;
 };
@@ -90,10 +91,19 @@ struct request {
     uint64_t number; /* in its queue */
     uint64_t post_ns;
     uint32_t next_free;
+    uint32_t call; /* that posts it, for slack */
     bool is_send;
 };
 
-/* A call that completes several operations. */
+/* A send that a batch receives: whether somebody waits for it is known when the batch
+ * is. */
+struct arrival {
+    uint64_t post_ns;
+    uint32_t process, call; /* that posts it */
+    uint32_t next;          /* of the batch, or of those that are free */
+};
+
+/* A call that completes several operations; for slack, one is enough. */
 struct batch {
     uint64_t enter_ns, leave_ns;
     uint64_t sender_ns, receiver_ns; /* the longest waits until now */
@@ -101,6 +111,8 @@ struct batch {
     uint32_t sender_communicator, receiver_communicator;
     uint16_t sender_item, receiver_item;
     uint32_t path;
+    uint32_t call;     /* for slack */
+    uint32_t arrivals; /* the first one: index + 1; 0: none */
     uint32_t left; /* operations whose counterpart is not known, and 1 until the
                       call is told; 0: unused */
     uint32_t next_free;
@@ -115,6 +127,10 @@ struct process {
     struct batch *batch;
     size_t batch_count, batch_room;
     uint32_t free_batch;
+    struct joule_slack *slack; /* NULL: without */
+    struct arrival *arrival;
+    size_t arrival_count, arrival_room;
+    uint32_t free_arrival;
     struct joule_table sequences; /* communicator: its next operation */
 };
 
@@ -126,10 +142,24 @@ struct finding {
     uint16_t item;
     bool is_sender; /* Late Sender */
     uint64_t begin_ns, end_ns;
+    /* Of a receive, for slack: the call that has posted its send. */
+    uint32_t peer, peer_call;
+    uint64_t peer_ns;
 };
 
 struct findings {
     struct finding *at;
+    size_t count, room;
+};
+
+/* What is known of a call now: see slack.h. */
+struct news {
+    uint32_t process, call;
+    uint64_t limit_ns, wait_ns;
+};
+
+struct news_list {
+    struct news *at;
     size_t count, room;
 };
 
@@ -149,12 +179,16 @@ struct slot {
 struct part {
     struct entries out[JOULE_MATCHER_PARTS_MAX];   /* for each part */
     struct findings back[JOULE_MATCHER_PARTS_MAX]; /* for each part */
+    /* For each part: from matching, and from collecting. */
+    struct news_list news[JOULE_MATCHER_PARTS_MAX];
+    struct news_list replies[JOULE_MATCHER_PARTS_MAX];
     /* Lists by channel or operation: linear probing. */
     struct slot *slot;
     size_t slots, used;
     struct open_entry *open; /* [0] is not used */
     size_t open_count, open_room;
     uint32_t free_open;
+    bool has_failed;         /* where it could not be told at once */
     uint64_t *last_enter_ns; /* of each rank, for scans */
     size_t rank_room;
     struct joule_matcher_counts counts;
@@ -184,6 +218,103 @@ static void take_wait(const struct joule_matcher *m, unsigned part,
 
     if (end_ns > begin_ns)
         m->config.take(m->config.arg, part, &wait);
+}
+
+/* ---- slack ---- */
+
+static int tell_news(const struct joule_matcher *m, struct news_list *lists,
+                     const struct news *news)
+{
+    struct news_list *list = &lists[m->part_number[news->process]];
+
+    if (news->call == JOULE_SLACK_NO_CALL)
+        return 0;
+    if (joule_list_grow(&list->at, list->count, 1, &list->room,
+                        sizeof(*list->at)) < 0)
+        return -1;
+    list->at[list->count++] = *news;
+    return 0;
+}
+
+static void take_news(struct joule_matcher *m, struct news_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        joule_slack_release(m->process[list->at[i].process].slack,
+                            list->at[i].call, list->at[i].limit_ns,
+                            list->at[i].wait_ns);
+    list->count = 0;
+}
+
+/* The call that is told now; what it has computed before. */
+static int begin_slack(struct process *p, const struct joule_call *call,
+                       uint32_t *ret)
+{
+    *ret = JOULE_SLACK_NO_CALL;
+    if (!p->slack)
+        return 0;
+    for (size_t i = 0; i < call->operations; i++) {
+        const struct joule_operation *o = &call->operation[i];
+
+        if (o->kind == JOULE_COMPUTED &&
+            joule_slack_compute(p->slack, o->path, o->computed_ns) < 0)
+            return -1;
+    }
+    return joule_slack_begin(p->slack, ret);
+}
+
+/* Something of the call is told later. */
+static uint32_t keep(struct process *p, uint32_t call)
+{
+    if (p->slack)
+        joule_slack_keep(p->slack, call);
+    return call;
+}
+
+static void release_call(struct process *p, uint32_t call, uint64_t wait_ns)
+{
+    if (p->slack)
+        joule_slack_release(p->slack, call, JOULE_SLACK_NO_LIMIT, wait_ns);
+}
+
+static int add_arrival(struct process *p, struct batch *b,
+                       const struct finding *f)
+{
+    uint32_t index = p->free_arrival;
+
+    if (index) {
+        p->free_arrival = p->arrival[index - 1].next;
+    } else {
+        if (joule_list_grow(&p->arrival, p->arrival_count, 1, &p->arrival_room,
+                            sizeof(*p->arrival)) < 0)
+            return -1;
+        index = (uint32_t)++p->arrival_count;
+    }
+    p->arrival[index - 1] =
+        (struct arrival){f->peer_ns, f->peer, f->peer_call, b->arrivals};
+    b->arrivals = index;
+    return 0;
+}
+
+/* The batch has waited until [end_ns]: nobody has waited for what was sent before. */
+static int reply(struct joule_matcher *m, struct part *part, struct process *p,
+                 struct batch *b, uint64_t end_ns)
+{
+    int rc = 0;
+
+    while (b->arrivals) {
+        struct arrival *a = &p->arrival[b->arrivals - 1];
+        const struct news news = {
+            a->process, a->call,
+            joule_wait_send_limit(a->post_ns, end_ns, end_ns, false), 0};
+        uint32_t next = a->next;
+
+        if (tell_news(m, part->replies, &news) < 0)
+            rc = -1;
+        a->next = p->free_arrival;
+        p->free_arrival = b->arrivals;
+        b->arrivals = next;
+    }
+    return rc;
 }
 
 /* ---- from calls to entries ---- */
@@ -280,9 +411,10 @@ static int put_complete(struct joule_matcher *m, struct part *part,
     return release(m, part, q);
 }
 
-/* The entry of an operation of [call], without its batch. */
+/* The entry of an operation of [call], without its batch, posted by [posted]. */
 static struct entry make_entry(const struct joule_call *call,
-                               const struct joule_operation *o, bool is_send)
+                               const struct joule_operation *o, bool is_send,
+                               uint32_t posted)
 {
     return (struct entry){
         .communicator = o->communicator,
@@ -294,6 +426,7 @@ static struct entry make_entry(const struct joule_call *call,
         .post_ns = call->enter_ns,
         .path = call->path,
         .batch = NO_BATCH,
+        .call = posted,
         .flags = is_send         ? IS_SEND
                  : call->is_test ? IS_TEST
                                  : 0,
@@ -302,7 +435,7 @@ static struct entry make_entry(const struct joule_call *call,
 
 static int post_request(struct joule_matcher *m, struct part *part,
                         struct process *p, const struct joule_call *call,
-                        const struct joule_operation *o)
+                        const struct joule_operation *o, uint32_t posted)
 {
     bool is_send = o->kind == JOULE_SEND_POST;
     struct queue *q = is_send ? &p->sends : &p->receives;
@@ -320,9 +453,10 @@ static int post_request(struct joule_matcher *m, struct part *part,
         index = (uint32_t)p->request_count++;
     }
     r = &p->request[index];
-    *r = (struct request){.post_ns = call->enter_ns, .is_send = is_send};
+    *r = (struct request){
+        .post_ns = call->enter_ns, .call = keep(p, posted), .is_send = is_send};
     if (is_send)
-        held.entry = make_entry(call, o, true);
+        held.entry = make_entry(call, o, true, posted);
     if (joule_table_put(&p->requests, o->request, index) < 0 ||
         hold(q, &held, &r->number) < 0)
         return -1;
@@ -353,6 +487,14 @@ static void end_batch(struct joule_matcher *m, uint32_t process, uint32_t index)
     struct batch *b = &p->batch[index];
     unsigned part = m->part_number[process];
 
+    if (p->slack) {
+        uint64_t wait_ns = b->sender_ns > 0 ? b->sender_ns : b->receiver_ns;
+        uint64_t end_ns = b->sender_ns > 0 ? b->sender_end_ns : b->enter_ns;
+
+        if (reply(m, &m->part[part], p, b, end_ns) < 0)
+            m->part[part].has_failed = true;
+        release_call(p, b->call, wait_ns);
+    }
     if (b->sender_ns > 0)
         take_wait(m, part, JOULE_LATE_SENDER, process, b->path,
                   b->sender_communicator, b->enter_ns, b->sender_end_ns);
@@ -371,15 +513,15 @@ static void leave_batch(struct joule_matcher *m, uint32_t process,
         end_batch(m, process, index);
 }
 
-/* A batch for a call that completes more than one operation, else NO_BATCH. */
+/* A batch for a call that completes enough operations, else NO_BATCH. */
 static int begin_batch(struct process *p, const struct joule_call *call,
-                       uint32_t *ret)
+                       uint32_t number, uint32_t *ret)
 {
-    size_t completions = 0;
+    size_t completions = 0, enough = p->slack ? 1 : 2;
     uint32_t index;
 
     *ret = NO_BATCH;
-    if (call->is_test || call->operations < 2)
+    if (call->is_test || call->operations < enough)
         return 0;
     for (size_t i = 0; i < call->operations; i++) {
         enum joule_operation_kind kind = call->operation[i].kind;
@@ -387,7 +529,7 @@ static int begin_batch(struct process *p, const struct joule_call *call,
         completions += kind == JOULE_RECEIVE || kind == JOULE_RECEIVE_DONE ||
                        kind == JOULE_SEND_DONE;
     }
-    if (completions < 2)
+    if (completions < enough)
         return 0;
     if (p->free_batch) {
         index = p->free_batch - 1;
@@ -401,6 +543,7 @@ static int begin_batch(struct process *p, const struct joule_call *call,
     p->batch[index] = (struct batch){.enter_ns = call->enter_ns,
                                      .leave_ns = call->leave_ns,
                                      .path = call->path,
+                                     .call = keep(p, number),
                                      .left = 1};
     *ret = index;
     return 0;
@@ -430,8 +573,12 @@ static bool is_before(uint64_t ns, uint16_t item, uint32_t communicator,
 
 static void take_finding(struct joule_matcher *m, const struct finding *f)
 {
-    struct batch *b = &m->process[f->process].batch[f->batch];
+    struct process *p = &m->process[f->process];
+    struct batch *b = &p->batch[f->batch];
     uint64_t ns = f->end_ns - f->begin_ns;
+
+    if (p->slack && f->is_sender && add_arrival(p, b, f) < 0)
+        part_of(m, f->process)->has_failed = true;
 
     if (f->is_sender && is_before(ns, f->item, f->communicator, b->sender_ns,
                                   b->sender_item, b->sender_communicator)) {
@@ -459,6 +606,7 @@ void joule_matcher_collect(struct joule_matcher *m, unsigned part)
         for (size_t i = 0; i < back->count; i++)
             take_finding(m, &back->at[i]);
         back->count = 0;
+        take_news(m, &m->part[from].news[part]);
     }
 }
 
@@ -495,7 +643,7 @@ static int finish_receive(struct joule_matcher *m, struct part *part,
                           const struct joule_operation *o, uint32_t batch,
                           uint16_t item)
 {
-    struct entry e = make_entry(call, o, false);
+    struct entry e = make_entry(call, o, false, JOULE_SLACK_NO_CALL);
     struct request r;
     struct held *h;
 
@@ -505,6 +653,7 @@ static int finish_receive(struct joule_matcher *m, struct part *part,
         return put_complete(m, part, &p->receives, &e);
     }
     e.post_ns = r.post_ns;
+    e.call = r.call;
     if (r.number < p->receives.begin)
         return put_entry(m, part, &e);
     h = held_at(&p->receives, r.number);
@@ -525,6 +674,8 @@ static int cancel_request(struct joule_matcher *m, struct part *part,
     }
     part->counts.cancelled++;
     q = r.is_send ? &p->sends : &p->receives;
+    if (r.number >= q->begin || !r.is_send)
+        release_call(p, r.call, 0);
     if (r.number < q->begin)
         return 0;
     held_at(q, r.number)->state = DROPPED;
@@ -533,7 +684,7 @@ static int cancel_request(struct joule_matcher *m, struct part *part,
 
 static int put_collective(struct joule_matcher *m, struct part *part,
                           struct process *p, const struct joule_call *call,
-                          const struct joule_operation *o)
+                          const struct joule_operation *o, uint32_t number)
 {
     struct entry e = {
         .communicator = o->communicator,
@@ -557,30 +708,33 @@ static int put_collective(struct joule_matcher *m, struct part *part,
     if (!next)
         return -1;
     e.sequence = (*next)++;
+    e.call = keep(p, number);
     return put_entry(m, part, &e);
 }
 
 static int take_operation(struct joule_matcher *m, struct part *part,
                           const struct joule_call *call,
                           const struct joule_operation *o, uint32_t batch,
-                          uint16_t item)
+                          uint16_t item, uint32_t number)
 {
     struct process *p = &m->process[call->process];
     struct entry e;
 
     switch (o->kind) {
     case JOULE_SEND:
-        e = make_entry(call, o, true);
-        if (call->waits_for_receiver)
+        e = make_entry(call, o, true, keep(p, number));
+        if (call->waits_for_receiver) {
             e.flags |= LATE_RECEIVER;
+            keep(p, number);
+        }
         return put_complete(m, part, &p->sends, &e);
     case JOULE_RECEIVE:
-        e = make_entry(call, o, false);
+        e = make_entry(call, o, false, keep(p, number));
         join_batch(p, &e, batch, item);
         return put_complete(m, part, &p->receives, &e);
     case JOULE_SEND_POST:
     case JOULE_RECEIVE_POST:
-        return post_request(m, part, p, call, o);
+        return post_request(m, part, p, call, o, number);
     case JOULE_SEND_DONE:
         return finish_send(m, part, p, call, o, batch, item);
     case JOULE_RECEIVE_DONE:
@@ -588,7 +742,9 @@ static int take_operation(struct joule_matcher *m, struct part *part,
     case JOULE_CANCELLED:
         return cancel_request(m, part, p, o);
     case JOULE_COLLECTIVE:
-        return put_collective(m, part, p, call, o);
+        return put_collective(m, part, p, call, o, number);
+    case JOULE_COMPUTED:
+        return 0;
     }
     return 0;
 }
@@ -596,16 +752,20 @@ static int take_operation(struct joule_matcher *m, struct part *part,
 int joule_matcher_call(struct joule_matcher *m, const struct joule_call *call)
 {
     struct part *part = part_of(m, call->process);
-    uint32_t batch;
+    struct process *p = &m->process[call->process];
+    uint32_t batch, number;
 
-    if (begin_batch(&m->process[call->process], call, &batch) < 0)
+    if (begin_slack(p, call, &number) < 0 ||
+        begin_batch(p, call, number, &batch) < 0)
         return -1;
     for (size_t i = 0; i < call->operations; i++)
         if (take_operation(m, part, call, &call->operation[i], batch,
-                           i < UINT16_MAX ? (uint16_t)i : UINT16_MAX) < 0)
+                           i < UINT16_MAX ? (uint16_t)i : UINT16_MAX,
+                           number) < 0)
             return -1;
     if (batch != NO_BATCH)
         leave_batch(m, call->process, batch);
+    release_call(p, number, 0);
     return 0;
 }
 
@@ -713,10 +873,10 @@ static void drop_first(struct part *p, struct slot *s)
     p->free_open = index;
 }
 
-/* [span] is what [e] has waited, for its batch or for itself. */
+/* [span] is what [e] has waited for [peer], for its batch or for itself. */
 static int tell(struct joule_matcher *m, unsigned part, const struct entry *e,
-                enum joule_wait_pattern pattern, uint32_t process,
-                struct joule_wait_span span)
+                const struct entry *peer, enum joule_wait_pattern pattern,
+                uint32_t process, struct joule_wait_span span)
 {
     struct findings *back = &m->part[part].back[m->part_number[process]];
 
@@ -734,7 +894,10 @@ static int tell(struct joule_matcher *m, unsigned part, const struct entry *e,
                                                e->item,
                                                pattern == JOULE_LATE_SENDER,
                                                span.begin_ns,
-                                               span.end_ns};
+                                               span.end_ns,
+                                               peer->source,
+                                               peer->call,
+                                               peer->post_ns};
     return 0;
 }
 
@@ -744,6 +907,35 @@ static void count_violation(struct joule_matcher_counts *c,
     c->clock_violations += span->violated_ns > 0;
     if (span->violated_ns > c->clock_violation_ns)
         c->clock_violation_ns = span->violated_ns;
+}
+
+/* What the calls that have posted the two may now know.  The send's knows it from the
+ * batch of the receive, if there is one. */
+static int meet_slack(struct joule_matcher *m, unsigned part,
+                      const struct entry *s, const struct entry *r)
+{
+    struct news_list *to = m->part[part].news;
+    struct joule_wait_span span =
+        joule_wait_late_receiver(r->post_ns, s->enter_ns, s->leave_ns);
+    bool needs = s->flags & LATE_RECEIVER;
+    struct news of_send = {s->source, s->call,
+                           joule_wait_send_limit(s->post_ns, r->enter_ns,
+                                                 r->leave_ns,
+                                                 r->flags & IS_TEST),
+                           0};
+    struct news of_receive = {
+        r->destination, r->call,
+        needs ? joule_wait_receive_limit(r->post_ns, s->enter_ns, s->leave_ns)
+              : JOULE_SLACK_NO_LIMIT,
+        0};
+    struct news of_wait = {s->source, s->call, JOULE_SLACK_NO_LIMIT,
+                           span.end_ns - span.begin_ns};
+
+    if (r->batch == NO_BATCH && tell_news(m, to, &of_send) < 0)
+        return -1;
+    if (needs && s->batch == NO_BATCH && tell_news(m, to, &of_wait) < 0)
+        return -1;
+    return tell_news(m, to, &of_receive);
 }
 
 static int meet(struct joule_matcher *m, unsigned part, const struct entry *s,
@@ -756,12 +948,14 @@ static int meet(struct joule_matcher *m, unsigned part, const struct entry *s,
     c->messages++;
     count_violation(c, &span);
     if (!(r->flags & IS_TEST) &&
-        tell(m, part, r, JOULE_LATE_SENDER, r->destination, span) < 0)
+        tell(m, part, r, s, JOULE_LATE_SENDER, r->destination, span) < 0)
+        return -1;
+    if (m->config.with_slack && meet_slack(m, part, s, r) < 0)
         return -1;
     if (!(s->flags & LATE_RECEIVER))
         return 0;
     span = joule_wait_late_receiver(r->post_ns, s->enter_ns, s->leave_ns);
-    return tell(m, part, s, JOULE_LATE_RECEIVER, s->source, span);
+    return tell(m, part, s, r, JOULE_LATE_RECEIVER, s->source, span);
 }
 
 static struct joule_collective_member member_of(const struct entry *e)
@@ -800,9 +994,17 @@ static int find_last_enters(struct part *p, uint32_t first, uint32_t size)
     return 0;
 }
 
-static void wait_of_member(struct joule_matcher *m, unsigned part,
-                           const struct joule_collective_times *times,
-                           const struct entry *e)
+/* The ranks up to the next one, too. */
+static uint64_t last_with_next(const struct part *p, const struct entry *e)
+{
+    return e->kind == JOULE_COLLECTIVE_SCAN && e->rank + 1 < e->size
+               ? p->last_enter_ns[e->rank + 1]
+               : JOULE_WAIT_NO_LIMIT;
+}
+
+static int wait_of_member(struct joule_matcher *m, unsigned part,
+                          const struct joule_collective_times *times,
+                          const struct entry *e)
 {
     struct part *p = &m->part[part];
     struct joule_collective_member member = member_of(e);
@@ -811,13 +1013,28 @@ static void wait_of_member(struct joule_matcher *m, unsigned part,
         e->kind == JOULE_COLLECTIVE_SCAN ? p->last_enter_ns[e->rank] : 0;
     size_t n = joule_collective_waits(times, (enum joule_collective)e->kind,
                                       &member, before_ns, waits);
+    struct news news = {e->process, e->call, 0, 0};
 
     for (size_t i = 0; i < n; i++) {
+        if (waits[i].pattern < JOULE_WAIT_COMPLETIONS)
+            news.wait_ns = waits[i].span.end_ns - waits[i].span.begin_ns;
         count_violation(&p->counts, &waits[i].span);
         take_wait(m, part, waits[i].pattern, e->process, e->path,
                   e->communicator, waits[i].span.begin_ns,
                   waits[i].span.end_ns);
     }
+    news.limit_ns = joule_collective_limit(
+        times, (enum joule_collective)e->kind, &member, last_with_next(p, e));
+    return tell_news(m, p->news, &news);
+}
+
+/* Of a member of what makes no sense: it must not move. */
+static int give_up_member(struct joule_matcher *m, unsigned part,
+                          const struct entry *e)
+{
+    const struct news news = {e->process, e->call, 0, 0};
+
+    return tell_news(m, m->part[part].news, &news);
 }
 
 /* All members are there: those of the list that begins with [first]. */
@@ -848,8 +1065,10 @@ static int finish_collective(struct joule_matcher *m, unsigned part,
         return -1;
     for (bool is_last = false; !is_last;) {
         is_last = p->open[s->first].next == 0;
-        if (is_consistent)
-            wait_of_member(m, part, &times, &p->open[s->first].entry);
+        e = &p->open[s->first].entry;
+        if ((is_consistent ? wait_of_member(m, part, &times, e)
+                           : give_up_member(m, part, e)) < 0)
+            return -1;
         drop_first(p, s);
     }
     return 0;
@@ -899,6 +1118,8 @@ int joule_matcher_match(struct joule_matcher *m, unsigned part)
     for (unsigned from = 0; from < m->config.parts; from++) {
         struct entries *out = &m->part[from].out[part];
 
+        take_news(m, &m->part[from].replies[part]);
+
         for (size_t i = 0; i < out->count; i++) {
             if (i + AHEAD < out->count && p->slots)
                 __builtin_prefetch(
@@ -908,7 +1129,7 @@ int joule_matcher_match(struct joule_matcher *m, unsigned part)
         }
         out->count = 0;
     }
-    return 0;
+    return p->has_failed ? -1 : 0;
 }
 
 /* ---- the end ---- */
@@ -964,7 +1185,19 @@ int joule_matcher_finish(struct joule_matcher *m)
         for (size_t b = 0; b < m->process[i].batch_count; b++)
             if (m->process[i].batch[b].left > 0)
                 end_batch(m, i, (uint32_t)b);
+    for (unsigned i = 0; i < parts; i++)
+        if (joule_matcher_match(m, i) < 0)
+            return -1;
+    for (uint32_t i = 0; i < m->config.processes; i++)
+        if (m->process[i].slack)
+            joule_slack_finish(m->process[i].slack);
     return 0;
+}
+
+const struct joule_slack *joule_matcher_slack(const struct joule_matcher *m,
+                                              uint32_t process)
+{
+    return m->process[process].slack;
 }
 
 void joule_matcher_counts(const struct joule_matcher *m,
@@ -1028,9 +1261,18 @@ joule_matcher_create(const struct joule_matcher_config *config,
         return NULL;
     }
     m->config = *config;
-    for (uint32_t i = 0; i < config->processes; i++)
+    for (uint32_t i = 0; i < config->processes; i++) {
         m->part_number[i] =
             (uint8_t)((uint64_t)i * config->parts / config->processes);
+        if (!config->with_slack)
+            continue;
+        m->process[i].slack = joule_slack_create();
+        if (m->process[i].slack)
+            continue;
+        joule_matcher_destroy(m);
+        joule_error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
     if (m->config.held_max == 0)
         m->config.held_max = good_held_max(config->processes);
     return m;
@@ -1042,6 +1284,8 @@ static void free_process(struct process *p)
     free(p->receives.ring);
     free(p->request);
     free(p->batch);
+    free(p->arrival);
+    joule_slack_destroy(p->slack);
     joule_table_free(&p->requests);
     joule_table_free(&p->sequences);
 }
@@ -1051,6 +1295,8 @@ static void free_part(struct part *p)
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++) {
         free(p->out[i].at);
         free(p->back[i].at);
+        free(p->news[i].at);
+        free(p->replies[i].at);
     }
     free(p->slot);
     free(p->open);

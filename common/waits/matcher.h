@@ -44,6 +44,7 @@
 
 #include "common/base/error.h"
 #include "common/waits/patterns.h"
+#include "common/waits/slack.h"
 
 #define JOULE_MATCHER_PARTS_MAX 16
 
@@ -66,18 +67,26 @@ enum joule_operation_kind {
     JOULE_RECEIVE_DONE,
     JOULE_CANCELLED, /* a request of either kind */
     JOULE_COLLECTIVE,
+    JOULE_COMPUTED, /* before the call, for slack alone: path, computed_ns */
 };
 
 /* What a call posts, completes or takes part in. */
 struct joule_operation {
     enum joule_operation_kind kind;
-    uint32_t communicator;
+    union {
+        uint32_t communicator;
+        uint32_t path;
+    };
     uint32_t
         peer; /* process: of a send where to, of a receive (when it is done)
                       where from */
     uint32_t tag;
-    uint64_t request; /* of POST, DONE and CANCELLED: a number of the process's
-                         own, which may be used again after it is done */
+    union {
+        uint64_t request; /* of POST, DONE and CANCELLED: a number of the
+                             process's own, which may be used again after it is
+                             done */
+        uint64_t computed_ns;
+    };
     /* Collective operations. */
     enum joule_collective collective;
     uint32_t rank, size; /* of the process in the communicator; its size */
@@ -99,6 +108,7 @@ struct joule_matcher_config {
     uint32_t processes; /* at least 1 */
     unsigned parts;     /* 1 to JOULE_MATCHER_PARTS_MAX */
     size_t held_max;    /* 0: what is good for so many processes */
+    bool with_slack;
     /* A wait, in the thread that matches or collects [part]. */
     void (*take)(void *arg, unsigned part, const struct joule_wait *wait);
     void *arg;
@@ -144,6 +154,10 @@ int joule_matcher_match(struct joule_matcher *m, unsigned part);
 /* After the last round, in one thread: what is held takes part, and the last waits
  * are told.  0, or -1 with ENOMEM. */
 int joule_matcher_finish(struct joule_matcher *m);
+
+/* After joule_matcher_finish; NULL: without slack. */
+const struct joule_slack *joule_matcher_slack(const struct joule_matcher *m,
+                                              uint32_t process);
 
 /* After joule_matcher_finish. */
 void joule_matcher_counts(const struct joule_matcher *m,

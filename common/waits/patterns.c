@@ -58,7 +58,8 @@ joule_wait_late_receiver(uint64_t post_ns, uint64_t enter_ns, uint64_t leave_ns)
 struct joule_collective_times joule_collective_begin(void)
 {
     return (struct joule_collective_times){.first_leave_ns = UINT64_MAX,
-                                           .first_sender_ns = UINT64_MAX};
+                                           .first_sender_ns = UINT64_MAX,
+                                           .first_receiver_ns = UINT64_MAX};
 }
 
 void joule_collective_add(struct joule_collective_times *t,
@@ -72,6 +73,8 @@ void joule_collective_add(struct joule_collective_times *t,
     if (m->is_root) {
         t->roots++;
         t->root_enter_ns = m->enter_ns;
+    } else if (m->has_received && m->enter_ns < t->first_receiver_ns) {
+        t->first_receiver_ns = m->enter_ns;
     }
     if (!m->has_sent)
         return;
@@ -149,4 +152,54 @@ size_t joule_collective_waits(
         break;
     }
     return n;
+}
+
+/* ---- slack ---- */
+
+static uint64_t until(uint64_t then_ns, uint64_t enter_ns)
+{
+    return then_ns > enter_ns ? then_ns - enter_ns : 0;
+}
+
+uint64_t joule_wait_send_limit(uint64_t send_enter_ns, uint64_t enter_ns,
+                               uint64_t leave_ns, bool is_test)
+{
+    return until(is_test ? leave_ns : enter_ns, send_enter_ns);
+}
+
+/* A send that is over before has needed no receive. */
+uint64_t joule_wait_receive_limit(uint64_t post_ns, uint64_t enter_ns,
+                                  uint64_t leave_ns)
+{
+    return leave_ns <= post_ns ? JOULE_WAIT_NO_LIMIT : until(enter_ns, post_ns);
+}
+
+uint64_t joule_collective_limit(const struct joule_collective_times *t,
+                                enum joule_collective kind,
+                                const struct joule_collective_member *m,
+                                uint64_t last_with_next_ns)
+{
+    switch (kind) {
+    case JOULE_COLLECTIVE_BARRIER:
+        return until(t->last_enter_ns, m->enter_ns);
+    case JOULE_COLLECTIVE_NXN:
+        return m->has_sent ? until(t->last_sender_ns, m->enter_ns)
+                           : JOULE_WAIT_NO_LIMIT;
+    case JOULE_COLLECTIVE_1XN:
+        return m->is_root ? until(t->first_receiver_ns, m->enter_ns)
+                          : JOULE_WAIT_NO_LIMIT;
+    case JOULE_COLLECTIVE_NX1:
+        if (m->is_root || !m->has_sent)
+            return JOULE_WAIT_NO_LIMIT;
+        return until(t->last_sender_ns > t->root_enter_ns ? t->last_sender_ns
+                                                          : t->root_enter_ns,
+                     m->enter_ns);
+    case JOULE_COLLECTIVE_SCAN:
+        return last_with_next_ns == JOULE_WAIT_NO_LIMIT
+                   ? JOULE_WAIT_NO_LIMIT
+                   : until(last_with_next_ns, m->enter_ns);
+    case JOULE_COLLECTIVE_OTHER:
+        break;
+    }
+    return JOULE_WAIT_NO_LIMIT;
 }

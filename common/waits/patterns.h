@@ -95,6 +95,8 @@ struct joule_collective_times {
     uint64_t first_sender_ns; /* the first of a non-root that has sent */
     uint64_t first_leave_ns;  /* of all */
     uint64_t root_enter_ns;   /* of the root */
+    uint64_t
+        first_receiver_ns; /* the first enter of a non-root that has received */
     uint32_t members, roots;
     bool has_sender, has_non_root_sender;
 };
@@ -120,5 +122,29 @@ size_t joule_collective_waits(
     const struct joule_collective_times *t, enum joule_collective kind,
     const struct joule_collective_member *member, uint64_t last_before_ns,
     struct joule_collective_wait ret[JOULE_COLLECTIVE_WAITS_MAX]);
+
+/*
+ * How much later a call could have been entered before somebody had waited for it, or
+ * waited longer; JOULE_WAIT_NO_LIMIT: nobody would.  The times that messages take are
+ * not known.
+ *
+ * That of a send is the time of the call that posted it, and enter and leave are those
+ * of the call that completed the receive; [is_test]: it did not wait.  That of a
+ * receive is the time of the call that posted it, and enter and leave are those of the
+ * call that completed the send.
+ */
+#define JOULE_WAIT_NO_LIMIT UINT64_MAX
+
+uint64_t joule_wait_send_limit(uint64_t send_enter_ns, uint64_t enter_ns,
+                               uint64_t leave_ns, bool is_test);
+uint64_t joule_wait_receive_limit(uint64_t post_ns, uint64_t enter_ns,
+                                  uint64_t leave_ns);
+
+/* Of [member]; [last_with_next_ns] is for a scan: the last enter of the ranks up to
+ * the next one, or JOULE_WAIT_NO_LIMIT for the last rank. */
+uint64_t joule_collective_limit(const struct joule_collective_times *t,
+                                enum joule_collective kind,
+                                const struct joule_collective_member *member,
+                                uint64_t last_with_next_ns);
 
 #endif

@@ -110,6 +110,11 @@ mpi() { # MPI PMI
     check "$mpi: all seven patterns, for the times they took" \
         compare_waits "$mpi" 5 20
     check "$mpi: each second costs a half of the node's 50 W" joules "$mpi"
+    if compile "$mpi-slack" "mpicc.$mpi" "$LIB/slack.c"; then
+        step waits "$mpi-slack" -n2 --mpi="$kind" "$PROGRAMS/$mpi-slack" 50
+        check "$mpi: rank 1 has a slack of 50 times 15 ms, and rank 0 none" \
+            slack "$mpi-slack"
+    fi
     if compile "$mpi-fortran" "mpif90.$mpi" -cpp "$LIB/waits.f90" &&
         compile "$mpi-f08" "mpif90.$mpi" -cpp -DF08 "$LIB/waits.f90"; then
         for name in "$mpi-fortran" "$mpi-f08"; do
@@ -128,6 +133,13 @@ mpi() { # MPI PMI
     # A program that is killed has left what it did until then.
     step waits "$mpi-killed" -n2 --mpi="$kind" timeout -s KILL 6 "$PROGRAMS/$mpi" 100000
     check "$mpi, killed: what it did is there, and its user is told" killed "$mpi-killed"
+}
+
+slack() {
+    waits "$1" --slack --csv --by=process > "$SCRATCH/csv" || return 1
+    cat "$SCRATCH/csv"
+    awk -F, '$4 == 1 { s = $7 } $4 == 0 { r = $7 }
+        END { exit !(s > 0.7 && s < 0.8 && r < 0.03) }' "$SCRATCH/csv"
 }
 
 # Rank 1 waits 0.3 s for rank 0, less what it comes later, and at the barrier rank 0 0.2 s

@@ -6,10 +6,11 @@ UNIT_TESTS = \
 	tests/unit/test_cpuinfo \
 	tests/unit/test_matcher \
 	tests/unit/test_power_fit tests/unit/test_power_states \
-	tests/unit/test_rapl \
+	tests/unit/test_rapl tests/unit/test_slack \
 	tests/unit/test_topology
 
 tests_unit_test_matcher_SOURCES = tests/unit/test_matcher.c tests/unit/dice.h
+tests_unit_test_slack_SOURCES = tests/unit/test_slack.c tests/unit/dice.h
 tests_unit_test_power_fit_SOURCES = tests/unit/test_power_fit.c tests/unit/dice.h
 tests_unit_test_power_states_SOURCES = tests/unit/test_power_states.c \
 	tests/unit/dice.h

@@ -22,6 +22,8 @@ static struct told told[JOULE_MATCHER_PARTS_MAX];
 static struct joule_matcher *m;
 static struct joule_matcher_counts counts;
 static struct joule_error err;
+static bool with_slack;
+static uint32_t processes;
 
 static void take(void *arg, unsigned part, const struct joule_wait *wait)
 {
@@ -32,15 +34,17 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
     told[part].wait[told[part].count++] = *wait;
 }
 
-static void begin(uint32_t processes, unsigned parts, size_t held_max)
+static void begin(uint32_t all, unsigned parts, size_t held_max)
 {
-    const struct joule_matcher_config config = {.processes = processes,
+    const struct joule_matcher_config config = {.processes = all,
                                                 .parts = parts,
                                                 .held_max = held_max,
+                                                .with_slack = with_slack,
                                                 .take = take};
 
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
         told[i].count = 0;
+    processes = all;
     m = joule_matcher_create(&config, &err);
     ck_assert_msg(m != NULL, "%s", err.text);
 }
@@ -64,12 +68,28 @@ static int compare_waits(const void *pa, const void *pb)
     return (a->pattern > b->pattern) - (a->pattern < b->pattern);
 }
 
+#define SLACKS 5 /* processes */
+
+/* Of all computing of each process. */
+static uint64_t slack_ns[SLACKS];
+
+static void keep_slack(void)
+{
+    size_t count;
+
+    for (uint32_t p = 0; p < processes && p < SLACKS; p++)
+        slack_ns[p] =
+            joule_slack_paths(joule_matcher_slack(m, p), &count)->slack_ns;
+}
+
 /* All waits are in told[0] then, by process and time. */
 static void end(unsigned parts)
 {
     next_round(parts);
     ck_assert_int_eq(joule_matcher_finish(m), 0);
     joule_matcher_counts(m, &counts);
+    if (with_slack)
+        keep_slack();
     joule_matcher_destroy(m);
     for (unsigned i = 1; i < parts; i++)
         for (size_t k = 0; k < told[i].count; k++)
@@ -124,6 +144,10 @@ static bool is_test;
         .kind = JOULE_RECEIVE_DONE, .communicator = COMM, .peer = (from),      \
         .tag = (t), .request = (r)                                             \
     }
+#define COMPUTED                                                               \
+    {                                                                          \
+        .kind = JOULE_COMPUTED, .path = 1, .computed_ns = 1                    \
+    }
 #define CANCELLED(r)                                                           \
     {                                                                          \
         .kind = JOULE_CANCELLED, .request = (r)                                \
@@ -159,6 +183,7 @@ static void are_waits(size_t count)
 static void setup(void)
 {
     is_test = false;
+    with_slack = false;
 }
 
 START_TEST(late_sender)
@@ -499,6 +524,97 @@ START_TEST(odd_collectives)
     are_waits(0);
     ck_assert_uint_eq(counts.inconsistent_collectives, 3);
     ck_assert_uint_eq(counts.incomplete_collectives, 1);
+}
+END_TEST
+
+/* ---- slack ---- */
+
+static void is_slack(uint32_t process, uint64_t ns)
+{
+    ck_assert_msg(slack_ns[process] == ns, "process %u: %llu, not %llu",
+                  process, (unsigned long long)slack_ns[process],
+                  (unsigned long long)ns);
+}
+
+/* Who waits has slack, who is waited for has none. */
+START_TEST(slack_of_messages)
+{
+    with_slack = true;
+    begin(3, 1, 0);
+    CALL(1, 100, 450, COMPUTED, RECEIVE(0, 3));
+    CALL(0, 400, 420, COMPUTED, SEND(1, 3));
+    /* A sender that waits, and one that need not have come so early; they have
+     * computed before. */
+    CALL(2, 500, 700, COMPUTED, SEND(0, 3));
+    CALL(0, 600, 710, COMPUTED, RECEIVE(2, 3));
+    CALL(2, 800, 810, COMPUTED, SEND(0, 4));
+    CALL(2, 850, 1000, RECEIVE(0, 5));
+    CALL(0, 830, 840, RECEIVE(2, 4));
+    CALL(0, 900, 910, SEND(2, 5));
+    end(1);
+    is_slack(1, 300);
+    /* The send of 400 was waited for, the receive of 600, too; 900, too. */
+    is_slack(0, 0);
+    /* 100 before the first one; then 850 to 900, of which 30 may be before 800. */
+    is_slack(2, 100 + 30);
+}
+END_TEST
+
+/* Of two messages that a call waits for only the later one must not be late. */
+START_TEST(slack_of_waitall)
+{
+    with_slack = true;
+    begin(3, 2, 0);
+    CALL(0, 10, 20, IRECEIVE(1), IRECEIVE(2));
+    CALL(0, 100, 900, RECEIVED(1, 1, 3), RECEIVED(2, 2, 3));
+    CALL(1, 300, 310, COMPUTED, SEND(0, 3));
+    CALL(1, 320, 1000, RECEIVE(0, 4));
+    CALL(2, 400, 410, COMPUTED, SEND(0, 3));
+    CALL(2, 420, 1000, RECEIVE(0, 4));
+    CALL(0, 910, 920, SEND(1, 4), SEND(2, 4));
+    end(2);
+    is_slack(1, 100);
+    is_slack(2, 0);
+}
+END_TEST
+
+START_TEST(slack_of_collectives)
+{
+    const enum joule_collective all = JOULE_COLLECTIVE_BARRIER,
+                                bcast = JOULE_COLLECTIVE_1XN,
+                                reduce = JOULE_COLLECTIVE_NX1,
+                                scan = JOULE_COLLECTIVE_SCAN;
+
+    with_slack = true;
+    begin(3, 1, 0);
+    for (uint32_t p = 0; p < 3; p++)
+        CALL(p, 100 + 10 * p, 200, COMPUTED,
+             COLLECTIVE(all, p, 3, false, false, false));
+    end(1);
+    is_slack(0, 20);
+    is_slack(1, 10);
+    is_slack(2, 0);
+    /* The root may come when the first of the others does; these wait for it, and
+     * are not waited for. */
+    begin(3, 1, 0);
+    CALL(0, 100, 200, COMPUTED, COLLECTIVE(bcast, 0, 3, true, true, false));
+    CALL(1, 60, 200, COMPUTED, COLLECTIVE(bcast, 1, 3, false, false, true));
+    CALL(2, 130, 200, COMPUTED, COLLECTIVE(bcast, 2, 3, false, false, true));
+    for (uint32_t p = 0; p < 3; p++)
+        CALL(p, 300, 400 + p, COMPUTED,
+             COLLECTIVE(reduce, p, 3, p == 0, p > 0, p == 0));
+    end(1);
+    is_slack(0, 0);
+    is_slack(1, 40);
+    is_slack(2, 0);
+    begin(3, 1, 0);
+    CALL(0, 170, 200, COMPUTED, COLLECTIVE(scan, 0, 3, false, true, true));
+    CALL(1, 100, 200, COMPUTED, COLLECTIVE(scan, 1, 3, false, true, true));
+    CALL(2, 190, 200, COMPUTED, COLLECTIVE(scan, 2, 3, false, true, true));
+    end(1);
+    is_slack(0, 0);
+    is_slack(1, 70);
+    is_slack(2, 0);
 }
 END_TEST
 
@@ -853,6 +969,8 @@ static void run_program(uint64_t *seed, unsigned parts)
         uint32_t p = (uint32_t)dice(seed, PROCESSES);
 
         for (size_t n = dice(seed, 30); n > 0 && done[p] < pr.calls[p]; n--) {
+            if (with_slack)
+                CALL(p, 0, 0, COMPUTED);
             ck_assert_int_eq(joule_matcher_call(m, &pr.call[p][done[p]++].call),
                              0);
             left--;
@@ -870,8 +988,14 @@ START_TEST(random_programs)
     for (int round = 0; round < dice_rounds(200); round++) {
         make_program(&seed);
         expect_all();
+        with_slack = dice(&seed, 2);
         for (unsigned parts = 1; parts <= 4; parts++) {
+            uint64_t before_ns[SLACKS];
+
+            memcpy(before_ns, slack_ns, sizeof(before_ns));
             run_program(&seed, parts);
+            if (with_slack && parts > 1)
+                ck_assert_mem_eq(before_ns, slack_ns, sizeof(before_ns));
             ck_assert_uint_eq(told[0].count, pr.waits);
             for (size_t i = 0; i < pr.waits; i++) {
                 const struct joule_wait *a = &told[0].wait[i], *b = &pr.wait[i];
@@ -919,6 +1043,9 @@ int main(void)
     tcase_add_test(tc, early_reduce);
     tcase_add_test(tc, early_scan);
     tcase_add_test(tc, odd_collectives);
+    tcase_add_test(tc, slack_of_messages);
+    tcase_add_test(tc, slack_of_waitall);
+    tcase_add_test(tc, slack_of_collectives);
     tcase_add_test(tc, random_programs);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);

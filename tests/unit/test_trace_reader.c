@@ -20,6 +20,7 @@
 
 static char dir[64], trace[96];
 static uint32_t local_numbers; /* see tracefile.h */
+static bool with_slack;
 
 static void setup(void)
 {
@@ -27,6 +28,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(trace, sizeof(trace), "%s/trace", dir);
     local_numbers = 0;
+    with_slack = false;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type,
@@ -86,6 +88,7 @@ static int read_trace(unsigned threads, size_t round_events)
     const struct joule_trace_reading reading = {.path = trace,
                                                 .threads = threads,
                                                 .round_events = round_events,
+                                                .with_slack = with_slack,
                                                 .take = take};
     int rc;
 
@@ -145,7 +148,6 @@ static void read_well(int way)
 /* ---- events of one location ---- */
 
 static struct tracefile *t;
-
 
 static uint64_t (*clock_of)(uint64_t location, uint64_t ns);
 
@@ -443,6 +445,60 @@ START_TEST(threads_of_a_process)
 }
 END_TEST
 
+/* ---- slack ---- */
+
+static void is_slack(uint32_t process, const char *path, uint64_t computed_ns,
+                     uint64_t slack_ns)
+{
+    for (size_t i = 0; i < facts.slacks; i++) {
+        const struct joule_trace_slack *k = &facts.slack[i];
+        char *text = k->path == JOULE_SLACK_ALL ? strdup("all")
+                                                : joule_path_text(&d, k->path);
+        bool is_it = k->process == process && strcmp(text, path) == 0;
+
+        free(text);
+        if (!is_it)
+            continue;
+        ck_assert_uint_eq(k->computed_ns, computed_ns);
+        ck_assert_uint_eq(k->slack_ns, slack_ns);
+        return;
+    }
+    ck_abort_msg("no computing of %u in '%s'", process, path);
+}
+
+/* Rank 1 computes in two regions before its send, and in none behind it; what its
+ * other thread computes, which calls no MPI, says nothing. */
+START_TEST(slack)
+{
+    const struct tracefile_spec spec = {.ranks = 2, .threads = 2};
+
+    with_slack = true;
+    clock_of = same_clock;
+    t = tracefile_create(trace, &spec);
+    enter(0, 1000, TRACEFILE_MAIN);
+    receive(0, 2000, 2010, 1, 0, 3);
+    send_to(0, 2500, 2510, TRACEFILE_SEND, 1, 0, 4);
+    leave(0, 3000, TRACEFILE_MAIN);
+    enter(1, 1000, TRACEFILE_MAIN);
+    enter(1, 1100, TRACEFILE_SOLVE);
+    leave(1, 1300, TRACEFILE_SOLVE);
+    send_to(1, 1400, 1420, TRACEFILE_BSEND, 0, 0, 3);
+    receive(1, 1430, 2600, 0, 0, 4);
+    leave(1, 3000, TRACEFILE_MAIN);
+    enter(3, 1000, TRACEFILE_SOLVE);
+    leave(3, 2900, TRACEFILE_SOLVE);
+    tracefile_close(t);
+    read_well(_i);
+    is_slack(0, "all", 1000 + 490, 0);
+    is_slack(0, "main", 1000 + 490, 0);
+    /* Its message could have come 600 ns later; it waits 1,070 ns itself. */
+    is_slack(1, "main/solve", 200, 600);
+    is_slack(1, "main", 100 + 100 + 10, 1070);
+    is_slack(1, "all", 410, 1070);
+    forget();
+}
+END_TEST
+
 /* ---- what makes no sense ---- */
 
 START_TEST(odd_events)
@@ -710,6 +766,7 @@ int main(void)
     tcase_add_loop_test(tc, skewed_clocks, 0, WAYS);
     tcase_add_loop_test(tc, ticks, 0, WAYS);
     tcase_add_loop_test(tc, threads_of_a_process, 0, WAYS);
+    tcase_add_loop_test(tc, slack, 0, WAYS);
     tcase_add_loop_test(tc, odd_events, 0, WAYS);
     tcase_add_test(tc, no_trace);
     tcase_add_loop_test(tc, missing_events, 0, WAYS);

@@ -123,6 +123,8 @@ static const struct {
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
     {"--threads=17", "x", NULL, "--threads is a number from 1 to 16", 2},
     {"--list-states", "x", NULL, "--list-states is of no trace", 2},
+    {"--slack", "--each", "x", "--slack is of the text, --csv and --json", 2},
+    {"--slack", "--by=pattern", "x", "--slack is by path or by process", 2},
     {"a", "b", NULL, "too many arguments", 2},
     {"--colour", "x", NULL, "--colour is no option", 2},
     {"/nowhere", NULL, NULL, "joule waits: there is no trace /nowhere", 1},
@@ -204,6 +206,11 @@ START_TEST(text)
     has("Not analysed: MPI_Alltoallv (1)");
     ck_assert_int_eq(run("--by=process", trace, NULL), 0);
     has("rank 1 on n0");
+    ck_assert_int_eq(run("--slack", trace, NULL), 0);
+    has("Slack: how much longer");
+    has("       10.000000 s         0.000000 s  100.00 to 100.00 %  main");
+    has("       10.000000 s         0.000000 s            100.00 %  rank 0 on "
+        "n0");
 }
 END_TEST
 
@@ -244,6 +251,12 @@ START_TEST(csv)
     ck_assert_int_eq(run("--csv", "--by=pattern", trace), 0);
     ck_assert_ptr_nonnull(strstr(output, "\nlate_sender,,,,,,1,10.000000000,"
                                          "10.000000000,,,,,"));
+    ck_assert_int_eq(run("--csv", "--slack", trace), 0);
+    ck_assert_ptr_nonnull(strstr(
+        output, "of,path,process,rank,node,computed_s,slack_s,speed_least,"
+                "speed_most\n"));
+    has("path,main,MPI Rank 0,0,n0,10.000000000,0.000000000,1.0000,1.0000\n");
+    has("all,,MPI Rank 0,0,n0,10.000000000,0.000000000,1.0000,1.0000\n");
     ck_assert_int_eq(run(html_option(), states_option(), trace), 0);
     has_in_page("Content-Security-Policy");
     has_in_page("Late Sender");
@@ -266,6 +279,9 @@ START_TEST(json)
     has("\"time_ns\": 10000000000");
     has("\"esp_j\": 80.000002");
     has("\"region\": \"MPI_Alltoallv\"");
+    ck_assert_int_eq(run("--json", "--slack", trace), 0);
+    has("\"computed_ns\": 10000000000");
+    has("\"slack_ns\": 0");
 }
 END_TEST
 

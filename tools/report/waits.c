@@ -44,6 +44,9 @@ static const char usage[] =
     "                       of the job's step, if it has a profile\n"
     "  -p DIR, -u USER      in place of ProfileHDF5Dir; whose job it is\n"
     "  --job=JOB.STEP       of another trace: the step whose profile it is\n"
+    "  --slack              how much longer computing could have taken "
+    "without making\n"
+    "                       another process wait\n"
     "  --by=WHAT            group by pattern, path, process or communicator\n"
     "  --top=N              that many lines of the longest waits (10)\n"
     "  --threads=N          read with N threads (all CPUs, at most 16)\n"
@@ -82,7 +85,7 @@ struct arguments {
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
-    bool csv, json, each, list_states, make_archive, keep_logs;
+    bool csv, json, each, slack, list_states, make_archive, keep_logs;
 };
 
 static int parse_number(const char *name, const char *text, uint64_t max,
@@ -130,6 +133,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "json", .flag = &a->json},
         {.name = "html", .text = &a->html},
         {.name = "each", .flag = &a->each},
+        {.name = "slack", .flag = &a->slack},
         {.name = "make-archive", .flag = &a->make_archive},
         {.name = "keep-logs", .flag = &a->keep_logs},
         {.name = "list-states", .flag = &a->list_states},
@@ -156,6 +160,11 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (a->csv + a->json + a->each + (a->html != NULL) > 1)
         return joule_command_error(argv[0],
                                    "one of --csv, --json, --each and --html");
+    if (a->slack && (a->each || a->html))
+        return joule_command_error(argv[0],
+                                   "--slack is of the text, --csv and --json");
+    if (a->slack && a->by & ~(unsigned)(JOULE_BY_PATH | JOULE_BY_PROCESS))
+        return joule_command_error(argv[0], "--slack is by path or by process");
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -316,7 +325,8 @@ static int print(const struct arguments *a, const struct joule_waits *w)
     if (a->json)
         return joule_waits_print_json(w);
     if (a->csv)
-        return joule_waits_print_csv(w);
+        return a->slack ? joule_waits_print_slack_csv(w)
+                        : joule_waits_print_csv(w);
     return joule_waits_print_text(w);
 }
 
@@ -344,6 +354,7 @@ static int report(const struct arguments *a, struct collecting *c,
         .no_profile = &c->no_profile,
         .all = &all,
         .by = a->by,
+        .slack = a->slack,
         .top = (size_t)a->top,
     };
     int rc = join(c, c->envelope ? c->envelope->pieces : 0, &all);
@@ -378,6 +389,7 @@ static int analyse(const struct arguments *a,
     const struct joule_trace_reading reading = {
         .path = a->trace,
         .threads = (unsigned)a->threads,
+        .with_slack = a->slack,
         .take = take,
         .begin = open_profile,
         .tick = go_on,

@@ -30,12 +30,25 @@ struct joule_waits {
     const struct joule_totals *all;
     unsigned by; /* enum joule_totals_by; 0: as the format likes it */
     size_t top;  /* lines of text */
+    bool slack;
 };
 
 /* waits_print.c: to standard output.  -1 with ENOMEM. */
 int joule_waits_print_text(const struct joule_waits *w);
 int joule_waits_print_csv(const struct joule_waits *w);
 int joule_waits_print_json(const struct joule_waits *w);
+
+/* waits_slack.c, of --slack: a table of the longest ones, comma-separated values, and
+ * a part of the JSON document.  -1 with ENOMEM. */
+struct joule_json;
+int joule_waits_print_slack(const struct joule_waits *w);
+int joule_waits_print_slack_csv(const struct joule_waits *w);
+int joule_waits_print_slack_json(struct joule_json *j,
+                                 const struct joule_waits *w);
+
+/* waits_print.c: a cell of comma-separated values; "rank 3". */
+void joule_waits_put_cell(const char *text);
+void joule_waits_put_process(const struct joule_waits *w, uint32_t process);
 
 /* waits_page.c: an HTML page.  -1 with errno and a sentence. */
 int joule_waits_print_page(FILE *out, const struct joule_waits *w,

@@ -201,7 +201,7 @@ static int print_patterns(const struct joule_waits *w, const struct sums *sums)
     return rc;
 }
 
-static void print_process(const struct joule_waits *w, uint32_t process)
+void joule_waits_put_process(const struct joule_waits *w, uint32_t process)
 {
     const struct joule_mpi_process *p = &w->d->process[process];
 
@@ -252,7 +252,7 @@ static void print_most(const struct joule_waits *w,
             t->communicator != whole->communicator)
             break;
         fputs(k == 0 ? "  " : ", ", stdout);
-        print_process(w, t->process);
+        joule_waits_put_process(w, t->process);
         printf(" %.0f %%", percent((double)t->ns, (double)whole->ns));
     }
 }
@@ -271,7 +271,7 @@ static void print_line(const struct joule_waits *w, struct texts *texts,
     if (t->communicator != JOULE_NO_NUMBER)
         joule_text_put(stdout, w->d->comm[t->communicator].name);
     if (t->process != JOULE_NO_NUMBER) {
-        print_process(w, t->process);
+        joule_waits_put_process(w, t->process);
         if (*w->d->process[t->process].node) {
             fputs(" on ", stdout);
             joule_text_put(stdout, w->d->process[t->process].node);
@@ -464,6 +464,8 @@ int joule_waits_print_text(const struct joule_waits *w)
         rc = print_longest(w, &texts);
     if (rc == 0)
         rc = print_chosen(w);
+    if (rc == 0 && w->slack)
+        rc = joule_waits_print_slack(w);
     if (rc == 0) {
         print_power(w);
         print_remarks(w);
@@ -476,7 +478,7 @@ int joule_waits_print_text(const struct joule_waits *w)
 
 /* A cell, as joule regions writes it: what is not printable is '?', and no
  * spreadsheet takes it for a formula. */
-static void put_cell(const char *text)
+void joule_waits_put_cell(const char *text)
 {
     bool quoted = strpbrk(text, ",\"") != NULL;
 
@@ -510,9 +512,9 @@ void joule_waits_print_each(const struct joule_definitions *d,
     if (p->rank != JOULE_NO_NUMBER)
         printf("%" PRIu32, p->rank);
     putchar(',');
-    put_cell(p->name);
+    joule_waits_put_cell(p->name);
     printf(",%" PRIu64 ",%" PRIu64 ",", wait->begin_ns, wait->wait_ns);
-    put_cell(path ? path : "");
+    joule_waits_put_cell(path ? path : "");
     putchar('\n');
     funlockfile(stdout);
     free(path);
@@ -531,19 +533,19 @@ static void print_csv_line(const struct joule_waits *w,
               stdout);
     putchar(',');
     if (t->path != JOULE_NO_NUMBER)
-        put_cell(path_text(texts, t->path));
+        joule_waits_put_cell(path_text(texts, t->path));
     putchar(',');
     if (p)
-        put_cell(p->name);
+        joule_waits_put_cell(p->name);
     putchar(',');
     if (p && p->rank != JOULE_NO_NUMBER)
         printf("%" PRIu32, p->rank);
     putchar(',');
     if (p)
-        put_cell(p->node);
+        joule_waits_put_cell(p->node);
     putchar(',');
     if (t->communicator != JOULE_NO_NUMBER)
-        put_cell(w->d->comm[t->communicator].name);
+        joule_waits_put_cell(w->d->comm[t->communicator].name);
     printf(",%" PRIu64 ",%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64,
            t->count, t->ns / 1000000000, t->ns % 1000000000,
            t->longest_ns / 1000000000, t->longest_ns % 1000000000);
@@ -757,6 +759,8 @@ int joule_waits_print_json(const struct joule_waits *w)
         if (rc == 0)
             rc = print_json_group(&j, w, &texts, "waits",
                                   w->by ? w->by : JOULE_BY_ALL);
+        if (rc == 0 && w->slack)
+            rc = joule_waits_print_slack_json(&j, w);
         joule_json_end(&j);
     }
     free_texts(&texts);

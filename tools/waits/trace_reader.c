@@ -26,6 +26,10 @@
 #define PATH_DEPTH_MAX 128
 /* So deep a Leave looks for its Enter. */
 #define LEAVE_DEPTH_MAX 64
+/* Between two calls, for slack: so many places of computing, of which the last are
+ * looked at for the same path. */
+#define COMPUTED_MAX  ((size_t)1 << 12)
+#define COMPUTED_SEEN 8
 
 /* A region that was entered and not left. */
 struct frame {
@@ -58,6 +62,10 @@ struct location {
     uint64_t mpi_enter_ns; /* of the outermost call */
     struct joule_operation *operation;
     size_t operations, operation_room;
+    /* What it has computed since its last call, and since when it does now. */
+    struct joule_operation *computed;
+    size_t computes, computed_room;
+    uint64_t computes_ns;
     /* Calls that are complete; not where it is alone. */
     struct queued *queue;
     size_t queued, queue_room, taken;
@@ -142,6 +150,50 @@ static uint32_t path_of(struct location *l, size_t i)
     return path;
 }
 
+/* ---- computing, for slack ---- */
+
+/* Until [ns] the location has computed in its innermost region. */
+static void compute(struct location *l, uint64_t ns)
+{
+    struct joule_operation o = {.kind = JOULE_COMPUTED};
+
+    if (!l->part->run->reading->with_slack || l->mpi_depth > 0 ||
+        ns == l->computes_ns)
+        return;
+    o.computed_ns = ns - l->computes_ns;
+    o.path = l->depth > 0 ? path_of(l, l->depth - 1) : 0;
+    l->computes_ns = ns;
+    for (size_t i = l->computes; i > 0 && l->computes - i < COMPUTED_SEEN; i--)
+        if (l->computed[i - 1].path == o.path) {
+            l->computed[i - 1].computed_ns += o.computed_ns;
+            return;
+        }
+    if (l->computes == COMPUTED_MAX)
+        l->part->facts.lost += l->has_mpi;
+    else if (o.path == JOULE_NO_NUMBER ||
+             joule_list_grow(&l->computed, l->computes, 1, &l->computed_room,
+                             sizeof(*l->computed)) < 0)
+        l->part->has_failed = true;
+    else
+        l->computed[l->computes++] = o;
+}
+
+/* It is told with the next call. */
+static void add_computed(struct location *l)
+{
+    if (l->computes == 0)
+        return;
+    if (joule_list_grow(&l->operation, l->operations, l->computes,
+                        &l->operation_room, sizeof(*l->operation)) < 0) {
+        l->part->has_failed = true;
+        return;
+    }
+    memcpy(l->operation + l->operations, l->computed,
+           l->computes * sizeof(*l->computed));
+    l->operations += l->computes;
+    l->computes = 0;
+}
+
 /* ---- calls ---- */
 
 /* A call of a process with several locations. */
@@ -177,19 +229,22 @@ static void end_call(struct location *l, size_t i, uint64_t leave_ns)
         .leave_ns = leave_ns,
         .is_test = f->flags & JOULE_REGION_TEST,
         .waits_for_receiver = f->flags & JOULE_REGION_SENDS_BLOCKING,
-        .operation = l->operation + f->first_operation,
-        .operations = l->operations - f->first_operation,
     };
     struct joule_trace_process_facts *process =
         &l->part->run->process[l->process];
 
-    if (--l->mpi_depth == 0)
+    if (--l->mpi_depth == 0) {
         process->mpi_ns += leave_ns - l->mpi_enter_ns;
+        l->computes_ns = leave_ns;
+    }
     process->mpi_calls++;
     if (f->flags & JOULE_REGION_NOT_ANALYSED)
         l->part->facts.not_analysed[f->region]++;
-    if (call.operations == 0)
+    if (l->operations == f->first_operation)
         return;
+    add_computed(l);
+    call.operation = l->operation + f->first_operation;
+    call.operations = l->operations - f->first_operation;
     call.path = path_of(l, i);
     if (call.path == JOULE_NO_NUMBER)
         l->part->has_failed = true;
@@ -203,6 +258,7 @@ static void enter(struct location *l, uint64_t ns, uint32_t region)
     unsigned flags =
         region == JOULE_NO_NUMBER ? 0 : l->part->run->d->region[region].flags;
 
+    compute(l, ns);
     if (l->depth == DEPTH_MAX) {
         l->too_deep++;
         l->part->facts.lost++;
@@ -226,6 +282,7 @@ static void leave(struct location *l, uint64_t ns, uint32_t region)
 {
     size_t at = l->depth;
 
+    compute(l, ns);
     if (l->too_deep > 0) {
         l->too_deep--;
         return;
@@ -284,7 +341,7 @@ static uint64_t time_of(struct location *l, OTF2_TimeStamp ticks)
     uint64_t ns = to_ns(l->part->run, ticks);
 
     if (l->first_ns == UINT64_MAX)
-        l->first_ns = l->last_ns = ns;
+        l->first_ns = l->last_ns = l->computes_ns = ns;
     if (ns < l->last_ns) {
         l->part->facts.times_back++;
         ns = l->last_ns;
@@ -902,6 +959,7 @@ static void close_part(struct part *p)
             OTF2_Reader_CloseEvtReader(p->reader, l->reader);
         free(l->frame);
         free(l->operation);
+        free(l->computed);
         free(l->queue);
         free(l->kept);
     }
@@ -1001,12 +1059,36 @@ static int start_threads(struct run *run, struct joule_error *err)
     return 0;
 }
 
+/* Of each process that has called MPI. */
+static int add_slack(const struct run *run, struct joule_trace_facts *to)
+{
+    size_t room = 0;
+
+    for (uint32_t i = 0; i < run->d->processes; i++) {
+        const struct joule_slack *slack = joule_matcher_slack(run->matcher, i);
+        const struct joule_slack_path *path;
+        size_t paths;
+
+        if (!slack || run->process[i].mpi_calls == 0)
+            continue;
+        path = joule_slack_paths(slack, &paths);
+        if (joule_list_grow(&to->slack, to->slacks, paths, &room,
+                            sizeof(*to->slack)) < 0)
+            return -1;
+        for (size_t k = 0; k < paths; k++)
+            to->slack[to->slacks++] = (struct joule_trace_slack){
+                i, path[k].path, path[k].computed_ns, path[k].slack_ns};
+    }
+    return 0;
+}
+
 static int read_parts(struct run *run, const char *anchor,
                       struct joule_trace_facts *ret, struct joule_error *err)
 {
     const struct joule_matcher_config config = {
         .processes = run->d->processes,
         .parts = run->parts,
+        .with_slack = run->reading->with_slack,
         .take = run->reading->take,
         .arg = run->reading->arg,
     };
@@ -1022,7 +1104,8 @@ static int read_parts(struct run *run, const char *anchor,
     }
     if (rc == 0)
         rc = start_threads(run, err);
-    if (rc == 0 && joule_matcher_finish(run->matcher) < 0)
+    if (rc == 0 &&
+        (joule_matcher_finish(run->matcher) < 0 || add_slack(run, ret) < 0))
         rc = joule_error_set(err, ENOMEM, "out of memory");
     for (unsigned i = 0; i < run->parts && rc == 0; i++)
         add_facts(ret, &run->part[i]);
@@ -1106,5 +1189,6 @@ void joule_trace_facts_free(struct joule_trace_facts *facts)
 {
     free(facts->process);
     free(facts->not_analysed);
+    free(facts->slack);
     memset(facts, 0, sizeof(*facts));
 }

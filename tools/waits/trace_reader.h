@@ -24,6 +24,7 @@
 #ifndef JOULE_WAITS_TRACE_READER_H
 #define JOULE_WAITS_TRACE_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct joule_trace_reading {
     const char *path;
     unsigned threads;    /* 1 to JOULE_MATCHER_PARTS_MAX */
     size_t round_events; /* of all locations together; 0: what is good */
+    bool with_slack;
     /* A wait, in the thread of [part] (below [threads]). */
     void (*take)(void *arg, unsigned part, const struct joule_wait *wait);
     /* Optional: when the archive is open, and after each round; in one thread. */
@@ -51,9 +53,18 @@ struct joule_trace_process_facts {
     uint64_t mpi_calls;
 };
 
+/* Computing of a process in a call path: what it does there outside of MPI calls. */
+struct joule_trace_slack {
+    uint32_t process;
+    uint32_t path; /* JOULE_SLACK_ALL: in all of them */
+    uint64_t computed_ns, slack_ns;
+};
+
 struct joule_trace_facts {
     struct joule_trace_process_facts *process; /* of each of the definitions */
-    uint64_t *not_analysed;                    /* calls of each region */
+    struct joule_trace_slack *slack;           /* of processes with MPI calls */
+    size_t slacks;
+    uint64_t *not_analysed; /* calls of each region */
     struct joule_matcher_counts counts;
     uint64_t locations, events;
     uint64_t begin_ns, end_ns; /* of all events; begin > end: there are none */
