@@ -38,7 +38,7 @@ static void read_states(const uint8_t *data, size_t size)
 }
 
 struct seen {
-    uint64_t waits, ns;
+    uint64_t waits, ns, slack_ns;
 };
 
 static void take(void *arg, unsigned part, const struct joule_wait *wait)
@@ -58,7 +58,7 @@ static struct joule_operation make_operation(const uint8_t *at,
                                              uint32_t process, bool is_wild)
 {
     return (struct joule_operation){
-        .kind = (enum joule_operation_kind)(at[0] % (JOULE_COLLECTIVE + 1)),
+        .kind = (enum joule_operation_kind)(at[0] % (JOULE_COMPUTED + 1)),
         .communicator = at[1] & 1,
         .peer = at[1] >> 1 & 3,
         .tag = at[1] >> 3 & 1,
@@ -74,6 +74,17 @@ static struct joule_operation make_operation(const uint8_t *at,
     };
 }
 
+static uint64_t slack_of(const struct joule_matcher *m, uint32_t process)
+{
+    size_t count;
+    const struct joule_slack_path *path =
+        joule_slack_paths(joule_matcher_slack(m, process), &count);
+
+    for (size_t i = 1; i < count; i++)
+        FUZZ_MUST(path[i].slack_ns <= path[0].slack_ns);
+    return path[0].slack_ns;
+}
+
 static struct seen run_calls(const uint8_t *data, size_t size, unsigned parts,
                              bool is_wild)
 {
@@ -81,6 +92,7 @@ static struct seen run_calls(const uint8_t *data, size_t size, unsigned parts,
     const struct joule_matcher_config config = {.processes = PROCESSES,
                                                 .parts = parts,
                                                 .held_max = 5,
+                                                .with_slack = parts > 1,
                                                 .take = take,
                                                 .arg = &seen};
     struct joule_matcher *m = joule_matcher_create(&config, NULL);
@@ -109,18 +121,23 @@ static struct seen run_calls(const uint8_t *data, size_t size, unsigned parts,
             joule_matcher_collect(m, i);
     }
     FUZZ_MUST(joule_matcher_finish(m) == 0);
+    for (uint32_t i = 0; i < PROCESSES && config.with_slack; i++)
+        seen.slack_ns += slack_of(m, i);
+    FUZZ_MUST(seen.slack_ns <= seen.ns);
     joule_matcher_destroy(m);
     return seen;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct seen one, three;
+    struct seen one, two, three;
 
     read_states(data, size);
     run_calls(data, size, 3, true);
     one = run_calls(data, size, 1, false);
+    two = run_calls(data, size, 2, false);
     three = run_calls(data, size, 3, false);
     FUZZ_MUST(one.waits == three.waits && one.ns == three.ns);
+    FUZZ_MUST(two.slack_ns == three.slack_ns);
     return 0;
 }
