@@ -23,7 +23,7 @@ PACKAGES_ALL="
     qemu-system-x86 busybox-static acpica-tools
     gnuplot-nox
     gfortran libomp-dev libopenmpi-dev libmpich-dev likwid libtrilinos-kokkos-dev
-    otf2-tools python3-mpi4py eztrace
+    otf2-tools python3-mpi4py eztrace lammps
     chromium chromium-driver python3-selenium fonts-dejavu-core
     build-essential debhelper lintian rpm rpmlint util-linux-extra"
 

@@ -101,6 +101,7 @@ EXTRA_DIST += \
 	tests/system/jobtruth.awk \
 	tests/system/lib.sh \
 	tests/system/moneq.c \
+	tests/system/pagevalues.py \
 	tests/system/slack.c \
 	tests/system/waits.c \
 	tests/system/waits.f90 \

@@ -224,6 +224,48 @@ END
     check "mpi4py: a late sender of ANY_SOURCE, and a barrier" fortran python
 }
 
+waits_json() {
+    waits "$1" --json > "$SCRATCH/json"
+}
+
+# A program of some size, of Debian: all of it is recorded, and the page has the same
+# numbers as the document.
+lammps() {
+    local name=lammps
+    command -v lmp > /dev/null || { skip "LAMMPS" "no lmp"; return; }
+    cat > "$PROGRAMS/melt" << 'END'
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 20 0 10 0 10
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify every 20 delay 0 check no
+fix 1 all nve
+thermo 50
+run 500
+END
+    step waits $name -n2 --mpi=pmix lmp -in "$PROGRAMS/melt" -log none
+    check "LAMMPS: it runs" grep -q 'Total wall time' "$SCRATCH/out"
+
+    check "LAMMPS: joule waits" waits_json $name
+    check "LAMMPS: no call is without its other half" /usr/bin/python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+bad = {k: v for k, v in d["remarks"].items() if v and not k.startswith("clock")}
+print(d["messages"], d["collectives"], bad, d["not_analysed"])
+sys.exit(not (d["is_whole"] and d["messages"] > 2000 and d["collectives"] > 50
+              and not bad))' "$SCRATCH/json"
+    waits $name --html="$SCRATCH/page.html"
+    check "LAMMPS: the page has the numbers of --json" \
+        "$LIB/pagevalues.py" "$SCRATCH/json" "$SCRATCH/page.html"
+}
+
 # Each node in a time namespace of its own, thousands of seconds from the others: root
 # may make one.  Four ranks share two CPUs: how many have waited for the last one is
 # right, for how long is the scheduler's.
@@ -299,6 +341,7 @@ if [ -x "$PROGRAMS/mpich" ]; then
     check "... and its user is told" grep -q 'not recorded: No such file' "$SCRATCH/said"
 fi
 if is_long; then
+    lammps
     # Nodes of one machine share /tmp, where Slurm makes a directory for each.
     mkdir -p "$SCRATCH"/tmp/node{1,2,3,4}
     chmod 1777 "$SCRATCH"/tmp/*
