@@ -2,9 +2,13 @@
 /* The command joule waits: its options, its output, names from hostile traces, and
  * what it tells of a machine. */
 #include <check.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -270,6 +274,75 @@ START_TEST(csv)
 }
 END_TEST
 
+/* The option as it is in [what], with a file of the tree. */
+static const char *file_option(const char *what, const char *name)
+{
+    static char option[300];
+
+    snprintf(option, sizeof(option), "%s=%s/%s", what, tree.path, name);
+    return option;
+}
+
+/* A file that was there is as it was while the new one is not whole, and nothing else
+ * is left of that; what is no file stays what it is. */
+START_TEST(outputs)
+{
+    static const char *const options[] = {"--html"};
+    const struct rlimit few = {400, RLIM_INFINITY};
+    struct rlimit before;
+    struct stat st;
+    char *was;
+
+    write_trace("row");
+    getrlimit(RLIMIT_FSIZE, &before);
+    for (int i = 0; i < 1; i++) {
+        tree_write(&tree, "out", "as it was");
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &few);
+        ck_assert_int_eq(run(file_option(options[i], "out"), trace, NULL), 1);
+        setrlimit(RLIMIT_FSIZE, &before);
+        signal(SIGXFSZ, SIG_DFL);
+        has(": File too large");
+        ck_assert_ptr_null(strchr(output, '\n'));
+        was = joule_file_load(tree.fd, "out", 100, NULL);
+        ck_assert_str_eq(was, "as it was");
+        free(was);
+        ck_assert_int_eq(faccessat(tree.fd, ".out.tmp", F_OK, 0), -1);
+        ck_assert_int_eq(run(file_option(options[i], "out"), trace, NULL), 0);
+        ck_assert_int_eq(fstatat(tree.fd, "out", &st, 0), 0);
+        ck_assert_int_gt(st.st_size, 1000);
+        ck_assert_int_eq(run(file_option(options[i], "no/out"), trace, NULL),
+                         1);
+        has("/no/out: cannot open the directory");
+        ck_assert_int_eq(run(file_option(options[i], "."), trace, NULL), 1);
+        has("cannot write ");
+        has("Is a directory");
+    }
+}
+END_TEST
+
+START_TEST(full_disk)
+{
+    static const char *const options[] = {"--html"};
+    char path[128];
+    struct stat st;
+
+    write_trace("row");
+    /* Never the system's own. */
+    snprintf(path, sizeof(path), "%s/full", tree.path);
+    ck_assert_int_eq(symlink("/dev/full", path), 0);
+    for (int i = 0; i < 1; i++) {
+        ck_assert_int_eq(run(file_option(options[i], "full"), trace, NULL), 1);
+        has(": No space left on device");
+        ck_assert_ptr_null(strchr(output, '\n'));
+        ck_assert_int_eq(lstat(path, &st), 0);
+        ck_assert(S_ISLNK(st.st_mode));
+        ck_assert_int_eq(stat("/dev/full", &st), 0);
+        ck_assert(S_ISCHR(st.st_mode));
+    }
+}
+END_TEST
+
 START_TEST(json)
 {
     write_trace("row");
@@ -396,6 +469,8 @@ int main(void)
     tcase_add_test(tc, csv);
     tcase_add_test(tc, json);
     tcase_add_test(tc, hostile_names);
+    tcase_add_test(tc, outputs);
+    tcase_add_test(tc, full_disk);
     tcase_add_test(tc, no_waits);
     tcase_add_test(tc, missing_part);
     tcase_add_test(tc, machine_states);

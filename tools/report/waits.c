@@ -21,6 +21,7 @@
 #include "config.h"
 #include "tools/joule/command.h"
 #include "tools/joule/text.h"
+#include "tools/sh5util/outfile.h"
 #include "tools/waits/machine_states.h"
 #include "tools/waits/recorded_log.h"
 #include "tools/waits/trace_archive.h"
@@ -295,31 +296,67 @@ static void go_on(void *arg)
     watch(ROUND_CPU_S);
 }
 
-/* No page is better than half of one. */
-static int write_page(const struct arguments *a, const struct joule_waits *w)
+typedef int printer(FILE *out, const struct joule_waits *w,
+                    struct joule_error *err);
+
+/* To a descriptor, which it closes. */
+static int print_to(int fd, const char *path, const struct joule_waits *w,
+                    printer *print, struct joule_error *err)
 {
-    struct joule_error err = {""};
-    FILE *file = fopen(a->html, "we");
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     int rc;
 
     if (!file) {
-        joule_error_set(&err, errno, "cannot write %s: %m", a->html);
-        return complain(&err);
+        joule_error_set(err, errno, "cannot write %s: %m", path);
+        joule_close(fd);
+        return -1;
     }
-    rc = joule_waits_print_page(file, w, &err);
+    rc = print(file, w, err);
     if (fclose(file) != 0 && rc == 0)
-        rc = joule_error_set(&err, errno, "cannot write %s: %m", a->html);
+        rc = joule_error_set(err, errno, "cannot write %s: %m", path);
+    return rc;
+}
+
+static int print_to_file(const char *path, const struct joule_waits *w,
+                         printer *print, struct joule_error *err)
+{
+    struct joule_outfile out;
+    struct joule_error why;
+    int rc;
+
+    if (joule_outfile_open(&out, path, &why) < 0)
+        return joule_error_set(err, errno, "cannot write %s: %s", path,
+                               why.text);
+    rc = print_to(fcntl(out.fd, F_DUPFD_CLOEXEC, 3), path, w, print, err);
     if (rc == 0)
-        return 0;
-    unlink(a->html);
-    return complain(&err);
+        rc = joule_outfile_commit(&out, err);
+    joule_outfile_abandon(&out);
+    return rc;
+}
+
+/* No file is better than half of one: it has its name when it is whole.  A device or a
+ * link, as /dev/stdout, is not replaced. */
+static int write_file(const char *path, const struct joule_waits *w,
+                      printer *print)
+{
+    struct joule_error err = {""};
+    struct stat st;
+    int rc;
+
+    if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
+        rc = print_to_file(path, w, print, &err);
+    else
+        rc =
+            print_to(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),
+                     path, w, print, &err);
+    return rc < 0 ? complain(&err) : 0;
 }
 
 /* -1: out of memory; else the exit status. */
 static int print(const struct arguments *a, const struct joule_waits *w)
 {
     if (a->html)
-        return write_page(a, w);
+        return write_file(a->html, w, joule_waits_print_page);
     if (a->each)
         return 0;
     if (a->json)

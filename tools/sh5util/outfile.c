@@ -85,7 +85,7 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
         if (check_owner(out->fd, out->temporary, err) < 0)
             return -1;
         if (flock(out->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-            return joule_error_set(err, EBUSY, "another sh5util is writing %s",
+            return joule_error_set(err, EBUSY, "another program is writing %s",
                                    out->name);
         if (is_current(out)) {
             fchmod(out->fd, 0600); /* one that was left behind */
@@ -97,7 +97,7 @@ static int open_temporary(struct joule_outfile *out, struct joule_error *err)
         close(out->fd); /* its writer has just finished */
         out->fd = -1;
     }
-    return joule_error_set(err, EBUSY, "another sh5util is writing %s",
+    return joule_error_set(err, EBUSY, "another program is writing %s",
                            out->name);
 }
 
