@@ -122,7 +122,8 @@ tests_unit_test_trace_reader_CPPFLAGS = $(joule_report_CPPFLAGS)
 tests_unit_test_trace_reader_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
 tests_unit_test_waits_SOURCES = tests/unit/test_waits.c $(TRACEFILE) \
 	$(WAITS_COMMAND)
-tests_unit_test_waits_CPPFLAGS = $(joule_report_CPPFLAGS)
+tests_unit_test_waits_CPPFLAGS = $(joule_report_CPPFLAGS) \
+	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 tests_unit_test_waits_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
 
 # Commands of joule that read profiles and traces; joule starts it.
@@ -190,10 +191,12 @@ tests_unit_test_pmserver_SOURCES = tests/unit/test_pmserver.c
 tests_unit_test_pmserver_LDADD = $(LIBPMSERVER) $(LIBUNIT)
 endif
 
-# The page of `joule waits`: C strings of HTML, style and script.
+# What `joule waits` finds, for others to show: a page, from C strings of HTML, style and
+# script, and a profile for CubeGUI.
 noinst_LIBRARIES += tools/waits/libwaitspage.a
 LIBWAITSPAGE = tools/waits/libwaitspage.a $(LIBCOMMAND)
-tools_waits_libwaitspage_a_SOURCES = tools/waits/page.c tools/waits/page.h
+tools_waits_libwaitspage_a_SOURCES = tools/waits/cubex.c tools/waits/cubex.h \
+	tools/waits/page.c tools/waits/page.h
 $(tools_waits_libwaitspage_a_OBJECTS): tools/waits/page_text.h
 CLEANFILES += tools/waits/page_text.h
 PAGE_FILES = tools/waits/page/page.html tools/waits/page/page.css \
@@ -215,7 +218,7 @@ tests_unit_test_waits_page_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
 tests_unit_test_waits_page_LDFLAGS = $(FAIL_CALLOC)
 tests_unit_test_waits_page_LDADD = $(LIBWAITSPAGE) $(LIBUNIT)
-EXTRA_DIST += tests/unit/checkpage.py
+EXTRA_DIST += tests/unit/checkcubex.py tests/unit/checkpage.py
 endif
 # Sample pages for tests/system/test_waits_page.sh.
 check_PROGRAMS += tests/unit/makepage

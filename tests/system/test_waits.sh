@@ -96,6 +96,15 @@ joules() {
         "$SCRATCH/csv"
 }
 
+# The profile for CubeGUI has the numbers of the JSON, joules that were used, too.
+cubex() {
+    cluster user waits "$REPORT" waits --json "$SCRATCH/$1" > "$SCRATCH/$1.json" &&
+        grep -m 1 used_j "$SCRATCH/$1.json" &&
+        cluster user waits "$REPORT" waits --cubex="$SCRATCH/$1.cubex" "$SCRATCH/$1" &&
+        /usr/bin/python3 "$LIB/../unit/checkcubex.py" "$SCRATCH/$1.cubex" \
+            "$SCRATCH/$1.json"
+}
+
 mpi() { # MPI PMI
     local mpi=$1 kind=$2
     if ! cluster user waits srun --mpi=list 2>&1 | grep -qw "$kind"; then
@@ -115,6 +124,7 @@ mpi() { # MPI PMI
         check "$mpi: rank 1 has a slack of 50 times 15 ms, and rank 0 none" \
             slack "$mpi-slack"
     fi
+    check "$mpi: a profile for CubeGUI has all of it" cubex "$mpi"
     if compile "$mpi-fortran" "mpif90.$mpi" -cpp "$LIB/waits.f90" &&
         compile "$mpi-f08" "mpif90.$mpi" -cpp -DF08 "$LIB/waits.f90"; then
         for name in "$mpi-fortran" "$mpi-f08"; do

@@ -121,7 +121,10 @@ static const struct {
     int status;
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
-    {"--csv", "--json", "x", "one of --csv, --json, --each and --html", 2},
+    {"--csv", "--json", "x", "one of --csv, --json, --each, --html and --cubex",
+     2},
+    {"--html=a", "--cubex=b", "x",
+     "one of --csv, --json, --each, --html and --cubex", 2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -274,6 +277,95 @@ START_TEST(csv)
 }
 END_TEST
 
+/* ---- profiles for CubeGUI ---- */
+
+#define PYTHON "/usr/bin/python3"
+
+/* Waits of all kinds of numbers, below a region whose name would break out of XML:
+ * three ranks that meet at two barriers, and two late senders. */
+static void write_hostile_trace(void)
+{
+    static const uint64_t members[] = {0, 1, 2};
+    const struct tracefile_comm comm = {"row", members, 3};
+    const struct tracefile_spec spec = {
+        .ranks = 3,
+        .comm = &comm,
+        .comms = 1,
+        .main_name = "</name>&amp;<x a='\"'> ]]> \xff\xc3\033[31m\xef\xbf\xbf"};
+    struct tracefile *t = tracefile_create(trace, &spec);
+    uint64_t ms = 1000000;
+
+    for (uint64_t rank = 0; rank < 3; rank++) {
+        OTF2_EvtWriter *w = tracefile_writer(t, rank);
+
+        tracefile_enter(t, rank, 0, TRACEFILE_MAIN);
+        for (uint64_t i = 0; i < 2; i++) {
+            uint64_t ns = (100 * i + 10 * rank * rank) * ms + rank;
+
+            tracefile_enter(t, rank, ns, TRACEFILE_BARRIER);
+            OTF2_EvtWriter_MpiCollectiveBegin(w, NULL, ns);
+            OTF2_EvtWriter_MpiCollectiveEnd(w, NULL, (100 * i + 60 + rank) * ms,
+                                            OTF2_COLLECTIVE_OP_BARRIER, 2,
+                                            OTF2_COLLECTIVE_ROOT_NONE, 0, 0);
+            tracefile_leave(t, rank, (100 * i + 60 + rank) * ms,
+                            TRACEFILE_BARRIER);
+        }
+        if (rank == 0) {
+            tracefile_enter(t, 0, 300 * ms, TRACEFILE_SOLVE);
+            for (uint32_t to = 1; to < 3; to++) {
+                tracefile_enter(t, 0, 300 * ms + to, TRACEFILE_SEND);
+                OTF2_EvtWriter_MpiSend(w, NULL, 300 * ms + to, to, 2, 0, 8);
+                tracefile_leave(t, 0, 300 * ms + to, TRACEFILE_SEND);
+            }
+            tracefile_leave(t, 0, 301 * ms, TRACEFILE_SOLVE);
+        } else {
+            tracefile_enter(t, rank, (200 + rank) * ms, TRACEFILE_RECV);
+            OTF2_EvtWriter_MpiRecv(w, NULL, 301 * ms, 0, 2, 0, 8);
+            tracefile_leave(t, rank, 301 * ms, TRACEFILE_RECV);
+        }
+        tracefile_leave(t, rank, 400 * ms, TRACEFILE_MAIN);
+    }
+    tracefile_close(t);
+}
+
+/* Whether the profile is one, and has the numbers of --json. */
+static void same_as_json(const char *option)
+{
+    char path[128], command[640];
+
+    snprintf(path, sizeof(path), "--cubex=%s/out.cubex", tree.path);
+    ck_assert_int_eq(run(path, trace, option), 0);
+    ck_assert_str_eq(output, "");
+    ck_assert_int_eq(run("--json", trace, option), 0);
+    if (access(PYTHON, X_OK) != 0) {
+        printf("# no " PYTHON ": the profile was not read\n");
+        return;
+    }
+    snprintf(command, sizeof(command),
+             PYTHON " " JOULE_SOURCE_DIR "/tests/unit/checkcubex.py "
+                    "%s/out.cubex %s/output",
+             tree.path, tree.path);
+    ck_assert_msg(system(command) == 0, "%s", command);
+}
+
+START_TEST(cubex)
+{
+    write_trace("row");
+    same_as_json(NULL);
+    same_as_json(states_option());
+}
+END_TEST
+
+START_TEST(hostile_cubex)
+{
+    write_hostile_trace();
+    same_as_json(states_option());
+    has("\"late_sender\"");
+    has("\"wait_at_barrier\"");
+    has("\"barrier_completion\"");
+}
+END_TEST
+
 /* The option as it is in [what], with a file of the tree. */
 static const char *file_option(const char *what, const char *name)
 {
@@ -287,7 +379,7 @@ static const char *file_option(const char *what, const char *name)
  * is left of that; what is no file stays what it is. */
 START_TEST(outputs)
 {
-    static const char *const options[] = {"--html"};
+    static const char *const options[] = {"--cubex", "--html"};
     const struct rlimit few = {400, RLIM_INFINITY};
     struct rlimit before;
     struct stat st;
@@ -295,7 +387,7 @@ START_TEST(outputs)
 
     write_trace("row");
     getrlimit(RLIMIT_FSIZE, &before);
-    for (int i = 0; i < 1; i++) {
+    for (int i = 0; i < 2; i++) {
         tree_write(&tree, "out", "as it was");
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &few);
@@ -323,7 +415,7 @@ END_TEST
 
 START_TEST(full_disk)
 {
-    static const char *const options[] = {"--html"};
+    static const char *const options[] = {"--cubex", "--html"};
     char path[128];
     struct stat st;
 
@@ -331,7 +423,7 @@ START_TEST(full_disk)
     /* Never the system's own. */
     snprintf(path, sizeof(path), "%s/full", tree.path);
     ck_assert_int_eq(symlink("/dev/full", path), 0);
-    for (int i = 0; i < 1; i++) {
+    for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(run(file_option(options[i], "full"), trace, NULL), 1);
         has(": No space left on device");
         ck_assert_ptr_null(strchr(output, '\n'));
@@ -469,6 +561,8 @@ int main(void)
     tcase_add_test(tc, csv);
     tcase_add_test(tc, json);
     tcase_add_test(tc, hostile_names);
+    tcase_add_test(tc, cubex);
+    tcase_add_test(tc, hostile_cubex);
     tcase_add_test(tc, outputs);
     tcase_add_test(tc, full_disk);
     tcase_add_test(tc, no_waits);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The page of `joule waits` as a file; tests/system/test_waits_page.sh has it in a
- * browser. */
+/* The page of `joule waits` as a file, and its profile for CubeGUI; the page is in a
+ * browser in tests/system/test_waits_page.sh. */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 #include "tests/unit/fail.h"
 #include "tests/unit/samplepage.h"
 #include "tests/unit/tree.h"
+#include "tools/waits/cubex.h"
 
 #define PYTHON "/usr/bin/python3"
 
@@ -38,7 +39,10 @@ static void use(const char *name)
     ck_assert_ptr_nonnull(sample);
 }
 
-static int write_page(void)
+typedef int writer(FILE *out, const struct joule_page *page,
+                   struct joule_error *err);
+
+static int write_as(writer *write)
 {
     FILE *out;
     int rc, saved;
@@ -46,11 +50,21 @@ static int write_page(void)
     free(text);
     out = open_memstream(&text, &size);
     ck_assert_ptr_nonnull(out);
-    rc = joule_waits_page_write(out, &sample->page, &err);
+    rc = write(out, &sample->page, &err);
     saved = errno;
     fclose(out);
     errno = saved;
     return rc;
+}
+
+static int write_page(void)
+{
+    return write_as(joule_waits_page_write);
+}
+
+static int write_cubex(void)
+{
+    return write_as(joule_waits_cubex_write);
 }
 
 /* Refused, with [word] in the sentence. */
@@ -67,7 +81,7 @@ static void written(void)
 }
 
 /* What another program finds in it; not where there is no Python. */
-static void whole(void)
+static void whole_by(const char *program)
 {
     char command[512];
     struct tree tree;
@@ -77,21 +91,25 @@ static void whole(void)
     for (size_t i = 0; i < sample->page.values; i++)
         sum += sample->page.value[i].value;
     if (access(PYTHON, X_OK) != 0) {
-        printf("# no " PYTHON ": the page was not checked by it\n");
+        printf("# no " PYTHON ": the file was not checked by it\n");
         return;
     }
     tree_create(&tree);
-    snprintf(command, sizeof(command), "%s/page.html", tree.path);
+    snprintf(command, sizeof(command), "%s/file", tree.path);
     file = fopen(command, "we");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(text, 1, size, file), size);
     ck_assert_int_eq(fclose(file), 0);
     snprintf(command, sizeof(command),
-             PYTHON " " JOULE_SOURCE_DIR "/tests/unit/checkpage.py "
-                    "%s/page.html %.17g",
-             tree.path, sum);
+             PYTHON " " JOULE_SOURCE_DIR "/tests/unit/%s %s/file %.17g",
+             program, tree.path, sum);
     ck_assert_msg(system(command) == 0, "%s", command);
     tree_destroy(&tree);
+}
+
+static void whole(void)
+{
+    whole_by("checkpage.py");
 }
 
 /* ---- what is refused ---- */
@@ -247,6 +265,127 @@ START_TEST(sparse)
 }
 END_TEST
 
+/* ---- profiles for CubeGUI ---- */
+
+/* All metrics are sums there. */
+static void use_cubex(const char *name)
+{
+    use(name);
+    if (sample->page.metrics > 8)
+        sample->metric[8].is_sum = true;
+}
+
+static void cubex_refused(int errnum, const char *word)
+{
+    ck_assert_int_eq(write_cubex(), -1);
+    ck_assert_int_eq(errno, errnum);
+    ck_assert_msg(strstr(err.text, word), "%s", err.text);
+}
+
+static void cubex_written(void)
+{
+    ck_assert_msg(write_cubex() == 0, "%s", err.text);
+    whole_by("checkcubex.py");
+}
+
+START_TEST(cubex_bad)
+{
+    FILE *out = fopen("/dev/full", "we");
+
+    cubex_refused(EINVAL, "metric longest is no sum");
+    use_cubex("empty");
+    cubex_refused(EINVAL, "no metric or no call path");
+    use_cubex("small");
+    sample->value[0].path = 8;
+    cubex_refused(EINVAL, "value 0 is of no metric, path or process");
+    sample->value[0].path = 0;
+    for (size_t i = 0; i < 5; i++)
+        sample->metric[i].unit = "";
+    sample->value[0].value = -1;
+    cubex_refused(EINVAL, "value 0 is no count");
+    use_cubex("small");
+    ck_assert_ptr_nonnull(out);
+    ck_assert_int_eq(joule_waits_cubex_write(out, &sample->page, &err), -1);
+    ck_assert_int_eq(errno, ENOSPC);
+    fclose(out);
+}
+END_TEST
+
+START_TEST(cubex_no_memory)
+{
+    int n;
+
+    use_cubex("small");
+    for (n = 1; n < 100; n++) {
+        fail_calloc = n;
+        if (write_cubex() == 0)
+            break;
+        ck_assert_int_eq(errno, ENOMEM);
+    }
+    ck_assert_int_eq(n, 11);
+    fail_calloc = 0;
+}
+END_TEST
+
+START_TEST(cubex_samples)
+{
+    static const char *const names[] = {"small", "hostile", "calm", "one"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        use_cubex(names[i]);
+        cubex_written();
+    }
+}
+END_TEST
+
+/* anchor.xml of each size about that of a block. */
+START_TEST(cubex_blocks)
+{
+    char title[1100];
+
+    use_cubex("one");
+    sample->page.title = title;
+    for (size_t i = 0; i < 513; i++) {
+        memset(title, 'x', i);
+        title[i] = '\0';
+        ck_assert_int_eq(write_cubex(), 0);
+        if (strtoul(text + 124, NULL, 8) % 512 <= 2)
+            whole_by("checkcubex.py");
+        ck_assert_uint_ne(strtoul(text + 124, NULL, 8) % 512, 0);
+    }
+}
+END_TEST
+
+/* Counts, processes whose nodes alternate, children that stand apart from their
+ * parent, and several values of one place. */
+START_TEST(cubex_orders)
+{
+    use_cubex("small");
+    for (size_t i = 0; i < 5; i++)
+        sample->metric[i].unit = "";
+    for (size_t i = 0; i < sample->page.values; i++)
+        if (sample->value[i].metric < 5)
+            sample->value[i].value = (double)(3 + i % 7);
+    for (int i = 0; i < 4; i++)
+        sample->process[i].node = i % 2;
+    sample->path[7].parent = 1;
+    sample->path[6].parent = -1;
+    sample->value[1] = sample->value[0];
+    cubex_written();
+}
+END_TEST
+
+/* 4,096 processes. */
+START_TEST(cubex_large)
+{
+    use_cubex("large");
+    ck_assert_msg(write_cubex() == 0, "%s", err.text);
+    printf("# large profile: %zu bytes\n", size);
+    ck_assert_uint_lt(size, 30000000);
+    whole_by("checkcubex.py");
+}
+END_TEST
+
 START_TEST(large)
 {
     use("large");
@@ -275,6 +414,12 @@ int main(void)
     tcase_add_test(tcase, several_values);
     tcase_add_test(tcase, sparse);
     tcase_add_test(tcase, large);
+    tcase_add_test(tcase, cubex_bad);
+    tcase_add_test(tcase, cubex_no_memory);
+    tcase_add_test(tcase, cubex_samples);
+    tcase_add_test(tcase, cubex_blocks);
+    tcase_add_test(tcase, cubex_orders);
+    tcase_add_test(tcase, cubex_large);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -125,7 +125,9 @@ static OTF2_RegionRole role_of(const char *name)
 static void put_regions(struct tracefile *t, OTF2_GlobalDefWriter *g)
 {
     for (uint32_t i = 0; i < TRACEFILE_REGIONS; i++) {
-        uint32_t name = put_string(t, g, names[i]);
+        bool is_renamed = i == TRACEFILE_MAIN && t->spec.main_name;
+        uint32_t name =
+            put_string(t, g, is_renamed ? t->spec.main_name : names[i]);
         bool is_mpi = strncmp(names[i], "MPI_", 4) == 0;
 
         CHECK(OTF2_GlobalDefWriter_WriteRegion(

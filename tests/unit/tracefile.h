@@ -70,6 +70,7 @@ struct tracefile_spec {
     /* Events have numbers of their own location for regions and communicators, as
      * those of Score-P: this much more than in the definitions; 0: the same. */
     uint32_t local_numbers;
+    const char *main_name; /* of TRACEFILE_MAIN; NULL: "main" */
 };
 
 struct tracefile;

@@ -53,6 +53,8 @@ static const char usage[] =
     "  --threads=N          read with N threads (all CPUs, at most 16)\n"
     "  --csv                print comma-separated values\n"
     "  --html=FILE          write a page for a browser\n"
+    "  --cubex=FILE.cubex   write a profile for CubeGUI and the tools of "
+    "CubeLib\n"
     "  --each               print each wait, as comma-separated values, in any "
     "order\n"
     "  --json               print a JSON document\n"
@@ -82,7 +84,7 @@ static const char usage[] =
 #define ROUND_CPU_S 60
 
 struct arguments {
-    const char *trace, *power_states, *html;
+    const char *trace, *power_states, *html, *cubex;
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
@@ -133,6 +135,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "csv", .flag = &a->csv},
         {.name = "json", .flag = &a->json},
         {.name = "html", .text = &a->html},
+        {.name = "cubex", .text = &a->cubex},
         {.name = "each", .flag = &a->each},
         {.name = "slack", .flag = &a->slack},
         {.name = "make-archive", .flag = &a->make_archive},
@@ -158,10 +161,10 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv + a->json + a->each + (a->html != NULL) > 1)
-        return joule_command_error(argv[0],
-                                   "one of --csv, --json, --each and --html");
-    if (a->slack && (a->each || a->html))
+    if (a->csv + a->json + a->each + (a->html != NULL) + (a->cubex != NULL) > 1)
+        return joule_command_error(
+            argv[0], "one of --csv, --json, --each, --html and --cubex");
+    if (a->slack && (a->each || a->html || a->cubex))
         return joule_command_error(argv[0],
                                    "--slack is of the text, --csv and --json");
     if (a->slack && a->by & ~(unsigned)(JOULE_BY_PATH | JOULE_BY_PROCESS))
@@ -357,6 +360,8 @@ static int print(const struct arguments *a, const struct joule_waits *w)
 {
     if (a->html)
         return write_file(a->html, w, joule_waits_print_page);
+    if (a->cubex)
+        return write_file(a->cubex, w, joule_waits_print_cubex);
     if (a->each)
         return 0;
     if (a->json)

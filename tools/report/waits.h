@@ -50,9 +50,11 @@ int joule_waits_print_slack_json(struct joule_json *j,
 void joule_waits_put_cell(const char *text);
 void joule_waits_put_process(const struct joule_waits *w, uint32_t process);
 
-/* waits_page.c: an HTML page.  -1 with errno and a sentence. */
+/* waits_page.c: an HTML page; a profile for CubeGUI.  -1 with errno and a sentence. */
 int joule_waits_print_page(FILE *out, const struct joule_waits *w,
                            struct joule_error *err);
+int joule_waits_print_cubex(FILE *out, const struct joule_waits *w,
+                            struct joule_error *err);
 
 /* A line of --each, behind its head.  Any thread, while none adds paths. */
 #define JOULE_WAITS_EACH_HEAD "pattern,rank,process,begin_ns,wait_ns,path"

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* joule waits --html: what was found, as a page for a browser. */
+/* joule waits --html, --cubex: what was found, as a page for a browser, and as a profile
+ * for CubeGUI. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/report/waits.h"
+#include "tools/waits/cubex.h"
 #include "tools/waits/page.h"
 
 /* What a value of a wait is. */
-enum kind { TIME, USED, SAVED_IDLE, SAVED_BUSY, KINDS };
+enum kind { TIME, COUNT, USED, SAVED_IDLE, SAVED_BUSY, KINDS };
 
 /* Trees of metrics: the root of each kind, and what is below it. */
 enum {
@@ -26,6 +28,7 @@ static const struct {
 } kinds[KINDS] = {
     [TIME] = {"time", "Waiting", "s",
               "Time in which processes could not go on in an MPI call."},
+    [COUNT] = {"count", "Waits", "", "How many times processes waited."},
     [USED] =
         {"energy", "Energy while waiting", "J",
          "An estimate: the time, by the power of a process that waits on "
@@ -64,6 +67,7 @@ struct making {
     char id[METRICS_MAX][64];
     size_t first[KINDS]; /* metric of the kind's root */
     size_t completions;  /* metric of their root */
+    size_t first_path;   /* what the output calls path 0 */
     bool has[KINDS];
     const char **node;
     struct joule_page_path *path;
@@ -119,6 +123,7 @@ static void add_kind(struct making *m, enum kind kind)
 static void add_metrics(struct making *m)
 {
     m->has[TIME] = true;
+    m->has[COUNT] = m->first_path == 0;
     m->has[USED] = m->w->profile != NULL;
     m->has[SAVED_IDLE] = m->has[SAVED_BUSY] = m->w->envelope != NULL;
     for (int kind = 0; kind < KINDS; kind++)
@@ -137,7 +142,7 @@ static void add_metrics(struct making *m)
 
 /* ---- who and where ---- */
 
-/* Path 0 of the definitions is that of no region. */
+/* Path 0 of the definitions is that of no region: the whole program. */
 static int add_paths(struct making *m)
 {
     const struct joule_paths *paths = &m->w->d->paths;
@@ -145,12 +150,13 @@ static int add_paths(struct making *m)
     m->path = calloc(paths->count + 1, sizeof(*m->path));
     if (!m->path)
         return -1;
-    for (size_t i = 1; i < paths->count; i++)
-        m->path[i - 1] = (struct joule_page_path){
-            .name = m->w->d->region[paths->path[i].region].name,
-            .parent = (int)paths->path[i].parent - 1,
+    for (size_t i = m->first_path; i < paths->count; i++)
+        m->path[m->page.paths++] = (struct joule_page_path){
+            .name = i == 0 ? "program"
+                           : m->w->d->region[paths->path[i].region].name,
+            .parent =
+                i == 0 ? -1 : (int)paths->path[i].parent - (int)m->first_path,
         };
-    m->page.paths = paths->count > 0 ? paths->count - 1 : 0;
     m->page.path = m->path;
     return 0;
 }
@@ -195,10 +201,10 @@ static int add_processes(struct making *m)
 static void add_value(struct making *m, size_t metric,
                       const struct joule_total *t, double value)
 {
-    if (t->path > 0 && t->path != JOULE_NO_NUMBER && value != 0)
+    if (t->path >= m->first_path && t->path != JOULE_NO_NUMBER && value != 0)
         m->value[m->page.values++] = (struct joule_page_value){
             .metric = (uint32_t)metric,
-            .path = t->path - 1,
+            .path = t->path - (uint32_t)m->first_path,
             .process = t->process,
             .value = value,
         };
@@ -224,6 +230,8 @@ static void add_total(struct making *m, size_t i)
         return;
     }
     add_value(m, m->first[TIME] + place, t, (double)t->ns / 1e9);
+    if (m->has[COUNT])
+        add_value(m, m->first[COUNT] + place, t, (double)t->count);
     if (m->has[USED])
         add_value(m, m->first[USED] + place, t, t->uj / 1e6);
     if (!w->envelope)
@@ -301,10 +309,12 @@ static void release(struct making *m)
     free(m->watts);
 }
 
-int joule_waits_print_page(FILE *out, const struct joule_waits *w,
-                           struct joule_error *err)
+static int print(FILE *out, const struct joule_waits *w, size_t first_path,
+                 int (*write)(FILE *out, const struct joule_page *page,
+                              struct joule_error *err),
+                 struct joule_error *err)
 {
-    struct making m = {.w = w};
+    struct making m = {.w = w, .first_path = first_path};
     char subtitle[128];
     int rc;
 
@@ -326,7 +336,20 @@ int joule_waits_print_page(FILE *out, const struct joule_waits *w,
         add_powers(&m) < 0)
         rc = joule_error_set(err, ENOMEM, "out of memory");
     else
-        rc = joule_waits_page_write(out, &m.page, err);
+        rc = write(out, &m.page, err);
     release(&m);
     return rc;
+}
+
+int joule_waits_print_page(FILE *out, const struct joule_waits *w,
+                           struct joule_error *err)
+{
+    return print(out, w, 1, joule_waits_page_write, err);
+}
+
+/* CubeLib reads no profile without a call path, so there is a root. */
+int joule_waits_print_cubex(FILE *out, const struct joule_waits *w,
+                            struct joule_error *err)
+{
+    return print(out, w, 0, joule_waits_cubex_write, err);
 }

@@ -73,6 +73,11 @@ static int check_values(const struct joule_page *p, struct joule_error *err)
     return 0;
 }
 
+int joule_page_check(const struct joule_page *p, struct joule_error *err)
+{
+    return check_trees(p, err) < 0 || check_values(p, err) < 0 ? -1 : 0;
+}
+
 /* ---- numbers as text: floats, least byte first, in base64 ---- */
 
 /* A NUL too. */
@@ -365,7 +370,7 @@ static int put_data(FILE *out, const struct joule_page *p,
 int joule_waits_page_write(FILE *out, const struct joule_page *page,
                            struct joule_error *err)
 {
-    if (check_trees(page, err) < 0 || check_values(page, err) < 0)
+    if (joule_page_check(page, err) < 0)
         return -1;
     for (size_t i = 0; page_head[i]; i++)
         fputs(page_head[i], out);

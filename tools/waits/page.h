@@ -75,13 +75,16 @@ struct joule_page {
     double begin_s, end_s;  /* of the program */
 };
 
+/* Whether all indices and numbers of it are sound; -1: EINVAL, with a sentence. */
+int joule_page_check(const struct joule_page *page, struct joule_error *err);
+
 /*
  * Write the page.  A curve of power with more points than a screen can show is
  * written as the least and the greatest value of each of its stretches.
  *
  * 0, or -1 with errno and a sentence; [out] may have a part of the page then.
- * EINVAL: an index out of range, a parent behind its child, a value that is not
- * finite; ENOMEM; or of [out].
+ * EINVAL: as joule_page_check (an index out of range, a parent behind its child, a
+ * value that is not finite); ENOMEM; or of [out].
  */
 int joule_waits_page_write(FILE *out, const struct joule_page *page,
                            struct joule_error *err);
