@@ -403,6 +403,8 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    /* Python looks at each value of 4,096 processes. */
+    tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, parents);
     tcase_add_test(tcase, kinds);
