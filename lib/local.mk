@@ -56,7 +56,7 @@ lib_libjoule_hooks_so_LDADD = -ldl
 
 # What is preloaded to record the calls of MPI, whichever library the program has.
 hooks_PROGRAMS += lib/libjoule_waits.so
-lib_libjoule_waits_so_SOURCES = lib/preload.c lib/preload.h lib/joule.h \
+LIBJOULE_WAITS = lib/joule.h \
 	lib/waits/calls.c lib/waits/calls.h \
 	lib/waits/clock_sync.c lib/waits/clock_sync.h \
 	lib/waits/comms.c lib/waits/comms.h \
@@ -65,6 +65,7 @@ lib_libjoule_waits_so_SOURCES = lib/preload.c lib/preload.h lib/joule.h \
 	lib/waits/program.c \
 	lib/waits/recorder.c lib/waits/recorder.h \
 	lib/waits/requests.c lib/waits/requests.h
+lib_libjoule_waits_so_SOURCES = lib/preload.c lib/preload.h $(LIBJOULE_WAITS)
 nodist_lib_libjoule_waits_so_SOURCES = lib/waits/mpi_calls.c
 # Names of MPI are declared in no header of ours.
 lib_libjoule_waits_so_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
@@ -84,7 +85,7 @@ if HAVE_CHECK
 REGION_TESTS = tests/unit/test_hooks tests/unit/test_joule_energy \
 	tests/unit/test_moneq tests/unit/test_pmlib tests/unit/test_pmlib_client \
 	tests/unit/test_pmlib_print tests/unit/test_regions \
-	tests/unit/test_waits_log
+	tests/unit/test_waits_calls tests/unit/test_waits_log
 check_PROGRAMS += $(REGION_TESTS)
 TESTS += $(REGION_TESTS)
 tests_unit_test_hooks_SOURCES = tests/unit/test_hooks.c \
@@ -116,6 +117,13 @@ tests_unit_test_regions_SOURCES = tests/unit/test_regions.c \
 	tests/unit/regionstep.c tests/unit/regionstep.h lib/regions.c
 tests_unit_test_regions_CPPFLAGS = $(lib_libjoule_so_1_CPPFLAGS)
 tests_unit_test_regions_LDADD = $(LIBJOULE_SERIES) $(LIBUNIT)
+tests_unit_test_waits_calls_SOURCES = tests/unit/test_waits_calls.c \
+	lib/preload.h $(LIBJOULE_WAITS) \
+	tools/waits/recorded_log.c tools/waits/recorded_log.h
+nodist_tests_unit_test_waits_calls_SOURCES = lib/waits/mpi_calls.c
+tests_unit_test_waits_calls_CFLAGS = $(lib_libjoule_waits_so_CFLAGS)
+tests_unit_test_waits_calls_LDADD = $(LIBUNIT) -ldl
+$(tests_unit_test_waits_calls_OBJECTS): lib/waits/mpi_calls.h
 tests_unit_test_waits_log_SOURCES = tests/unit/test_waits_log.c \
 	tests/unit/dice.h lib/waits/recorder.c lib/waits/requests.c \
 	tools/waits/recorded_log.c tools/waits/recorded_log.h

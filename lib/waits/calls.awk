@@ -145,10 +145,14 @@ function function_of(name, symbol, fortran, descriptors,    next_call) {
     printf "    struct joule_waits_call call;\n"
     if (args[name] ~ /:comm_before/)
         printf "    uintptr_t before;\n"
-    if (fortran)
+    if (fortran) {
         printf "    int own_error = 0;\n\n    if (!error)\n        error = &own_error;\n"
-    else
-        printf "    int rc;\n\n"
+        printf "    if (!next) {\n        *error = joule_waits_absent(\"%s\");\n", symbol
+        printf "        return;\n    }\n"
+    } else {
+        printf "    int rc;\n\n    if (!next)\n"
+        printf "        return joule_waits_absent(\"%s\");\n", symbol
+    }
     printf "    if (!joule_waits_begin(&call, JOULE_MPI_%s, %s,\n", name,
            fortran ? "true" : "false"
     print "                           __builtin_return_address(0))) {"

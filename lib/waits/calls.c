@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "lib/waits/calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,15 +10,27 @@
 
 #define CALL struct joule_waits_call *call
 
+/* MPI_ERR_OTHER. */
+#define MPICH_ERR_OTHER    15
+#define OPEN_MPI_ERR_OTHER 16
+
 void *joule_waits_find_next(const char *name, _Atomic(void *) *known)
 {
     void *found = joule_preload_find(name);
 
-    /* Nobody can have called what there is not. */
-    if (!found)
-        abort();
-    atomic_store_explicit(known, found, memory_order_release);
+    if (found)
+        atomic_store_explicit(known, found, memory_order_release);
     return found;
+}
+
+int joule_waits_absent(const char *name)
+{
+    static atomic_flag is_said = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&is_said))
+        fprintf(stderr, "joule: the MPI library has no %s: calls of it fail\n",
+                name);
+    return joule_mpi.is_mpich ? MPICH_ERR_OTHER : OPEN_MPI_ERR_OTHER;
 }
 
 /* ---- before the call ---- */

@@ -49,7 +49,8 @@ struct joule_waits_call {
     void *more_requests, *more_statuses; /* allocated; NULL: they are few */
 };
 
-/* The function that a call of [name] would have reached. */
+/* The function that a call of [name] would have reached; NULL: the MPI library has none,
+ * and the program has looked for it, and found this object's. */
 void *joule_waits_find_next(const char *name, _Atomic(void *) *known);
 
 static inline void *joule_waits_next(const char *name, _Atomic(void *) *known)
@@ -58,6 +59,9 @@ static inline void *joule_waits_next(const char *name, _Atomic(void *) *known)
 
     return found ? found : joule_waits_find_next(name, known);
 }
+
+/* The error of such a call, which the user is told of once. */
+int joule_waits_absent(const char *name);
 
 /* false: it is not recorded, since nothing is or MPI calls itself. */
 static inline bool joule_waits_begin(struct joule_waits_call *call,

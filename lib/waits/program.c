@@ -22,6 +22,7 @@
 
 #define MPI_THREAD_MULTIPLE 3
 
+/* NULL: there is none. */
 #define NEXT(variable, name)                                                   \
     ({                                                                         \
         static _Atomic(void *) known;                                          \
@@ -154,7 +155,9 @@ int MPI_Init(int *argc, char ***argv)
     int64_t enter_ns = joule_recorder_now_ns();
     int (*next)(int *, char ***), rc;
 
-    rc = NEXT(next, "MPI_Init")(argc, argv);
+    if (!NEXT(next, "MPI_Init"))
+        return joule_waits_absent("MPI_Init");
+    rc = next(argc, argv);
     if (rc == 0)
         begin(JOULE_MPI_Init, enter_ns, false);
     return rc;
@@ -165,7 +168,9 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     int64_t enter_ns = joule_recorder_now_ns();
     int (*next)(int *, char ***, int, int *), rc;
 
-    rc = NEXT(next, "MPI_Init_thread")(argc, argv, required, provided);
+    if (!NEXT(next, "MPI_Init_thread"))
+        return joule_waits_absent("MPI_Init_thread");
+    rc = next(argc, argv, required, provided);
     if (rc == 0)
         begin(JOULE_MPI_Init_thread, enter_ns,
               *provided == MPI_THREAD_MULTIPLE);
@@ -203,9 +208,12 @@ int MPI_Finalize(void)
     struct joule_waits_clock clock = {0};
     struct joule_waits_call call;
     int (*next)(void), rc;
-    bool recorded = begin_end(&call, &clock);
+    bool recorded;
 
-    rc = NEXT(next, "MPI_Finalize")();
+    if (!NEXT(next, "MPI_Finalize"))
+        return joule_waits_absent("MPI_Finalize");
+    recorded = begin_end(&call, &clock);
+    rc = next();
     if (recorded)
         end(&call, &clock);
     return rc;
@@ -215,8 +223,10 @@ int MPI_Abort(uintptr_t comm, int error)
 {
     int (*next)(uintptr_t, int);
 
+    if (!NEXT(next, "MPI_Abort"))
+        return joule_waits_absent("MPI_Abort");
     joule_recorder_stop(JOULE_WAITS_ENDED, NULL);
-    return NEXT(next, "MPI_Abort")(comm, error);
+    return next(comm, error);
 }
 
 /* ---- MPI_Pcontrol ---- */
@@ -240,7 +250,9 @@ int MPI_Pcontrol(const int level, ...)
     name = va_arg(arguments, void *);
     va_end(arguments);
     control(level, name);
-    return NEXT(next, "MPI_Pcontrol")(level, name);
+    if (!NEXT(next, "MPI_Pcontrol"))
+        return joule_waits_absent("MPI_Pcontrol");
+    return next(level, name);
 }
 
 /* ---- regions ---- */
@@ -341,7 +353,11 @@ uint16_t joule_waits_caller(const void *address)
         int own = 0;                                                           \
                                                                                \
         error = error ? error : &own;                                          \
-        NEXT(next, "mpi_init" #suffix)(error);                                 \
+        if (!NEXT(next, "mpi_init" #suffix)) {                                 \
+            *error = joule_waits_absent("mpi_init" #suffix);                   \
+            return;                                                            \
+        }                                                                      \
+        next(error);                                                           \
         if (*error == 0)                                                       \
             begin(JOULE_MPI_Init, enter_ns, false);                            \
     }                                                                          \
@@ -353,7 +369,11 @@ uint16_t joule_waits_caller(const void *address)
         int own = 0;                                                           \
                                                                                \
         error = error ? error : &own;                                          \
-        NEXT(next, "mpi_init_thread" #suffix)(required, provided, error);      \
+        if (!NEXT(next, "mpi_init_thread" #suffix)) {                          \
+            *error = joule_waits_absent("mpi_init_thread" #suffix);            \
+            return;                                                            \
+        }                                                                      \
+        next(required, provided, error);                                       \
         if (*error == 0)                                                       \
             begin(JOULE_MPI_Init_thread, enter_ns,                             \
                   *provided == MPI_THREAD_MULTIPLE);                           \
@@ -363,10 +383,17 @@ uint16_t joule_waits_caller(const void *address)
     {                                                                          \
         struct joule_waits_clock clock = {0};                                  \
         struct joule_waits_call call;                                          \
-        bool recorded = begin_end(&call, &clock);                              \
         void (*next)(int *);                                                   \
+        bool recorded;                                                         \
+        int own = 0;                                                           \
                                                                                \
-        NEXT(next, "mpi_finalize" #suffix)(error);                             \
+        error = error ? error : &own;                                          \
+        if (!NEXT(next, "mpi_finalize" #suffix)) {                             \
+            *error = joule_waits_absent("mpi_finalize" #suffix);               \
+            return;                                                            \
+        }                                                                      \
+        recorded = begin_end(&call, &clock);                                   \
+        next(error);                                                           \
         if (recorded)                                                          \
             end(&call, &clock);                                                \
     }                                                                          \
@@ -374,9 +401,15 @@ uint16_t joule_waits_caller(const void *address)
     void mpi_abort##suffix(int *comm, int *code, int *error)                   \
     {                                                                          \
         void (*next)(int *, int *, int *);                                     \
+        int own = 0;                                                           \
                                                                                \
+        error = error ? error : &own;                                          \
+        if (!NEXT(next, "mpi_abort" #suffix)) {                                \
+            *error = joule_waits_absent("mpi_abort" #suffix);                  \
+            return;                                                            \
+        }                                                                      \
         joule_recorder_stop(JOULE_WAITS_ENDED, NULL);                          \
-        NEXT(next, "mpi_abort" #suffix)(comm, code, error);                    \
+        next(comm, code, error);                                               \
     }                                                                          \
                                                                                \
     /* The one of mpi_f08 may have an error. */                                \
@@ -385,7 +418,10 @@ uint16_t joule_waits_caller(const void *address)
         void (*next)(int *, int *);                                            \
                                                                                \
         control(*level, NULL);                                                 \
-        NEXT(next, "mpi_pcontrol" #suffix)(level, error);                      \
+        if (NEXT(next, "mpi_pcontrol" #suffix))                                \
+            next(level, error);                                                \
+        else                                                                   \
+            joule_waits_absent("mpi_pcontrol" #suffix);                        \
     }
 
 FORTRAN(_)

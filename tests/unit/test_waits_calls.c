@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What stands between a program and its MPI library: with a library that is made up
+ * here.  Its handles and statuses are MPICH's, and it has no more than tests call.
+ */
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/preload.h"
+#include "lib/waits/calls.h"
+#include "tests/unit/tree.h"
+#include "tools/waits/recorded_log.h"
+
+#define WORLD        0x44000000u
+#define INT          0x4c000405u
+#define REQUEST_NULL 0x2c000000u
+#define ERR_OTHER    15
+#define MOST         64
+
+/* What the program calls: mpi_calls.c and program.c have them. */
+int MPI_Init(int *argc, char ***argv);
+int MPI_Finalize(void);
+int MPI_Barrier(uintptr_t comm);
+int MPI_Bcast(void *buf, int count, uintptr_t type, int root, uintptr_t comm);
+void mpi_barrier_(void *comm, int *error);
+void mpi_bcast_(void *buf, void *count, void *type, void *root, void *comm,
+                int *error);
+
+/* ---- the library ---- */
+
+static int fake_version(char *text, int *length)
+{
+    *length = sprintf(text, "MPICH Version: made up");
+    return 0;
+}
+
+static int fake_none(void)
+{
+    return 0;
+}
+
+/* Of one process; no thread level but 0. */
+static int fake_zero(uintptr_t comm, int *ret)
+{
+    (void)comm;
+    *ret = 0;
+    return 0;
+}
+
+static int fake_thread(int *level)
+{
+    *level = 0;
+    return 0;
+}
+
+static int fake_parent(uint32_t *comm)
+{
+    *comm = 0x04000000;
+    return 0;
+}
+
+static int fake_one(uintptr_t comm, int *ret)
+{
+    (void)comm;
+    *ret = 1;
+    return 0;
+}
+
+static int fake_type_size(uintptr_t type, int *ret)
+{
+    *ret = type >> 8 & 0xff;
+    return 0;
+}
+
+static int fake_group(uintptr_t comm, uint32_t *group)
+{
+    (void)comm;
+    *group = 0x48000000;
+    return 0;
+}
+
+static int fake_ranks(uintptr_t from, int count, const int *ranks, uintptr_t to,
+                      int *ret)
+{
+    (void)from;
+    (void)to;
+    memcpy(ret, ranks, (size_t)count * sizeof(*ret));
+    return 0;
+}
+
+static int fake_barrier(uintptr_t comm)
+{
+    return comm == WORLD ? 0 : 5;
+}
+
+static void fake_f_barrier(int *comm, int *error)
+{
+    *error = fake_barrier((uint32_t)*comm);
+}
+
+#define FAKE(name, function)                                                   \
+    {                                                                          \
+        name, (void (*)(void))(function)                                       \
+    }
+static const struct {
+    const char *name;
+    void (*function)(void);
+} library[] = {
+    FAKE("PMPI_Get_library_version", fake_version),
+    FAKE("PMPI_Send", fake_none),
+    FAKE("PMPI_Recv", fake_none),
+    FAKE("PMPI_Allgather", fake_none),
+    FAKE("PMPI_Barrier", fake_none),
+    FAKE("PMPI_Query_thread", fake_thread),
+    FAKE("PMPI_Comm_get_parent", fake_parent),
+    FAKE("PMPI_Comm_rank", fake_zero),
+    FAKE("PMPI_Comm_size", fake_one),
+    FAKE("PMPI_Comm_test_inter", fake_zero),
+    FAKE("PMPI_Comm_dup", fake_none),
+    FAKE("PMPI_Comm_free", fake_none),
+    FAKE("PMPI_Comm_group", fake_group),
+    FAKE("PMPI_Group_translate_ranks", fake_ranks),
+    FAKE("PMPI_Group_free", fake_none),
+    FAKE("PMPI_Type_size", fake_type_size),
+    FAKE("MPI_Init", fake_none),
+    FAKE("MPI_Finalize", fake_none),
+    FAKE("MPI_Barrier", fake_barrier),
+    FAKE("mpi_barrier_", fake_f_barrier),
+};
+
+/* In place of lib/preload.c. */
+void *joule_preload_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
+        if (strcmp(library[i].name, name) == 0)
+            return *(void *const *)(const void *)&library[i].function;
+    return NULL;
+}
+
+bool joule_preload_copy_text(const void *at, char text[JOULE_PRELOAD_TEXT])
+{
+    (void)at;
+    (void)text;
+    return false;
+}
+
+/* ---- programs ---- */
+
+static struct tree tree;
+static struct joule_error err;
+static struct joule_recorded_logs logs;
+static struct joule_waits_record record[MOST];
+static size_t records;
+static char said[1024]; /* on stderr */
+
+static void setup(void)
+{
+    tree_create(&tree);
+    setenv("JOULE_WAITS_DIR", tree.path, 1);
+    setenv("JOULE_WAITS_MEMORY", "1", 1);
+}
+
+static void teardown(void)
+{
+    joule_recorded_close(&logs);
+    tree_destroy(&tree);
+}
+
+/* Of a program, without Check: a condition that has to be. */
+#define MUST(condition)                                                        \
+    do                                                                         \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "line %d\n", __LINE__);                            \
+            _exit(1);                                                          \
+        }                                                                      \
+    while (0)
+
+static int take(void *arg, const struct joule_waits_record *r, size_t count)
+{
+    (void)arg;
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_lt(records, MOST);
+        record[records++] = r[i];
+    }
+    return 0;
+}
+
+/* Run the program, in a process of its own, between MPI_Init and MPI_Finalize, and
+ * take its records. */
+static void run(void (*program)(void))
+{
+    int out[2], status;
+    ssize_t n, got = 0;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(out), 0);
+    pid = fork();
+    if (pid == 0) {
+        dup2(out[1], STDERR_FILENO);
+        close(out[0]);
+        close(out[1]);
+        MUST(MPI_Init(NULL, NULL) == 0);
+        program();
+        MUST(MPI_Finalize() == 0);
+        _exit(0);
+    }
+    close(out[1]);
+    while ((n = read(out[0], said + got, sizeof(said) - 1 - (size_t)got)) > 0)
+        got += n;
+    said[got] = '\0';
+    close(out[0]);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(status == 0, "%s", said);
+    ck_assert_msg(joule_recorded_open(tree.path, &logs, &err) == 0, "%s",
+                  err.text);
+    records = 0;
+    ck_assert_int_eq(joule_recorded_read(&logs.log[0], 0, take, NULL, &err), 0);
+}
+
+/* The records between those of MPI_Init and MPI_Finalize, in order. */
+#define CALLS(...)                                                             \
+    must_be((const int[]){__VA_ARGS__},                                        \
+            sizeof((const int[]){__VA_ARGS__}) / (2 * sizeof(int)))
+
+static void must_be(const int(*call_and_kind), size_t count)
+{
+    ck_assert_uint_eq(records, count + 2);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(record[i + 1].call, call_and_kind[2 * i]);
+        ck_assert_int_eq(record[i + 1].kind, call_and_kind[2 * i + 1]);
+    }
+}
+
+/* ---- functions that the library does not have ---- */
+
+static void call_absent(void)
+{
+    int error = 0;
+
+    MUST(MPI_Bcast(NULL, 0, INT, 0, WORLD) == ERR_OTHER);
+    mpi_bcast_(NULL, NULL, NULL, NULL, NULL, &error);
+    MUST(error == ERR_OTHER);
+    mpi_bcast_(NULL, NULL, NULL, NULL, NULL, NULL);
+    MUST(MPI_Barrier(WORLD) == 0);
+}
+
+START_TEST(absent)
+{
+    run(call_absent);
+    ck_assert_str_eq(said,
+                     "joule: the MPI library has no MPI_Bcast: calls of it "
+                     "fail\n");
+    CALLS(JOULE_MPI_Barrier, JOULE_WAITS_COLLECTIVE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("waits calls");
+    TCase *calls = tcase_create("calls");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(calls, setup, teardown);
+    tcase_add_test(calls, absent);
+    suite_add_tcase(suite, calls);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
