@@ -146,7 +146,7 @@ function function_of(name, symbol, fortran, descriptors,    next_call) {
     if (args[name] ~ /:comm_before/)
         printf "    uintptr_t before;\n"
     if (fortran) {
-        printf "    int own_error = 0;\n\n    if (!error)\n        error = &own_error;\n"
+        printf "    int own_error[2] = {0}; /* of 8 bytes, if so be */\n\n    if (!error)\n        error = own_error;\n"
         printf "    if (!next) {\n        *error = joule_waits_absent(\"%s\");\n", symbol
         printf "        return;\n    }\n"
     } else {

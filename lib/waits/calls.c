@@ -33,6 +33,18 @@ int joule_waits_absent(const char *name)
     return joule_mpi.is_mpich ? MPICH_ERR_OTHER : OPEN_MPI_ERR_OTHER;
 }
 
+bool joule_waits_wide(struct joule_waits_thread *thread)
+{
+    static atomic_flag is_said = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&is_said))
+        fprintf(stderr,
+                "joule: Fortran's INTEGER has 8 bytes here: its calls are "
+                "recorded only if the MPI library makes them in C\n");
+    joule_recorder_leave(thread);
+    return false;
+}
+
 /* ---- before the call ---- */
 
 /* Room for [count] of [each] bytes: [few], if that is enough.  NULL: there is none. */

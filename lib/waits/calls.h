@@ -63,6 +63,9 @@ static inline void *joule_waits_next(const char *name, _Atomic(void *) *known)
 /* The error of such a call, which the user is told of once. */
 int joule_waits_absent(const char *name);
 
+/* A call of a Fortran whose INTEGERs have 8 bytes is not recorded: false. */
+bool joule_waits_wide(struct joule_waits_thread *thread);
+
 /* false: it is not recorded, since nothing is or MPI calls itself. */
 static inline bool joule_waits_begin(struct joule_waits_call *call,
                                      uint8_t number, bool fortran,
@@ -71,6 +74,8 @@ static inline bool joule_waits_begin(struct joule_waits_call *call,
     call->thread = joule_recorder_enter();
     if (!call->thread)
         return false;
+    if (fortran && joule_mpi.has_wide_integers)
+        return joule_waits_wide(call->thread);
     call->caller = caller;
     call->number = number;
     call->fortran = fortran;

@@ -108,6 +108,19 @@ static void set_constants(struct joule_mpi_library *m)
     m->status_ignore = (const void *)(uintptr_t)(m->is_mpich ? 1 : 0);
 }
 
+/* Whether its Fortran writes 8 bytes where it gives a rank back: nothing else tells of
+ * all libraries, and of those that stand between a program and its library. */
+static bool has_wide_integers(const struct joule_mpi_library *m)
+{
+    void (*comm_rank)(int64_t *, int64_t *, int64_t *);
+    int64_t world = m->is_mpich ? (int64_t)m->world : 0, rank = -1, error = -1;
+
+    if (!find("mpi_comm_rank_", &comm_rank))
+        return false;
+    comm_rank(&world, &rank, &error);
+    return rank >= 0;
+}
+
 int joule_mpi_find(void)
 {
     int (*get_version)(char *, int *), length;
@@ -127,6 +140,7 @@ int joule_mpi_find(void)
     if (!find_handles(m) || !find_functions(m))
         return -1;
     find_fortran();
+    m->has_wide_integers = has_wide_integers(m);
     version[strcspn(version, "\n,")] = '\0';
     for (size_t i = 0; version[i] && i + 1 < sizeof(m->version); i++)
         m->version[i] = version[i] == '\t' ? ' ' : version[i];

@@ -18,8 +18,9 @@
 struct joule_mpi_library {
     bool is_found;
     bool is_mpich;
-    uint64_t handle_bits; /* of a handle in a register */
-    unsigned handle_size; /* of one in memory */
+    bool has_wide_integers; /* INTEGERs of its Fortran have 8 bytes */
+    uint64_t handle_bits;   /* of a handle in a register */
+    unsigned handle_size;   /* of one in memory */
     unsigned status_size;
     uintptr_t world, byte, request_null, comm_null, type_null;
     int proc_null, any_source;

@@ -338,6 +338,9 @@ uint16_t joule_waits_caller(const void *address)
 
 /* ---- Fortran ---- */
 
+/* Where its INTEGER has 8 bytes, an int is the first half: of a machine whose bytes
+ * are in the order of x86. */
+
 #define FORTRAN(suffix)                                                        \
     JOULE_WRAPPER void mpi_init##suffix(int *error);                           \
     JOULE_WRAPPER void mpi_init_thread##suffix(int *required, int *provided,   \
@@ -350,9 +353,9 @@ uint16_t joule_waits_caller(const void *address)
     {                                                                          \
         int64_t enter_ns = joule_recorder_now_ns();                            \
         void (*next)(int *);                                                   \
-        int own = 0;                                                           \
+        int own[2] = {0};                                                      \
                                                                                \
-        error = error ? error : &own;                                          \
+        error = error ? error : own;                                           \
         if (!NEXT(next, "mpi_init" #suffix)) {                                 \
             *error = joule_waits_absent("mpi_init" #suffix);                   \
             return;                                                            \
@@ -366,9 +369,9 @@ uint16_t joule_waits_caller(const void *address)
     {                                                                          \
         int64_t enter_ns = joule_recorder_now_ns();                            \
         void (*next)(int *, int *, int *);                                     \
-        int own = 0;                                                           \
+        int own[2] = {0};                                                      \
                                                                                \
-        error = error ? error : &own;                                          \
+        error = error ? error : own;                                           \
         if (!NEXT(next, "mpi_init_thread" #suffix)) {                          \
             *error = joule_waits_absent("mpi_init_thread" #suffix);            \
             return;                                                            \
@@ -385,9 +388,9 @@ uint16_t joule_waits_caller(const void *address)
         struct joule_waits_call call;                                          \
         void (*next)(int *);                                                   \
         bool recorded;                                                         \
-        int own = 0;                                                           \
+        int own[2] = {0};                                                      \
                                                                                \
-        error = error ? error : &own;                                          \
+        error = error ? error : own;                                           \
         if (!NEXT(next, "mpi_finalize" #suffix)) {                             \
             *error = joule_waits_absent("mpi_finalize" #suffix);               \
             return;                                                            \
@@ -401,9 +404,9 @@ uint16_t joule_waits_caller(const void *address)
     void mpi_abort##suffix(int *comm, int *code, int *error)                   \
     {                                                                          \
         void (*next)(int *, int *, int *);                                     \
-        int own = 0;                                                           \
+        int own[2] = {0};                                                      \
                                                                                \
-        error = error ? error : &own;                                          \
+        error = error ? error : own;                                           \
         if (!NEXT(next, "mpi_abort" #suffix)) {                                \
             *error = joule_waits_absent("mpi_abort" #suffix);                  \
             return;                                                            \

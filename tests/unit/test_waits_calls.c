@@ -98,9 +98,26 @@ static int fake_barrier(uintptr_t comm)
     return comm == WORLD ? 0 : 5;
 }
 
-static void fake_f_barrier(int *comm, int *error)
+/* Its Fortran, whose INTEGERs have 4 bytes or 8. */
+static bool is_wide;
+
+static void put_integer(void *at, int value)
 {
-    *error = fake_barrier((uint32_t)*comm);
+    int64_t wide = value;
+
+    memcpy(at, is_wide ? (void *)&wide : (void *)&value, is_wide ? 8 : 4);
+}
+
+static void fake_f_rank(const void *comm, void *rank, void *error)
+{
+    (void)comm;
+    put_integer(rank, 0);
+    put_integer(error, 0);
+}
+
+static void fake_f_barrier(const int *comm, void *error)
+{
+    put_integer(error, fake_barrier((uint32_t)*comm));
 }
 
 #define FAKE(name, function)                                                   \
@@ -131,6 +148,7 @@ static const struct {
     FAKE("MPI_Finalize", fake_none),
     FAKE("MPI_Barrier", fake_barrier),
     FAKE("mpi_barrier_", fake_f_barrier),
+    FAKE("mpi_comm_rank_", fake_f_rank),
 };
 
 /* In place of lib/preload.c. */
@@ -259,6 +277,38 @@ START_TEST(absent)
 }
 END_TEST
 
+/* ---- Fortran ---- */
+
+static void call_fortran(void)
+{
+    int64_t comm = WORLD, error = 0;
+
+    mpi_barrier_(&comm, (int *)&error);
+    MUST(error == 0);
+    mpi_barrier_(&comm, NULL);
+}
+
+START_TEST(fortran)
+{
+    is_wide = false;
+    run(call_fortran);
+    CALLS(JOULE_MPI_Barrier, JOULE_WAITS_COLLECTIVE, JOULE_MPI_Barrier,
+          JOULE_WAITS_COLLECTIVE);
+    ck_assert_str_eq(said, "");
+}
+END_TEST
+
+START_TEST(wide_integers)
+{
+    is_wide = true;
+    run(call_fortran);
+    is_wide = false;
+    ck_assert_uint_eq(records, 2);
+    ck_assert_ptr_nonnull(strstr(said, "INTEGER has 8 bytes"));
+    ck_assert_ptr_eq(strchr(said, '\n'), strrchr(said, '\n'));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("waits calls");
@@ -268,6 +318,8 @@ int main(void)
 
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_test(calls, absent);
+    tcase_add_test(calls, fortran);
+    tcase_add_test(calls, wide_integers);
     suite_add_tcase(suite, calls);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
