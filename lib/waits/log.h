@@ -6,7 +6,7 @@
  *
  * A head, which is written again at the end, and blocks: a block's head, and records
  * or definitions.  The blocks of a thread are in the order of their numbers, not
- * of the file; a block may be in the file in several pieces, which begin at [first].
+ * of the file, and a thread that has ended has its number taken over by another; a block may be in the file in several pieces, which begin at [first].
  * All in the byte order of the machine.  Times are of CLOCK_MONOTONIC, in ns.
  *
  * Of a process that was killed the file has all but the last second.
@@ -21,6 +21,7 @@
 #define JOULE_WAITS_VERSION 1
 #define JOULE_WAITS_NAME    64
 #define JOULE_WAITS_TEXT    248
+#define JOULE_WAITS_THREADS 65536 /* of a log */
 
 enum joule_waits_state {
     JOULE_WAITS_RUNS,  /* or was killed */

@@ -35,6 +35,12 @@ static _Thread_local struct {
     uint16_t name[CACHE];
 } cache __attribute__((tls_model("initial-exec")));
 
+/* Whose id another one may have, whose blocks follow. */
+struct ended_thread {
+    uint32_t id;
+    uint64_t number; /* of the next block */
+};
+
 /* A process has one log, and all of its threads write it. */
 static struct {
     struct joule_waits_head head;
@@ -45,10 +51,14 @@ static struct {
     _Atomic uint32_t comms, names; /* of them are set */
     uint32_t comms_written, names_written;
     _Atomic uint64_t lost, not_done, unknown;
-    _Atomic uint32_t threads;
+    uint32_t threads;           /* ids that there are */
+    struct ended_thread *ended; /* [JOULE_WAITS_THREADS] */
+    uint32_t ended_threads;
+    pthread_key_t key; /* of each thread that has an id */
+    bool has_key;
     _Atomic uint32_t full; /* blocks that have become so; a futex */
     atomic_bool stops;
-    pthread_mutex_t lock; /* comm and name */
+    pthread_mutex_t lock; /* comm, name, threads and ended */
     pthread_t writer;
     pid_t pid;
     int fd;
@@ -71,21 +81,58 @@ static struct joule_recorder_block *find_block(void)
     return NULL;
 }
 
+/* false: there are too many threads. */
+static bool take_id(struct joule_waits_thread *thread)
+{
+    pthread_mutex_lock(&self.lock);
+    if (self.ended_threads > 0) {
+        struct ended_thread *e = &self.ended[--self.ended_threads];
+
+        thread->id = e->id;
+        thread->number = e->number;
+        thread->is_known = true;
+    } else if (self.threads < JOULE_WAITS_THREADS) {
+        thread->id = self.threads++;
+        thread->number = 0;
+        thread->is_known = true;
+    }
+    pthread_mutex_unlock(&self.lock);
+    if (thread->is_known && self.has_key)
+        pthread_setspecific(self.key, thread);
+    return thread->is_known;
+}
+
+static void hand_over(struct joule_waits_thread *thread)
+{
+    if (!thread->block)
+        return;
+    atomic_store_explicit(&thread->block->state, FULL, memory_order_release);
+    thread->block = NULL;
+    atomic_fetch_add(&self.full, 1);
+    syscall(SYS_futex, &self.full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* The thread ends.  What calls MPI even later gets an id as a new one does. */
+static void end_thread(void *arg)
+{
+    struct joule_waits_thread *thread = arg;
+
+    hand_over(thread);
+    pthread_mutex_lock(&self.lock);
+    self.ended[self.ended_threads++] =
+        (struct ended_thread){thread->id, thread->number};
+    pthread_mutex_unlock(&self.lock);
+    thread->is_known = false;
+}
+
 struct joule_waits_record *
 joule_recorder_more(struct joule_waits_thread *thread)
 {
-    struct joule_recorder_block *block = thread->block;
+    struct joule_recorder_block *block = NULL;
 
-    if (!thread->is_known) {
-        thread->is_known = true;
-        thread->id = atomic_fetch_add(&self.threads, 1);
-    }
-    if (block) {
-        atomic_store_explicit(&block->state, FULL, memory_order_release);
-        atomic_fetch_add(&self.full, 1);
-        syscall(SYS_futex, &self.full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    }
-    block = thread->block = find_block();
+    hand_over(thread);
+    if (thread->is_known || take_id(thread))
+        block = thread->block = find_block();
     if (!block) {
         atomic_fetch_add(&self.lost, 1);
         return &thread->spare;
@@ -272,7 +319,9 @@ static void write_head(void)
     head.lost = atomic_load(&self.lost);
     head.not_done = atomic_load(&self.not_done);
     head.unknown = atomic_load(&self.unknown);
-    head.threads = atomic_load(&self.threads);
+    pthread_mutex_lock(&self.lock);
+    head.threads = self.threads;
+    pthread_mutex_unlock(&self.lock);
     do
         n = pwrite(self.fd, &head, sizeof(head), 0);
     while (n < 0 && errno == EINTR);
@@ -439,15 +488,18 @@ int joule_recorder_start(const struct joule_waits_head *head)
     self.block = map(self.blocks * sizeof(*self.block));
     self.comm = map(COMMS_MAX * sizeof(*self.comm));
     self.name = map(NAMES_MAX * sizeof(*self.name));
+    self.ended = map(JOULE_WAITS_THREADS * sizeof(*self.ended));
     self.head = *head;
     self.length = sizeof(self.head);
     self.pid = getpid();
-    if (!self.block || !self.comm || !self.name ||
+    if (!self.block || !self.comm || !self.name || !self.ended ||
         pthread_atfork(NULL, NULL, in_child) != 0) {
         errno = ENOMEM;
         release();
         return -1;
     }
+    /* Without a key those that have ended keep what they had. */
+    self.has_key = pthread_key_create(&self.key, end_thread) == 0;
     block_size_signal(&signals);
     write_head();
     restore_size_signal(&signals);

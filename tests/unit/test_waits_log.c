@@ -116,10 +116,14 @@ static struct sum sum_of(uint32_t thread)
 #define THREADS 4
 #define EACH    3000
 
+/* All at once: none has another's id. */
+static pthread_barrier_t all_threads;
+
 static void *run_thread(void *arg)
 {
     for (uint32_t i = 0; i < EACH; i++)
         record(i);
+    pthread_barrier_wait(&all_threads);
     return arg;
 }
 
@@ -130,6 +134,7 @@ static void run_threads(void)
 
     if (joule_recorder_start(&head) < 0)
         _exit(1);
+    pthread_barrier_init(&all_threads, NULL, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, run_thread, NULL);
     for (int i = 0; i < THREADS; i++)
@@ -159,6 +164,46 @@ START_TEST(threads)
     ck_assert_uint_eq(logs.log[0].names, 2);
     ck_assert_str_eq(logs.log[0].name[0].text, "solve");
     ck_assert_str_eq(logs.log[0].name[1].text, "");
+}
+END_TEST
+
+/* One after the other: more than there are blocks. */
+#define PASSING 300
+
+static void *run_passing(void *arg)
+{
+    for (uint32_t i = 0; i < 10; i++)
+        record(*(uint32_t *)arg * 10 + i);
+    return NULL;
+}
+
+static void run_passing_threads(void)
+{
+    struct joule_waits_head head = head_of(0, 1);
+    pthread_t thread;
+
+    if (joule_recorder_start(&head) < 0)
+        _exit(1);
+    for (uint32_t i = 0; i < PASSING; i++) {
+        pthread_create(&thread, NULL, run_passing, &i);
+        pthread_join(thread, NULL);
+        usleep(1000);
+    }
+    joule_recorder_stop(JOULE_WAITS_FINALIZED, NULL);
+}
+
+START_TEST(passing_threads)
+{
+    struct sum sum;
+
+    ck_assert_int_eq(in_child(run_passing_threads), 0);
+    must_open();
+    ck_assert_uint_eq(logs.log[0].head.threads, 1);
+    ck_assert_uint_eq(logs.log[0].threads, 1);
+    sum = sum_of(0);
+    ck_assert_uint_eq(sum.count + logs.log[0].head.lost, PASSING * 10);
+    /* Each had one of 15 blocks, unless the writer did not come to run for long. */
+    ck_assert_uint_gt(sum.count, 1000);
 }
 END_TEST
 
@@ -471,6 +516,7 @@ int main(void)
 
     tcase_add_checked_fixture(recorder, setup, teardown);
     tcase_add_test(recorder, threads);
+    tcase_add_test(recorder, passing_threads);
     tcase_add_test(recorder, burst);
     tcase_add_test(recorder, full_disk);
     tcase_add_test(recorder, killed);

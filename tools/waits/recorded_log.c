@@ -15,7 +15,6 @@
 #include "common/base/list.h"
 
 #define SIZE_MAX_RANKS (1u << 20)
-#define THREADS_MAX    (1u << 16)
 #define RECORDS_MAX    (1u << 16) /* of a block */
 #define COMMS_MAX      (1u << 16)
 #define NAMES_MAX      (1u << 12)
@@ -92,7 +91,7 @@ static bool take_names(struct joule_recorded_log *l, int fd, off_t at,
 static bool take_piece(struct joule_recorded_log *l,
                        const struct joule_waits_block *b, off_t at)
 {
-    if (b->count > RECORDS_MAX || b->thread >= THREADS_MAX ||
+    if (b->count > RECORDS_MAX || b->thread >= JOULE_WAITS_THREADS ||
         joule_list_grow(&l->piece, l->pieces, 1, &l->piece_room,
                         sizeof(*l->piece)) < 0)
         return false;
