@@ -134,6 +134,14 @@ function after(name, fortran, descriptors,    n, list, i, text) {
     printf "joule_waits_%s(%s);\n", what[name], text
 }
 
+# Requests may be gone with an error.
+function after_error(name,    n, list, i) {
+    n = split(args[name], list, " ")
+    for (i = 1; i <= n; i++)
+        if (list[i] ~ /^[rQ]:/)
+            printf "    else\n        joule_waits_failed(&call, %s);\n", substr(list[i], 3)
+}
+
 # With [descriptors] a buffer is the address of its address.
 function function_of(name, symbol, fortran, descriptors,    next_call) {
     next_call = sprintf("next(%s)", arguments(name, fortran, "names"))
@@ -164,6 +172,7 @@ function function_of(name, symbol, fortran, descriptors,    next_call) {
     printf "    %s%s;\n    joule_waits_leave(&call);\n    if (%s == 0)\n        ",
            fortran ? "" : "rc = ", next_call, fortran ? "*error" : "rc"
     after(name, fortran, descriptors)
+    after_error(name)
     printf "    joule_waits_end(&call);\n"
     if (!fortran)
         print "    return rc;"

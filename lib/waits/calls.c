@@ -56,6 +56,12 @@ static void *room(void *few, void **more, int count, size_t each)
     return *more;
 }
 
+static uintptr_t request_at(CALL, const void *requests, int i)
+{
+    return call->fortran ? joule_mpi_request(((const int *)requests)[i])
+                         : joule_mpi_at(requests, i);
+}
+
 void joule_waits_take(CALL, const void *requests, int count)
 {
     call->count = count > 0 ? count : 0;
@@ -64,9 +70,7 @@ void joule_waits_take(CALL, const void *requests, int count)
     if (!call->request)
         call->count = 0;
     for (int i = 0; i < call->count; i++)
-        call->request[i] = call->fortran
-                               ? joule_mpi_request(((const int *)requests)[i])
-                               : joule_mpi_at(requests, i);
+        call->request[i] = request_at(call, requests, i);
 }
 
 static uint32_t message_at(CALL, const void *message)
@@ -422,6 +426,17 @@ static void complete_all(CALL, const void *statuses)
         any |= complete(call, i, statuses, i);
     if (!any)
         joule_waits_other(call);
+}
+
+/* MPI frees what is done, also if it is done badly; what is not done stays. */
+void joule_waits_failed(CALL, const void *requests)
+{
+    struct joule_request r;
+
+    for (int i = 0; i < call->count; i++)
+        if (call->request[i] != joule_mpi.request_null &&
+            request_at(call, requests, i) == joule_mpi.request_null)
+            joule_requests_take(call->request[i], &r);
 }
 
 /* Indices of Fortran begin with 1. */

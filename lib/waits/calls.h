@@ -117,6 +117,9 @@ void *joule_waits_status(struct joule_waits_call *call, void *status);
 void *joule_waits_statuses(struct joule_waits_call *call, void *statuses,
                            int count);
 
+/* The call has failed: those of its requests that are no more are forgotten. */
+void joule_waits_failed(struct joule_waits_call *call, const void *requests);
+
 #define CALL struct joule_waits_call *call
 void joule_waits_send(CALL, int count, uintptr_t type, int peer, int tag,
                       uintptr_t comm);

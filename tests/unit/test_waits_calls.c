@@ -16,17 +16,22 @@
 #include "tests/unit/tree.h"
 #include "tools/waits/recorded_log.h"
 
-#define WORLD        0x44000000u
-#define INT          0x4c000405u
-#define REQUEST_NULL 0x2c000000u
-#define ERR_OTHER    15
-#define MOST         64
+#define WORLD         0x44000000u
+#define INT           0x4c000405u
+#define REQUEST_NULL  0x2c000000u
+#define ERR_OTHER     15
+#define STATUS_IGNORE ((void *)1)
+#define MOST          64
 
 /* What the program calls: mpi_calls.c and program.c have them. */
 int MPI_Init(int *argc, char ***argv);
 int MPI_Finalize(void);
 int MPI_Barrier(uintptr_t comm);
 int MPI_Bcast(void *buf, int count, uintptr_t type, int root, uintptr_t comm);
+int MPI_Isend(void *buf, int count, uintptr_t type, int peer, int tag,
+              uintptr_t comm, void *request);
+int MPI_Wait(void *request, void *status);
+int MPI_Waitall(int count, void *requests, void *statuses);
 void mpi_barrier_(void *comm, int *error);
 void mpi_bcast_(void *buf, void *count, void *type, void *root, void *comm,
                 int *error);
@@ -120,6 +125,38 @@ static void fake_f_barrier(const int *comm, void *error)
     put_integer(error, fake_barrier((uint32_t)*comm));
 }
 
+/* Requests: what the next one is, and what becomes of them. */
+static uint32_t next_request;
+static int wait_error;
+
+static int fake_isend(const void *buf, int count, uintptr_t type, int peer,
+                      int tag, uintptr_t comm, uint32_t *request)
+{
+    (void)buf;
+    (void)count;
+    (void)type;
+    (void)peer;
+    (void)tag;
+    (void)comm;
+    *request = next_request++;
+    return 0;
+}
+
+static int fake_wait(uint32_t *request, void *status)
+{
+    memset(status, 0, 20);
+    *request = REQUEST_NULL;
+    return wait_error;
+}
+
+/* With an error, those behind the first are not done. */
+static int fake_waitall(int count, uint32_t *requests, char *statuses)
+{
+    for (int i = 0; i < (wait_error ? 1 : count); i++)
+        fake_wait(&requests[i], statuses + 20 * (size_t)i);
+    return wait_error;
+}
+
 #define FAKE(name, function)                                                   \
     {                                                                          \
         name, (void (*)(void))(function)                                       \
@@ -147,6 +184,9 @@ static const struct {
     FAKE("MPI_Init", fake_none),
     FAKE("MPI_Finalize", fake_none),
     FAKE("MPI_Barrier", fake_barrier),
+    FAKE("MPI_Isend", fake_isend),
+    FAKE("MPI_Wait", fake_wait),
+    FAKE("MPI_Waitall", fake_waitall),
     FAKE("mpi_barrier_", fake_f_barrier),
     FAKE("mpi_comm_rank_", fake_f_rank),
 };
@@ -277,6 +317,46 @@ START_TEST(absent)
 }
 END_TEST
 
+/* ---- requests ---- */
+
+static uint32_t send(uint32_t handle, int tag)
+{
+    uint32_t request;
+
+    next_request = handle;
+    MUST(MPI_Isend(NULL, 1, INT, 0, tag, WORLD, &request) == 0);
+    return request;
+}
+
+static void call_failed(void)
+{
+    uint32_t request[2] = {send(5, 1), send(6, 2)};
+
+    wait_error = ERR_OTHER;
+    MUST(MPI_Waitall(2, request, STATUS_IGNORE) == ERR_OTHER);
+    MUST(request[0] == REQUEST_NULL && request[1] == 6);
+    request[0] = send(5, 3);
+    MUST(MPI_Wait(&request[0], STATUS_IGNORE) == ERR_OTHER);
+    wait_error = 0;
+    request[0] = send(5, 4);
+    MUST(MPI_Waitall(2, request, STATUS_IGNORE) == 0);
+}
+
+/* What is done with an error leaves nothing that its handle's next request gets. */
+START_TEST(failed_waits)
+{
+    run(call_failed);
+    CALLS(JOULE_MPI_Isend, JOULE_WAITS_POST_SEND, JOULE_MPI_Isend,
+          JOULE_WAITS_POST_SEND, JOULE_MPI_Isend, JOULE_WAITS_POST_SEND,
+          JOULE_MPI_Isend, JOULE_WAITS_POST_SEND, JOULE_MPI_Waitall,
+          JOULE_WAITS_SEND_DONE, JOULE_MPI_Waitall, JOULE_WAITS_SEND_DONE);
+    ck_assert_int_eq(record[5].tag, 4);
+    ck_assert_uint_eq(record[5].request, record[4].request);
+    ck_assert_int_eq(record[6].tag, 2);
+    ck_assert_uint_eq(logs.log[0].head.unknown, 0);
+}
+END_TEST
+
 /* ---- Fortran ---- */
 
 static void call_fortran(void)
@@ -318,6 +398,7 @@ int main(void)
 
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_test(calls, absent);
+    tcase_add_test(calls, failed_waits);
     tcase_add_test(calls, fortran);
     tcase_add_test(calls, wide_integers);
     suite_add_tcase(suite, calls);
