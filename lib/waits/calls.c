@@ -406,7 +406,9 @@ static bool complete(CALL, int i, const void *statuses, int k)
     if (i < 0 || i >= call->count || call->request[i] == joule_mpi.request_null)
         return false;
     if (!joule_requests_take(call->request[i], &r)) {
-        joule_recorder_unknown();
+        /* A persistent one that was not started is done at once. */
+        if (!joule_requests_know(call->request[i]))
+            joule_recorder_unknown();
         return false;
     }
     if (r.kind == JOULE_REQUEST_NOBODY)

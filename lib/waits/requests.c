@@ -163,6 +163,17 @@ bool joule_requests_take(uintptr_t handle, struct joule_request *ret)
     return found;
 }
 
+bool joule_requests_know(uintptr_t handle)
+{
+    struct place at;
+    bool found;
+
+    lock();
+    found = find(handle, true, &at);
+    unlock();
+    return found;
+}
+
 bool joule_requests_start(uintptr_t handle, struct joule_request *ret)
 {
     struct place at;

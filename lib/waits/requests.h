@@ -45,6 +45,9 @@ bool joule_requests_add(uintptr_t handle, struct joule_request *request);
 /* false: nothing is known of it, or it is not active. */
 bool joule_requests_take(uintptr_t handle, struct joule_request *ret);
 
+/* Whether something is known of it, active or not. */
+bool joule_requests_know(uintptr_t handle);
+
 /* A persistent request begins again: it has a new number.  false: as above. */
 bool joule_requests_start(uintptr_t handle, struct joule_request *ret);
 

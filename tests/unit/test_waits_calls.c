@@ -30,6 +30,9 @@ int MPI_Barrier(uintptr_t comm);
 int MPI_Bcast(void *buf, int count, uintptr_t type, int root, uintptr_t comm);
 int MPI_Isend(void *buf, int count, uintptr_t type, int peer, int tag,
               uintptr_t comm, void *request);
+int MPI_Send_init(void *buf, int count, uintptr_t type, int peer, int tag,
+                  uintptr_t comm, void *request);
+int MPI_Start(void *request);
 int MPI_Wait(void *request, void *status);
 int MPI_Waitall(int count, void *requests, void *statuses);
 void mpi_barrier_(void *comm, int *error);
@@ -142,10 +145,14 @@ static int fake_isend(const void *buf, int count, uintptr_t type, int peer,
     return 0;
 }
 
+/* From here on they are persistent. */
+#define PERSISTENT 1000
+
 static int fake_wait(uint32_t *request, void *status)
 {
     memset(status, 0, 20);
-    *request = REQUEST_NULL;
+    if (*request < PERSISTENT)
+        *request = REQUEST_NULL;
     return wait_error;
 }
 
@@ -185,6 +192,8 @@ static const struct {
     FAKE("MPI_Finalize", fake_none),
     FAKE("MPI_Barrier", fake_barrier),
     FAKE("MPI_Isend", fake_isend),
+    FAKE("MPI_Send_init", fake_isend),
+    FAKE("MPI_Start", fake_none),
     FAKE("MPI_Wait", fake_wait),
     FAKE("MPI_Waitall", fake_waitall),
     FAKE("mpi_barrier_", fake_f_barrier),
@@ -357,6 +366,31 @@ START_TEST(failed_waits)
 }
 END_TEST
 
+static void call_persistent(void)
+{
+    uint32_t request[2];
+
+    next_request = PERSISTENT;
+    for (int i = 0; i < 2; i++)
+        MUST(MPI_Send_init(NULL, 1, INT, 0, 1, WORLD, &request[i]) == 0);
+    MUST(MPI_Waitall(2, request, STATUS_IGNORE) == 0);
+    MUST(MPI_Start(&request[1]) == 0);
+    MUST(MPI_Waitall(2, request, STATUS_IGNORE) == 0);
+    request[0] = 7; /* of which nothing is known */
+    MUST(MPI_Wait(request, STATUS_IGNORE) == 0);
+}
+
+START_TEST(persistent)
+{
+    run(call_persistent);
+    CALLS(JOULE_MPI_Send_init, JOULE_WAITS_CALL, JOULE_MPI_Send_init,
+          JOULE_WAITS_CALL, JOULE_MPI_Waitall, JOULE_WAITS_CALL,
+          JOULE_MPI_Start, JOULE_WAITS_POST_SEND, JOULE_MPI_Waitall,
+          JOULE_WAITS_SEND_DONE, JOULE_MPI_Wait, JOULE_WAITS_CALL);
+    ck_assert_uint_eq(logs.log[0].head.unknown, 1);
+}
+END_TEST
+
 /* ---- Fortran ---- */
 
 static void call_fortran(void)
@@ -399,6 +433,7 @@ int main(void)
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_test(calls, absent);
     tcase_add_test(calls, failed_waits);
+    tcase_add_test(calls, persistent);
     tcase_add_test(calls, fortran);
     tcase_add_test(calls, wide_integers);
     suite_add_tcase(suite, calls);
