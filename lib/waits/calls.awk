@@ -31,7 +31,7 @@ $1 == "what" {
     what[$1] = $2
     args[$1] = ""
     for (i = 3; i <= NF; i++) {
-        if ($i !~ /^[nbtpsqSrQm]:[a-z_]+$/)
+        if ($i !~ /^[nbtpsqSrQmxk]:[a-z_]+$/)
             fail("'" $i "' is no argument")
         args[$1] = args[$1] " " $i
     }
@@ -61,8 +61,9 @@ function arguments(name, fortran, named,    n, list, i, letter, text) {
         letter = substr(list[i], 1, 1)
         text = text (i > 1 ? ", " : "")
         if (named != "names")
-            text = text (fortran || letter !~ /[nt]/ ? "void *" :
-                         letter == "n" ? "int " : "uintptr_t ")
+            text = text (fortran || letter !~ /[ntx]/ ? "void *" :
+                         letter == "n" ? "int " : letter == "x" ? "int64_t " :
+                         "uintptr_t ")
         if (named != "types")
             text = text substr(list[i], 3)
     }
@@ -186,6 +187,12 @@ function code(    i, name, low) {
         name = names[i]
         low = tolower(name)
         function_of(name, "MPI_" name, 0)
+        if (args[name] ~ /k:/)
+            continue
+        if (what[name] == "collective_init") {
+            function_of(name, "MPIX_" name, 0)
+            function_of(name, "mpix_" low "_", 1)
+        }
         function_of(name, "mpi_" low "_", 1)
         function_of(name, "mpi_" low "_f08_", 1)
         function_of(name, "mpi_" low "_f08ts_", 1, 1)

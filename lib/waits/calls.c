@@ -277,11 +277,8 @@ static struct joule_request new_request(enum joule_request_kind kind, int count,
 }
 
 /* A message to or from nobody is no message. */
-static void begin(CALL, enum joule_request_kind kind, int count, uintptr_t type,
-                  int peer, int tag, uintptr_t comm, uintptr_t handle)
+static void begin(CALL, struct joule_request r, uintptr_t handle)
 {
-    struct joule_request r = new_request(kind, count, type, peer, tag, comm);
-
     if (r.kind != JOULE_REQUEST_NOBODY) {
         post(call, &r, handle);
         return;
@@ -293,13 +290,36 @@ static void begin(CALL, enum joule_request_kind kind, int count, uintptr_t type,
 void joule_waits_isend(CALL, int count, uintptr_t type, int peer, int tag,
                        uintptr_t comm, uintptr_t request)
 {
-    begin(call, JOULE_REQUEST_SEND, count, type, peer, tag, comm, request);
+    begin(call, new_request(JOULE_REQUEST_SEND, count, type, peer, tag, comm),
+          request);
 }
 
 void joule_waits_irecv(CALL, int count, uintptr_t type, int peer, int tag,
                        uintptr_t comm, uintptr_t request)
 {
-    begin(call, JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm, request);
+    begin(call,
+          new_request(JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm),
+          request);
+}
+
+void joule_waits_isendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
+                           int sendtag, int recvcount, uintptr_t recvtype,
+                           int peer, int tag, uintptr_t comm, uintptr_t request)
+{
+    struct joule_request send = new_request(JOULE_REQUEST_SEND, sendcount,
+                                            sendtype, dest, sendtag, comm);
+
+    send.has_more = true;
+    begin(call, send, request);
+    joule_waits_irecv(call, recvcount, recvtype, peer, tag, comm, request);
+}
+
+void joule_waits_isendrecv_replace(CALL, int count, uintptr_t type, int dest,
+                                   int sendtag, int peer, int tag,
+                                   uintptr_t comm, uintptr_t request)
+{
+    joule_waits_isendrecv(call, count, type, dest, sendtag, count, type, peer,
+                          tag, comm, request);
 }
 
 void joule_waits_imrecv(CALL, int count, uintptr_t type, uintptr_t request)
@@ -316,12 +336,8 @@ void joule_waits_imrecv(CALL, int count, uintptr_t type, uintptr_t request)
     post(call, &r, request);
 }
 
-static void remember(CALL, enum joule_request_kind kind, int count,
-                     uintptr_t type, int peer, int tag, uintptr_t comm,
-                     uintptr_t handle)
+static void remember(CALL, struct joule_request r, uintptr_t handle)
 {
-    struct joule_request r = new_request(kind, count, type, peer, tag, comm);
-
     r.is_active = false;
     r.is_persistent = true;
     if (!joule_requests_add(handle, &r))
@@ -332,13 +348,23 @@ static void remember(CALL, enum joule_request_kind kind, int count,
 void joule_waits_send_init(CALL, int count, uintptr_t type, int peer, int tag,
                            uintptr_t comm, uintptr_t request)
 {
-    remember(call, JOULE_REQUEST_SEND, count, type, peer, tag, comm, request);
+    remember(call,
+             new_request(JOULE_REQUEST_SEND, count, type, peer, tag, comm),
+             request);
 }
 
 void joule_waits_recv_init(CALL, int count, uintptr_t type, int peer, int tag,
                            uintptr_t comm, uintptr_t request)
 {
-    remember(call, JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm,
+    remember(call,
+             new_request(JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm),
+             request);
+}
+
+/* Their partitions are not messages that others could match. */
+void joule_waits_partitioned_init(CALL, uintptr_t request)
+{
+    remember(call, (struct joule_request){.kind = JOULE_REQUEST_NOBODY},
              request);
 }
 
@@ -380,8 +406,8 @@ static uintptr_t comm_at(const struct joule_request *r)
                               : joule_mpi_at(r->newcomm, 0);
 }
 
-static void completed(CALL, const struct joule_request *r,
-                      const struct joule_mpi_status *s)
+static void record_done(CALL, const struct joule_request *r,
+                        const struct joule_mpi_status *s)
 {
     if (r->kind >= JOULE_REQUEST_COLLECTIVE)
         RECORD(.kind = JOULE_WAITS_COLLECTIVE_DONE, .comm = r->comm,
@@ -397,27 +423,38 @@ static void completed(CALL, const struct joule_request *r,
                .request = r->number);
 }
 
+static bool completed(CALL, const struct joule_request *r, const void *statuses,
+                      int k)
+{
+    struct joule_mpi_status s;
+
+    if (r->kind == JOULE_REQUEST_NOBODY)
+        return false;
+    s = joule_mpi_status(statuses, k);
+    if (r->kind == JOULE_REQUEST_NEW_COMM)
+        joule_comms_keep(comm_at(r), r->newcomm_id);
+    record_done(call, r, &s);
+    return true;
+}
+
 /* The request [i] is done, and its status is [k] of those at [statuses]. */
 static bool complete(CALL, int i, const void *statuses, int k)
 {
-    struct joule_mpi_status s;
     struct joule_request r;
+    bool any = false;
 
     if (i < 0 || i >= call->count || call->request[i] == joule_mpi.request_null)
         return false;
-    if (!joule_requests_take(call->request[i], &r)) {
-        /* A persistent one that was not started is done at once. */
-        if (!joule_requests_know(call->request[i]))
-            joule_recorder_unknown();
-        return false;
-    }
-    if (r.kind == JOULE_REQUEST_NOBODY)
-        return false;
-    s = joule_mpi_status(statuses, k);
-    if (r.kind == JOULE_REQUEST_NEW_COMM)
-        joule_comms_keep(comm_at(&r), r.newcomm_id);
-    completed(call, &r, &s);
-    return true;
+    do {
+        if (!joule_requests_take(call->request[i], &r)) {
+            /* A persistent one that was not started is done at once. */
+            if (!joule_requests_know(call->request[i]))
+                joule_recorder_unknown();
+            return any;
+        }
+        any |= completed(call, &r, statuses, k);
+    } while (r.has_more);
+    return any;
 }
 
 static void complete_all(CALL, const void *statuses)
@@ -438,7 +475,8 @@ void joule_waits_failed(CALL, const void *requests)
     for (int i = 0; i < call->count; i++)
         if (call->request[i] != joule_mpi.request_null &&
             request_at(call, requests, i) == joule_mpi.request_null)
-            joule_requests_take(call->request[i], &r);
+            while (joule_requests_take(call->request[i], &r) && r.has_more)
+                ;
 }
 
 /* Indices of Fortran begin with 1. */
@@ -570,17 +608,25 @@ void joule_waits_alltoallw(CALL, uintptr_t comm)
     joule_waits_collective(call, comm);
 }
 
-void joule_waits_icollective(CALL, uintptr_t comm, uintptr_t request)
+static struct joule_request new_collective(CALL, uintptr_t comm)
 {
-    struct joule_request r = {
+    return (struct joule_request){
         .kind = JOULE_REQUEST_COLLECTIVE,
         .is_active = true,
         .comm = joule_comms_find(comm).number,
         .peer = JOULE_WAITS_NO_ROOT,
         .tag = call->number,
     };
+}
 
-    post(call, &r, request);
+void joule_waits_icollective(CALL, uintptr_t comm, uintptr_t request)
+{
+    begin(call, new_collective(call, comm), request);
+}
+
+void joule_waits_collective_init(CALL, uintptr_t comm, uintptr_t request)
+{
+    remember(call, new_collective(call, comm), request);
 }
 
 void joule_waits_bcast(CALL, int count, uintptr_t type, int root,

@@ -142,6 +142,14 @@ void joule_waits_sendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
 void joule_waits_sendrecv_replace(CALL, int count, uintptr_t type, int dest,
                                   int sendtag, int peer, int tag,
                                   uintptr_t comm, const void *status);
+void joule_waits_isendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
+                           int sendtag, int recvcount, uintptr_t recvtype,
+                           int peer, int tag, uintptr_t comm,
+                           uintptr_t request);
+void joule_waits_isendrecv_replace(CALL, int count, uintptr_t type, int dest,
+                                   int sendtag, int peer, int tag,
+                                   uintptr_t comm, uintptr_t request);
+void joule_waits_partitioned_init(CALL, uintptr_t request);
 void joule_waits_start(CALL);
 void joule_waits_startall(CALL, int count);
 void joule_waits_wait(CALL, const void *status);
@@ -201,6 +209,7 @@ void joule_waits_reduce_scatter_block(CALL, int count, uintptr_t type,
 void joule_waits_exscan(CALL, int count, uintptr_t type, uintptr_t comm);
 void joule_waits_collective(CALL, uintptr_t comm);
 void joule_waits_icollective(CALL, uintptr_t comm, uintptr_t request);
+void joule_waits_collective_init(CALL, uintptr_t comm, uintptr_t request);
 void joule_waits_new_comm(CALL, uintptr_t newcomm);
 void joule_waits_new_comm_later(CALL, uintptr_t comm, const void *newcomm,
                                 uintptr_t request);

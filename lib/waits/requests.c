@@ -193,10 +193,13 @@ bool joule_requests_start(uintptr_t handle, struct joule_request *ret)
 void joule_requests_drop(uintptr_t handle)
 {
     struct place at;
+    bool more = true;
 
     lock();
-    if (find(handle, true, &at))
+    while (more && find(handle, true, &at)) {
+        more = self.entry[at.entry].request.has_more;
         remove_entry(&at);
+    }
     unlock();
 }
 

@@ -21,13 +21,14 @@ enum joule_request_kind {
     JOULE_REQUEST_RECEIVE,
     JOULE_REQUEST_COLLECTIVE,
     JOULE_REQUEST_NEW_COMM, /* the same, and a communicator comes of it */
-    JOULE_REQUEST_NOBODY, /* to or from MPI_PROC_NULL: no record is made of it */
+    JOULE_REQUEST_NOBODY, /* no record is made of it: to or from MPI_PROC_NULL */
 };
 
 struct joule_request {
     uint32_t number; /* of this one, or of its last start */
     uint8_t kind;    /* enum joule_request_kind */
     bool is_persistent, is_active;
+    bool has_more; /* the next of this handle is done with it */
     uint32_t comm; /* as in the log */
     int32_t peer, tag;
     uint32_t bytes;
@@ -51,7 +52,7 @@ bool joule_requests_know(uintptr_t handle);
 /* A persistent request begins again: it has a new number.  false: as above. */
 bool joule_requests_start(uintptr_t handle, struct joule_request *ret);
 
-/* The program frees it. */
+/* The program frees it, and what is done with it. */
 void joule_requests_drop(uintptr_t handle);
 
 /* A message that was found (MPI_Mprobe) and is not yet received. */

@@ -33,6 +33,15 @@ int MPI_Isend(void *buf, int count, uintptr_t type, int peer, int tag,
 int MPI_Send_init(void *buf, int count, uintptr_t type, int peer, int tag,
                   uintptr_t comm, void *request);
 int MPI_Start(void *request);
+int MPI_Isendrecv(void *sendbuf, int sendcount, uintptr_t sendtype, int dest,
+                  int sendtag, void *recvbuf, int recvcount, uintptr_t recvtype,
+                  int source, int recvtag, uintptr_t comm, void *request);
+int MPI_Barrier_init(uintptr_t comm, uintptr_t info, void *request);
+int MPIX_Barrier_init(uintptr_t comm, uintptr_t info, void *request);
+int MPI_Psend_init(void *buf, int partitions, int64_t count, uintptr_t type,
+                   int peer, int tag, uintptr_t comm, uintptr_t info,
+                   void *request);
+int MPI_Pready(int partition, uintptr_t request);
 int MPI_Wait(void *request, void *status);
 int MPI_Waitall(int count, void *requests, void *statuses);
 void mpi_barrier_(void *comm, int *error);
@@ -145,6 +154,39 @@ static int fake_isend(const void *buf, int count, uintptr_t type, int peer,
     return 0;
 }
 
+static int fake_isendrecv(const void *sendbuf, int sendcount,
+                          uintptr_t sendtype, int dest, int sendtag,
+                          void *recvbuf, int recvcount, uintptr_t recvtype,
+                          int source, int recvtag, uintptr_t comm,
+                          uint32_t *request)
+{
+    (void)recvbuf;
+    (void)recvcount;
+    (void)recvtype;
+    (void)source;
+    (void)recvtag;
+    return fake_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm,
+                      request);
+}
+
+static int fake_barrier_init(uintptr_t comm, uintptr_t info, uint32_t *request)
+{
+    (void)comm;
+    (void)info;
+    *request = next_request++;
+    return 0;
+}
+
+static int fake_psend_init(const void *buf, int partitions, int64_t count,
+                           uintptr_t type, int peer, int tag, uintptr_t comm,
+                           uintptr_t info, uint32_t *request)
+{
+    (void)info;
+    return count == INT64_C(1) << 40
+               ? fake_isend(buf, partitions, type, peer, tag, comm, request)
+               : ERR_OTHER;
+}
+
 /* From here on they are persistent. */
 #define PERSISTENT 1000
 
@@ -194,6 +236,11 @@ static const struct {
     FAKE("MPI_Isend", fake_isend),
     FAKE("MPI_Send_init", fake_isend),
     FAKE("MPI_Start", fake_none),
+    FAKE("MPI_Isendrecv", fake_isendrecv),
+    FAKE("MPI_Barrier_init", fake_barrier_init),
+    FAKE("MPIX_Barrier_init", fake_barrier_init),
+    FAKE("MPI_Psend_init", fake_psend_init),
+    FAKE("MPI_Pready", fake_none),
     FAKE("MPI_Wait", fake_wait),
     FAKE("MPI_Waitall", fake_waitall),
     FAKE("mpi_barrier_", fake_f_barrier),
@@ -391,6 +438,66 @@ START_TEST(persistent)
 }
 END_TEST
 
+static void call_sendrecv(void)
+{
+    uint32_t request[2];
+
+    /* Both were done at once. */
+    for (int i = 0; i < 2; i++) {
+        next_request = 9;
+        MUST(MPI_Isendrecv(NULL, 2, INT, 0, 20 + i, NULL, 3, INT, 0, 30 + i,
+                           WORLD, &request[i]) == 0);
+    }
+    MUST(MPI_Waitall(2, request, STATUS_IGNORE) == 0);
+    MUST(MPI_Waitall(2, request, STATUS_IGNORE) == 0);
+}
+
+START_TEST(isendrecv)
+{
+    run(call_sendrecv);
+    CALLS(JOULE_MPI_Isendrecv, JOULE_WAITS_POST_SEND, JOULE_MPI_Isendrecv,
+          JOULE_WAITS_POST_RECEIVE, JOULE_MPI_Isendrecv, JOULE_WAITS_POST_SEND,
+          JOULE_MPI_Isendrecv, JOULE_WAITS_POST_RECEIVE, JOULE_MPI_Waitall,
+          JOULE_WAITS_SEND_DONE, JOULE_MPI_Waitall, JOULE_WAITS_RECEIVE_DONE,
+          JOULE_MPI_Waitall, JOULE_WAITS_SEND_DONE, JOULE_MPI_Waitall,
+          JOULE_WAITS_RECEIVE_DONE, JOULE_MPI_Waitall, JOULE_WAITS_CALL);
+    ck_assert_int_eq(record[1].sent, 8);
+    for (int i = 1; i <= 4; i++)
+        ck_assert_uint_eq(record[i].request, record[i + 4].request);
+    ck_assert_uint_eq(logs.log[0].head.unknown, 0);
+}
+END_TEST
+
+static void call_persistent_collectives(void)
+{
+    uint32_t request[3];
+
+    next_request = PERSISTENT;
+    MUST(MPI_Barrier_init(WORLD, 0, &request[0]) == 0);
+    MUST(MPIX_Barrier_init(WORLD, 0, &request[1]) == 0);
+    MUST(MPI_Psend_init(NULL, 4, INT64_C(1) << 40, INT, 0, 1, WORLD, 0,
+                        &request[2]) == 0);
+    for (int i = 0; i < 3; i++)
+        MUST(MPI_Start(&request[i]) == 0);
+    MUST(MPI_Pready(0, request[2]) == 0);
+    MUST(MPI_Waitall(3, request, STATUS_IGNORE) == 0);
+}
+
+START_TEST(persistent_collectives)
+{
+    run(call_persistent_collectives);
+    CALLS(JOULE_MPI_Barrier_init, JOULE_WAITS_CALL, JOULE_MPI_Barrier_init,
+          JOULE_WAITS_CALL, JOULE_MPI_Psend_init, JOULE_WAITS_CALL,
+          JOULE_MPI_Start, JOULE_WAITS_POST_COLLECTIVE, JOULE_MPI_Start,
+          JOULE_WAITS_POST_COLLECTIVE, JOULE_MPI_Start, JOULE_WAITS_CALL,
+          JOULE_MPI_Pready, JOULE_WAITS_CALL, JOULE_MPI_Waitall,
+          JOULE_WAITS_COLLECTIVE_DONE, JOULE_MPI_Waitall,
+          JOULE_WAITS_COLLECTIVE_DONE);
+    ck_assert_int_eq(record[9].tag, JOULE_MPI_Barrier_init);
+    ck_assert_uint_eq(logs.log[0].head.unknown, 0);
+}
+END_TEST
+
 /* ---- Fortran ---- */
 
 static void call_fortran(void)
@@ -434,6 +541,8 @@ int main(void)
     tcase_add_test(calls, absent);
     tcase_add_test(calls, failed_waits);
     tcase_add_test(calls, persistent);
+    tcase_add_test(calls, isendrecv);
+    tcase_add_test(calls, persistent_collectives);
     tcase_add_test(calls, fortran);
     tcase_add_test(calls, wide_integers);
     suite_add_tcase(suite, calls);

@@ -307,15 +307,18 @@ static int64_t put_string(struct archive *a, const char *text)
     return a->strings++;
 }
 
-/* "Ibcast" is the operation of "Bcast". */
+/* "Ibcast" and "Bcast_init" are the operation of "Bcast". */
 static const struct operation *find_operation(uint8_t call)
 {
     const char *name = call_names[call] + strlen("MPI_");
 
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
         const char *known = operations[i].name;
+        size_t length = strlen(known);
 
         if (strcmp(name, known) == 0 ||
+            (strncmp(name, known, length) == 0 &&
+             strcmp(name + length, "_init") == 0) ||
             (name[0] == 'I' && (name[1] & ~0x20) == known[0] &&
              strcmp(name + 2, known + 1) == 0))
             return &operations[i];
