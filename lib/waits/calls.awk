@@ -53,12 +53,19 @@ function list(    i) {
         printf "    CALL(%s, %s)%s\n", names[i], what[names[i]], i < count ? " \\" : ""
 }
 
+# Whether MPI 4 has the call with counts of 64 bits, too.  Fortran's libraries make it in
+# C.
+function may_be_large(name) {
+    return args[name] ~ /(n:(send|recv)?count|p:(send|recv)counts)( |$)/ &&
+        args[name] ~ /(t:(send|recv)?type|p:sendtypes)( |$)/
+}
+
 # The declarations of all arguments of a call, or their names alone.
-function arguments(name, fortran, named,    n, list, i, letter, text) {
+function arguments(name, fortran, named, large,    n, list, i, letter, text) {
     n = split(args[name], list, " ")
     text = ""
     for (i = 1; i <= n; i++) {
-        letter = substr(list[i], 1, 1)
+        letter = large && list[i] ~ /^n:.*count$/ ? "x" : substr(list[i], 1, 1)
         text = text (i > 1 ? ", " : "")
         if (named != "names")
             text = text (fortran || letter !~ /[ntx]/ ? "void *" :
@@ -144,13 +151,13 @@ function after_error(name,    n, list, i) {
 }
 
 # With [descriptors] a buffer is the address of its address.
-function function_of(name, symbol, fortran, descriptors,    next_call) {
+function function_of(name, symbol, fortran, descriptors, large,    next_call) {
     next_call = sprintf("next(%s)", arguments(name, fortran, "names"))
     printf "\nJOULE_WRAPPER %s %s(%s)\n{\n", fortran ? "void" : "int", symbol,
-           arguments(name, fortran, "")
+           arguments(name, fortran, "", large)
     printf "    static _Atomic(void *) known;\n"
     printf "    %s (*next)(%s) = joule_waits_next(\"%s\", &known);\n", fortran ? "void" : "int",
-           arguments(name, fortran, "types"), symbol
+           arguments(name, fortran, "types", large), symbol
     printf "    struct joule_waits_call call;\n"
     if (args[name] ~ /:comm_before/)
         printf "    uintptr_t before;\n"
@@ -162,8 +169,8 @@ function function_of(name, symbol, fortran, descriptors,    next_call) {
         printf "    int rc;\n\n    if (!next)\n"
         printf "        return joule_waits_absent(\"%s\");\n", symbol
     }
-    printf "    if (!joule_waits_begin(&call, JOULE_MPI_%s, %s,\n", name,
-           fortran ? "true" : "false"
+    printf "    if (!joule_waits_begin(&call, JOULE_MPI_%s, %s, %s,\n", name,
+           fortran ? "true" : "false", large ? "true" : "false"
     print "                           __builtin_return_address(0))) {"
     if (fortran)
         printf "        %s;\n        return;\n    }\n", next_call
@@ -187,6 +194,8 @@ function code(    i, name, low) {
         name = names[i]
         low = tolower(name)
         function_of(name, "MPI_" name, 0)
+        if (may_be_large(name))
+            function_of(name, "MPI_" name "_c", 0, 0, 1)
         if (args[name] ~ /k:/)
             continue
         if (what[name] == "collective_init") {

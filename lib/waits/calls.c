@@ -153,18 +153,24 @@ static uint64_t bytes_in(const struct joule_comm *comm, int64_t count,
     return comm->size > 0 ? bytes_of(count, type) : 0;
 }
 
-static uint64_t bytes_of_all(const int *counts, uintptr_t type, int size)
+static int64_t count_at(CALL, const void *counts, int i)
+{
+    return call->is_large ? ((const int64_t *)counts)[i]
+                          : ((const int *)counts)[i];
+}
+
+static uint64_t bytes_of_all(CALL, const void *counts, uintptr_t type, int size)
 {
     int64_t sum = 0;
 
     for (int i = 0; counts && i < size; i++)
-        sum += counts[i];
+        sum += count_at(call, counts, i);
     return bytes_of(sum, type);
 }
 
 /* ---- messages ---- */
 
-void joule_waits_send(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_send(CALL, int64_t count, uintptr_t type, int peer, int tag,
                       uintptr_t comm)
 {
     if (peer == joule_mpi.proc_null) {
@@ -187,7 +193,7 @@ static void received(CALL, uint32_t comm, const void *status)
            .tag = s.tag, .received = cut(s.bytes));
 }
 
-void joule_waits_recv(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_recv(CALL, int64_t count, uintptr_t type, int peer, int tag,
                       uintptr_t comm, const void *status)
 {
     (void)count;
@@ -197,15 +203,15 @@ void joule_waits_recv(CALL, int count, uintptr_t type, int peer, int tag,
     received(call, joule_comms_find(comm).number, status);
 }
 
-void joule_waits_sendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
-                          int sendtag, int recvcount, uintptr_t recvtype,
+void joule_waits_sendrecv(CALL, int64_t sendcount, uintptr_t sendtype, int dest,
+                          int sendtag, int64_t recvcount, uintptr_t recvtype,
                           int peer, int tag, uintptr_t comm, const void *status)
 {
     joule_waits_send(call, sendcount, sendtype, dest, sendtag, comm);
     joule_waits_recv(call, recvcount, recvtype, peer, tag, comm, status);
 }
 
-void joule_waits_sendrecv_replace(CALL, int count, uintptr_t type, int dest,
+void joule_waits_sendrecv_replace(CALL, int64_t count, uintptr_t type, int dest,
                                   int sendtag, int peer, int tag,
                                   uintptr_t comm, const void *status)
 {
@@ -234,7 +240,7 @@ void joule_waits_improbe(CALL, uintptr_t comm, const int *flag,
         joule_recorder_not_done();
 }
 
-void joule_waits_mrecv(CALL, int count, uintptr_t type, const void *status)
+void joule_waits_mrecv(CALL, int64_t count, uintptr_t type, const void *status)
 {
     (void)count;
     (void)type;
@@ -260,9 +266,9 @@ static void post(CALL, struct joule_request *r, uintptr_t handle)
            .request = r->number);
 }
 
-static struct joule_request new_request(enum joule_request_kind kind, int count,
-                                        uintptr_t type, int peer, int tag,
-                                        uintptr_t comm)
+static struct joule_request new_request(enum joule_request_kind kind,
+                                        int64_t count, uintptr_t type, int peer,
+                                        int tag, uintptr_t comm)
 {
     bool is_nobody = peer == joule_mpi.proc_null;
 
@@ -287,14 +293,14 @@ static void begin(CALL, struct joule_request r, uintptr_t handle)
     joule_waits_other(call);
 }
 
-void joule_waits_isend(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_isend(CALL, int64_t count, uintptr_t type, int peer, int tag,
                        uintptr_t comm, uintptr_t request)
 {
     begin(call, new_request(JOULE_REQUEST_SEND, count, type, peer, tag, comm),
           request);
 }
 
-void joule_waits_irecv(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_irecv(CALL, int64_t count, uintptr_t type, int peer, int tag,
                        uintptr_t comm, uintptr_t request)
 {
     begin(call,
@@ -302,9 +308,10 @@ void joule_waits_irecv(CALL, int count, uintptr_t type, int peer, int tag,
           request);
 }
 
-void joule_waits_isendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
-                           int sendtag, int recvcount, uintptr_t recvtype,
-                           int peer, int tag, uintptr_t comm, uintptr_t request)
+void joule_waits_isendrecv(CALL, int64_t sendcount, uintptr_t sendtype,
+                           int dest, int sendtag, int64_t recvcount,
+                           uintptr_t recvtype, int peer, int tag,
+                           uintptr_t comm, uintptr_t request)
 {
     struct joule_request send = new_request(JOULE_REQUEST_SEND, sendcount,
                                             sendtype, dest, sendtag, comm);
@@ -314,15 +321,15 @@ void joule_waits_isendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
     joule_waits_irecv(call, recvcount, recvtype, peer, tag, comm, request);
 }
 
-void joule_waits_isendrecv_replace(CALL, int count, uintptr_t type, int dest,
-                                   int sendtag, int peer, int tag,
+void joule_waits_isendrecv_replace(CALL, int64_t count, uintptr_t type,
+                                   int dest, int sendtag, int peer, int tag,
                                    uintptr_t comm, uintptr_t request)
 {
     joule_waits_isendrecv(call, count, type, dest, sendtag, count, type, peer,
                           tag, comm, request);
 }
 
-void joule_waits_imrecv(CALL, int count, uintptr_t type, uintptr_t request)
+void joule_waits_imrecv(CALL, int64_t count, uintptr_t type, uintptr_t request)
 {
     struct joule_request r = {
         .kind = JOULE_REQUEST_RECEIVE,
@@ -345,16 +352,16 @@ static void remember(CALL, struct joule_request r, uintptr_t handle)
     joule_waits_other(call);
 }
 
-void joule_waits_send_init(CALL, int count, uintptr_t type, int peer, int tag,
-                           uintptr_t comm, uintptr_t request)
+void joule_waits_send_init(CALL, int64_t count, uintptr_t type, int peer,
+                           int tag, uintptr_t comm, uintptr_t request)
 {
     remember(call,
              new_request(JOULE_REQUEST_SEND, count, type, peer, tag, comm),
              request);
 }
 
-void joule_waits_recv_init(CALL, int count, uintptr_t type, int peer, int tag,
-                           uintptr_t comm, uintptr_t request)
+void joule_waits_recv_init(CALL, int64_t count, uintptr_t type, int peer,
+                           int tag, uintptr_t comm, uintptr_t request)
 {
     remember(call,
              new_request(JOULE_REQUEST_RECEIVE, count, type, peer, tag, comm),
@@ -629,7 +636,7 @@ void joule_waits_collective_init(CALL, uintptr_t comm, uintptr_t request)
     remember(call, new_collective(call, comm), request);
 }
 
-void joule_waits_bcast(CALL, int count, uintptr_t type, int root,
+void joule_waits_bcast(CALL, int64_t count, uintptr_t type, int root,
                        uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
@@ -639,7 +646,7 @@ void joule_waits_bcast(CALL, int count, uintptr_t type, int root,
     collective(call, &comm, root, is_root ? bytes : 0, is_root ? 0 : bytes);
 }
 
-void joule_waits_reduce(CALL, int count, uintptr_t type, int root,
+void joule_waits_reduce(CALL, int64_t count, uintptr_t type, int root,
                         uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
@@ -648,8 +655,9 @@ void joule_waits_reduce(CALL, int count, uintptr_t type, int root,
     collective(call, &comm, root, bytes, comm.rank == root ? bytes : 0);
 }
 
-static void gather(CALL, const void *sendbuf, int sendcount, uintptr_t sendtype,
-                   uint64_t got, int root, const struct joule_comm *comm)
+static void gather(CALL, const void *sendbuf, int64_t sendcount,
+                   uintptr_t sendtype, uint64_t got, int root,
+                   const struct joule_comm *comm)
 {
     uint64_t sent = joule_mpi_is_in_place(sendbuf)
                         ? 0
@@ -658,32 +666,32 @@ static void gather(CALL, const void *sendbuf, int sendcount, uintptr_t sendtype,
     collective(call, comm, root, sent, got);
 }
 
-void joule_waits_gather(CALL, const void *sendbuf, int sendcount,
-                        uintptr_t sendtype, int recvcount, uintptr_t recvtype,
-                        int root, uintptr_t handle)
+void joule_waits_gather(CALL, const void *sendbuf, int64_t sendcount,
+                        uintptr_t sendtype, int64_t recvcount,
+                        uintptr_t recvtype, int root, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
 
     gather(call, sendbuf, sendcount, sendtype,
-           comm.rank == root
-               ? bytes_in(&comm, (int64_t)recvcount * comm.size, recvtype)
-               : 0,
+           comm.rank == root ? bytes_in(&comm, recvcount * comm.size, recvtype)
+                             : 0,
            root, &comm);
 }
 
-void joule_waits_gatherv(CALL, const void *sendbuf, int sendcount,
-                         uintptr_t sendtype, const int *recvcounts,
+void joule_waits_gatherv(CALL, const void *sendbuf, int64_t sendcount,
+                         uintptr_t sendtype, const void *recvcounts,
                          uintptr_t recvtype, int root, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
 
     gather(call, sendbuf, sendcount, sendtype,
-           comm.rank == root ? bytes_of_all(recvcounts, recvtype, comm.size)
-                             : 0,
+           comm.rank == root
+               ? bytes_of_all(call, recvcounts, recvtype, comm.size)
+               : 0,
            root, &comm);
 }
 
-static void scatter(CALL, uint64_t sent, const void *recvbuf, int recvcount,
+static void scatter(CALL, uint64_t sent, const void *recvbuf, int64_t recvcount,
                     uintptr_t recvtype, int root, const struct joule_comm *comm)
 {
     uint64_t got = joule_mpi_is_in_place(recvbuf)
@@ -693,33 +701,33 @@ static void scatter(CALL, uint64_t sent, const void *recvbuf, int recvcount,
     collective(call, comm, root, sent, got);
 }
 
-void joule_waits_scatter(CALL, int sendcount, uintptr_t sendtype,
-                         const void *recvbuf, int recvcount, uintptr_t recvtype,
-                         int root, uintptr_t handle)
+void joule_waits_scatter(CALL, int64_t sendcount, uintptr_t sendtype,
+                         const void *recvbuf, int64_t recvcount,
+                         uintptr_t recvtype, int root, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
 
     scatter(call,
-            comm.rank == root
-                ? bytes_in(&comm, (int64_t)sendcount * comm.size, sendtype)
-                : 0,
+            comm.rank == root ? bytes_in(&comm, sendcount * comm.size, sendtype)
+                              : 0,
             recvbuf, recvcount, recvtype, root, &comm);
 }
 
-void joule_waits_scatterv(CALL, const int *sendcounts, uintptr_t sendtype,
-                          const void *recvbuf, int recvcount,
+void joule_waits_scatterv(CALL, const void *sendcounts, uintptr_t sendtype,
+                          const void *recvbuf, int64_t recvcount,
                           uintptr_t recvtype, int root, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
 
     scatter(call,
-            comm.rank == root ? bytes_of_all(sendcounts, sendtype, comm.size)
-                              : 0,
+            comm.rank == root
+                ? bytes_of_all(call, sendcounts, sendtype, comm.size)
+                : 0,
             recvbuf, recvcount, recvtype, root, &comm);
 }
 
-void joule_waits_allgather(CALL, const void *sendbuf, int sendcount,
-                           uintptr_t sendtype, int recvcount,
+void joule_waits_allgather(CALL, const void *sendbuf, int64_t sendcount,
+                           uintptr_t sendtype, int64_t recvcount,
                            uintptr_t recvtype, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
@@ -728,51 +736,53 @@ void joule_waits_allgather(CALL, const void *sendbuf, int sendcount,
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
                in_place ? bytes_in(&comm, recvcount, recvtype)
                         : bytes_in(&comm, sendcount, sendtype),
-               bytes_in(&comm, (int64_t)recvcount * comm.size, recvtype));
+               bytes_in(&comm, recvcount * comm.size, recvtype));
 }
 
-void joule_waits_allgatherv(CALL, const void *sendbuf, int sendcount,
-                            uintptr_t sendtype, const int *recvcounts,
+void joule_waits_allgatherv(CALL, const void *sendbuf, int64_t sendcount,
+                            uintptr_t sendtype, const void *recvcounts,
                             uintptr_t recvtype, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
     bool in_place = joule_mpi_is_in_place(sendbuf) && comm.size > 0;
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
-               in_place ? bytes_in(&comm, recvcounts[comm.rank], recvtype)
+               in_place ? bytes_in(&comm, count_at(call, recvcounts, comm.rank),
+                                   recvtype)
                         : bytes_in(&comm, sendcount, sendtype),
-               bytes_of_all(recvcounts, recvtype, comm.size));
+               bytes_of_all(call, recvcounts, recvtype, comm.size));
 }
 
-void joule_waits_alltoall(CALL, const void *sendbuf, int sendcount,
-                          uintptr_t sendtype, int recvcount, uintptr_t recvtype,
-                          uintptr_t handle)
+void joule_waits_alltoall(CALL, const void *sendbuf, int64_t sendcount,
+                          uintptr_t sendtype, int64_t recvcount,
+                          uintptr_t recvtype, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t got = bytes_in(&comm, (int64_t)recvcount * comm.size, recvtype);
+    uint64_t got = bytes_in(&comm, recvcount * comm.size, recvtype);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
                joule_mpi_is_in_place(sendbuf)
                    ? got
-                   : bytes_in(&comm, (int64_t)sendcount * comm.size, sendtype),
+                   : bytes_in(&comm, sendcount * comm.size, sendtype),
                got);
 }
 
-void joule_waits_alltoallv(CALL, const void *sendbuf, const int *sendcounts,
-                           uintptr_t sendtype, const int *recvcounts,
+void joule_waits_alltoallv(CALL, const void *sendbuf, const void *sendcounts,
+                           uintptr_t sendtype, const void *recvcounts,
                            uintptr_t recvtype, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t got = bytes_of_all(recvcounts, recvtype, comm.size);
+    uint64_t got = bytes_of_all(call, recvcounts, recvtype, comm.size);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
                joule_mpi_is_in_place(sendbuf)
                    ? got
-                   : bytes_of_all(sendcounts, sendtype, comm.size),
+                   : bytes_of_all(call, sendcounts, sendtype, comm.size),
                got);
 }
 
-void joule_waits_allreduce(CALL, int count, uintptr_t type, uintptr_t handle)
+void joule_waits_allreduce(CALL, int64_t count, uintptr_t type,
+                           uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
     uint64_t bytes = bytes_in(&comm, count, type);
@@ -780,7 +790,7 @@ void joule_waits_allreduce(CALL, int count, uintptr_t type, uintptr_t handle)
     collective(call, &comm, JOULE_WAITS_NO_ROOT, bytes, bytes);
 }
 
-void joule_waits_exscan(CALL, int count, uintptr_t type, uintptr_t handle)
+void joule_waits_exscan(CALL, int64_t count, uintptr_t type, uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
     uint64_t bytes = bytes_in(&comm, count, type);
@@ -790,24 +800,26 @@ void joule_waits_exscan(CALL, int count, uintptr_t type, uintptr_t handle)
                comm.rank > 0 ? bytes : 0);
 }
 
-void joule_waits_reduce_scatter(CALL, const int *recvcounts, uintptr_t type,
+void joule_waits_reduce_scatter(CALL, const void *recvcounts, uintptr_t type,
                                 uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
 
-    collective(call, &comm, JOULE_WAITS_NO_ROOT,
-               bytes_of_all(recvcounts, type, comm.size),
-               comm.size > 0 ? bytes_in(&comm, recvcounts[comm.rank], type)
-                             : 0);
+    collective(
+        call, &comm, JOULE_WAITS_NO_ROOT,
+        bytes_of_all(call, recvcounts, type, comm.size),
+        comm.size > 0
+            ? bytes_in(&comm, count_at(call, recvcounts, comm.rank), type)
+            : 0);
 }
 
-void joule_waits_reduce_scatter_block(CALL, int count, uintptr_t type,
+void joule_waits_reduce_scatter_block(CALL, int64_t count, uintptr_t type,
                                       uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
 
     collective(call, &comm, JOULE_WAITS_NO_ROOT,
-               bytes_in(&comm, (int64_t)count * comm.size, type),
+               bytes_in(&comm, count * comm.size, type),
                bytes_in(&comm, count, type));
 }
 

@@ -3,7 +3,7 @@
  * calls.h - the calls of MPI, between the program and its MPI library: what
  * mpi_calls.c (made of calls.txt) does before and after each of them.
  *
- *     if (!joule_waits_begin(&call, JOULE_MPI_Recv, false, CALLER))
+ *     if (!joule_waits_begin(&call, JOULE_MPI_Recv, false, false, CALLER))
  *         return next(...);
  *     status = joule_waits_status(&call, status);
  *     rc = next(...);
@@ -40,6 +40,7 @@ struct joule_waits_call {
     const void *caller; /* where it came from */
     uint8_t number;     /* enum joule_mpi_call */
     bool fortran;
+    bool is_large;      /* its counts are MPI_Count's */
     int count;          /* of requests, as they were before the call */
     uintptr_t *request; /* as handles of C */
     struct joule_message message; /* that the call receives */
@@ -69,7 +70,7 @@ bool joule_waits_wide(struct joule_waits_thread *thread);
 /* false: it is not recorded, since nothing is or MPI calls itself. */
 static inline bool joule_waits_begin(struct joule_waits_call *call,
                                      uint8_t number, bool fortran,
-                                     const void *caller)
+                                     bool is_large, const void *caller)
 {
     call->thread = joule_recorder_enter();
     if (!call->thread)
@@ -79,6 +80,7 @@ static inline bool joule_waits_begin(struct joule_waits_call *call,
     call->caller = caller;
     call->number = number;
     call->fortran = fortran;
+    call->is_large = is_large;
     call->count = 0;
     call->more_requests = call->more_statuses = NULL;
     call->enter_ns = joule_recorder_now_ns();
@@ -121,33 +123,33 @@ void *joule_waits_statuses(struct joule_waits_call *call, void *statuses,
 void joule_waits_failed(struct joule_waits_call *call, const void *requests);
 
 #define CALL struct joule_waits_call *call
-void joule_waits_send(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_send(CALL, int64_t count, uintptr_t type, int peer, int tag,
                       uintptr_t comm);
-void joule_waits_isend(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_isend(CALL, int64_t count, uintptr_t type, int peer, int tag,
                        uintptr_t comm, uintptr_t request);
-void joule_waits_send_init(CALL, int count, uintptr_t type, int peer, int tag,
-                           uintptr_t comm, uintptr_t request);
-void joule_waits_recv(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_send_init(CALL, int64_t count, uintptr_t type, int peer,
+                           int tag, uintptr_t comm, uintptr_t request);
+void joule_waits_recv(CALL, int64_t count, uintptr_t type, int peer, int tag,
                       uintptr_t comm, const void *status);
-void joule_waits_irecv(CALL, int count, uintptr_t type, int peer, int tag,
+void joule_waits_irecv(CALL, int64_t count, uintptr_t type, int peer, int tag,
                        uintptr_t comm, uintptr_t request);
-void joule_waits_recv_init(CALL, int count, uintptr_t type, int peer, int tag,
-                           uintptr_t comm, uintptr_t request);
-void joule_waits_mrecv(CALL, int count, uintptr_t type, const void *status);
-void joule_waits_imrecv(CALL, int count, uintptr_t type, uintptr_t request);
-void joule_waits_sendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
-                          int sendtag, int recvcount, uintptr_t recvtype,
+void joule_waits_recv_init(CALL, int64_t count, uintptr_t type, int peer,
+                           int tag, uintptr_t comm, uintptr_t request);
+void joule_waits_mrecv(CALL, int64_t count, uintptr_t type, const void *status);
+void joule_waits_imrecv(CALL, int64_t count, uintptr_t type, uintptr_t request);
+void joule_waits_sendrecv(CALL, int64_t sendcount, uintptr_t sendtype, int dest,
+                          int sendtag, int64_t recvcount, uintptr_t recvtype,
                           int peer, int tag, uintptr_t comm,
                           const void *status);
-void joule_waits_sendrecv_replace(CALL, int count, uintptr_t type, int dest,
+void joule_waits_sendrecv_replace(CALL, int64_t count, uintptr_t type, int dest,
                                   int sendtag, int peer, int tag,
                                   uintptr_t comm, const void *status);
-void joule_waits_isendrecv(CALL, int sendcount, uintptr_t sendtype, int dest,
-                           int sendtag, int recvcount, uintptr_t recvtype,
-                           int peer, int tag, uintptr_t comm,
-                           uintptr_t request);
-void joule_waits_isendrecv_replace(CALL, int count, uintptr_t type, int dest,
-                                   int sendtag, int peer, int tag,
+void joule_waits_isendrecv(CALL, int64_t sendcount, uintptr_t sendtype,
+                           int dest, int sendtag, int64_t recvcount,
+                           uintptr_t recvtype, int peer, int tag,
+                           uintptr_t comm, uintptr_t request);
+void joule_waits_isendrecv_replace(CALL, int64_t count, uintptr_t type,
+                                   int dest, int sendtag, int peer, int tag,
                                    uintptr_t comm, uintptr_t request);
 void joule_waits_partitioned_init(CALL, uintptr_t request);
 void joule_waits_start(CALL);
@@ -172,41 +174,41 @@ void joule_waits_improbe(CALL, uintptr_t comm, const int *flag,
                          const void *message, const void *status);
 void joule_waits_request_free(CALL);
 void joule_waits_barrier(CALL, uintptr_t comm);
-void joule_waits_bcast(CALL, int count, uintptr_t type, int root,
+void joule_waits_bcast(CALL, int64_t count, uintptr_t type, int root,
                        uintptr_t comm);
-void joule_waits_gather(CALL, const void *sendbuf, int sendcount,
-                        uintptr_t sendtype, int recvcount, uintptr_t recvtype,
-                        int root, uintptr_t comm);
-void joule_waits_gatherv(CALL, const void *sendbuf, int sendcount,
-                         uintptr_t sendtype, const int *recvcounts,
+void joule_waits_gather(CALL, const void *sendbuf, int64_t sendcount,
+                        uintptr_t sendtype, int64_t recvcount,
+                        uintptr_t recvtype, int root, uintptr_t comm);
+void joule_waits_gatherv(CALL, const void *sendbuf, int64_t sendcount,
+                         uintptr_t sendtype, const void *recvcounts,
                          uintptr_t recvtype, int root, uintptr_t comm);
-void joule_waits_scatter(CALL, int sendcount, uintptr_t sendtype,
-                         const void *recvbuf, int recvcount, uintptr_t recvtype,
-                         int root, uintptr_t comm);
-void joule_waits_scatterv(CALL, const int *sendcounts, uintptr_t sendtype,
-                          const void *recvbuf, int recvcount,
+void joule_waits_scatter(CALL, int64_t sendcount, uintptr_t sendtype,
+                         const void *recvbuf, int64_t recvcount,
+                         uintptr_t recvtype, int root, uintptr_t comm);
+void joule_waits_scatterv(CALL, const void *sendcounts, uintptr_t sendtype,
+                          const void *recvbuf, int64_t recvcount,
                           uintptr_t recvtype, int root, uintptr_t comm);
-void joule_waits_allgather(CALL, const void *sendbuf, int sendcount,
-                           uintptr_t sendtype, int recvcount,
+void joule_waits_allgather(CALL, const void *sendbuf, int64_t sendcount,
+                           uintptr_t sendtype, int64_t recvcount,
                            uintptr_t recvtype, uintptr_t comm);
-void joule_waits_allgatherv(CALL, const void *sendbuf, int sendcount,
-                            uintptr_t sendtype, const int *recvcounts,
+void joule_waits_allgatherv(CALL, const void *sendbuf, int64_t sendcount,
+                            uintptr_t sendtype, const void *recvcounts,
                             uintptr_t recvtype, uintptr_t comm);
-void joule_waits_alltoall(CALL, const void *sendbuf, int sendcount,
-                          uintptr_t sendtype, int recvcount, uintptr_t recvtype,
-                          uintptr_t comm);
-void joule_waits_alltoallv(CALL, const void *sendbuf, const int *sendcounts,
-                           uintptr_t sendtype, const int *recvcounts,
+void joule_waits_alltoall(CALL, const void *sendbuf, int64_t sendcount,
+                          uintptr_t sendtype, int64_t recvcount,
+                          uintptr_t recvtype, uintptr_t comm);
+void joule_waits_alltoallv(CALL, const void *sendbuf, const void *sendcounts,
+                           uintptr_t sendtype, const void *recvcounts,
                            uintptr_t recvtype, uintptr_t comm);
 void joule_waits_alltoallw(CALL, uintptr_t comm);
-void joule_waits_reduce(CALL, int count, uintptr_t type, int root,
+void joule_waits_reduce(CALL, int64_t count, uintptr_t type, int root,
                         uintptr_t comm);
-void joule_waits_allreduce(CALL, int count, uintptr_t type, uintptr_t comm);
-void joule_waits_reduce_scatter(CALL, const int *recvcounts, uintptr_t type,
+void joule_waits_allreduce(CALL, int64_t count, uintptr_t type, uintptr_t comm);
+void joule_waits_reduce_scatter(CALL, const void *recvcounts, uintptr_t type,
                                 uintptr_t comm);
-void joule_waits_reduce_scatter_block(CALL, int count, uintptr_t type,
+void joule_waits_reduce_scatter_block(CALL, int64_t count, uintptr_t type,
                                       uintptr_t comm);
-void joule_waits_exscan(CALL, int count, uintptr_t type, uintptr_t comm);
+void joule_waits_exscan(CALL, int64_t count, uintptr_t type, uintptr_t comm);
 void joule_waits_collective(CALL, uintptr_t comm);
 void joule_waits_icollective(CALL, uintptr_t comm, uintptr_t request);
 void joule_waits_collective_init(CALL, uintptr_t comm, uintptr_t request);

@@ -184,7 +184,8 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 static bool begin_end(struct joule_waits_call *call,
                       struct joule_waits_clock *clock)
 {
-    bool recorded = joule_waits_begin(call, JOULE_MPI_Finalize, false, NULL);
+    bool recorded =
+        joule_waits_begin(call, JOULE_MPI_Finalize, false, false, NULL);
 
     /* All ranks, once: the others wait for one that does not record. */
     if (self.is_begun && !self.is_ended) {

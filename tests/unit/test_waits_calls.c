@@ -44,6 +44,10 @@ int MPI_Psend_init(void *buf, int partitions, int64_t count, uintptr_t type,
 int MPI_Pready(int partition, uintptr_t request);
 int MPI_Wait(void *request, void *status);
 int MPI_Waitall(int count, void *requests, void *statuses);
+int MPI_Isend_c(void *buf, int64_t count, uintptr_t type, int peer, int tag,
+                uintptr_t comm, void *request);
+int MPI_Reduce_scatter_c(void *sendbuf, void *recvbuf, void *counts,
+                         uintptr_t type, uintptr_t op, uintptr_t comm);
 void mpi_barrier_(void *comm, int *error);
 void mpi_bcast_(void *buf, void *count, void *type, void *root, void *comm,
                 int *error);
@@ -154,6 +158,14 @@ static int fake_isend(const void *buf, int count, uintptr_t type, int peer,
     return 0;
 }
 
+static int fake_isend_c(const void *buf, int64_t count, uintptr_t type,
+                        int peer, int tag, uintptr_t comm, uint32_t *request)
+{
+    return count == INT64_C(1) << 29
+               ? fake_isend(buf, 0, type, peer, tag, comm, request)
+               : ERR_OTHER;
+}
+
 static int fake_isendrecv(const void *sendbuf, int sendcount,
                           uintptr_t sendtype, int dest, int sendtag,
                           void *recvbuf, int recvcount, uintptr_t recvtype,
@@ -241,6 +253,8 @@ static const struct {
     FAKE("MPIX_Barrier_init", fake_barrier_init),
     FAKE("MPI_Psend_init", fake_psend_init),
     FAKE("MPI_Pready", fake_none),
+    FAKE("MPI_Isend_c", fake_isend_c),
+    FAKE("MPI_Reduce_scatter_c", fake_none),
     FAKE("MPI_Wait", fake_wait),
     FAKE("MPI_Waitall", fake_waitall),
     FAKE("mpi_barrier_", fake_f_barrier),
@@ -498,6 +512,29 @@ START_TEST(persistent_collectives)
 }
 END_TEST
 
+static void call_large(void)
+{
+    int64_t counts[] = {INT64_C(1) << 40};
+    uint32_t request;
+
+    next_request = 3;
+    MUST(MPI_Isend_c(NULL, INT64_C(1) << 29, INT, 0, 8, WORLD, &request) == 0);
+    MUST(MPI_Wait(&request, STATUS_IGNORE) == 0);
+    MUST(MPI_Reduce_scatter_c(NULL, NULL, counts, INT, 0, WORLD) == 0);
+}
+
+START_TEST(large_counts)
+{
+    run(call_large);
+    CALLS(JOULE_MPI_Isend, JOULE_WAITS_POST_SEND, JOULE_MPI_Wait,
+          JOULE_WAITS_SEND_DONE, JOULE_MPI_Reduce_scatter,
+          JOULE_WAITS_COLLECTIVE);
+    ck_assert_uint_eq(record[1].sent, UINT32_C(1) << 31);
+    ck_assert_uint_eq(record[3].received, UINT32_MAX);
+    ck_assert_uint_eq(logs.log[0].head.unknown, 0);
+}
+END_TEST
+
 /* ---- Fortran ---- */
 
 static void call_fortran(void)
@@ -543,6 +580,7 @@ int main(void)
     tcase_add_test(calls, persistent);
     tcase_add_test(calls, isendrecv);
     tcase_add_test(calls, persistent_collectives);
+    tcase_add_test(calls, large_counts);
     tcase_add_test(calls, fortran);
     tcase_add_test(calls, wide_integers);
     suite_add_tcase(suite, calls);
