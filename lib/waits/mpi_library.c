@@ -104,6 +104,7 @@ static void set_constants(struct joule_mpi_library *m)
     m->status_size = m->is_mpich ? 20 : 24;
     m->proc_null = m->is_mpich ? -1 : -2;
     m->any_source = m->is_mpich ? -2 : -1;
+    m->any_tag = -1;
     m->in_place = (const void *)(m->is_mpich ? UINTPTR_MAX : 1);
     m->status_ignore = (const void *)(uintptr_t)(m->is_mpich ? 1 : 0);
 }

@@ -23,7 +23,7 @@ struct joule_mpi_library {
     unsigned handle_size;   /* of one in memory */
     unsigned status_size;
     uintptr_t world, byte, request_null, comm_null, type_null;
-    int proc_null, any_source;
+    int proc_null, any_source, any_tag;
     const void *in_place, *status_ignore;
     char version[64]; /* its own first words */
     int (*send)(const void *, int, uintptr_t, int, int, uintptr_t);

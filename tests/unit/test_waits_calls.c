@@ -476,6 +476,9 @@ START_TEST(isendrecv)
           JOULE_MPI_Waitall, JOULE_WAITS_SEND_DONE, JOULE_MPI_Waitall,
           JOULE_WAITS_RECEIVE_DONE, JOULE_MPI_Waitall, JOULE_WAITS_CALL);
     ck_assert_int_eq(record[1].sent, 8);
+    /* Its status, which the library leaves empty, says 0. */
+    ck_assert_int_eq(record[6].tag, 30);
+    ck_assert_int_eq(record[8].tag, 31);
     for (int i = 1; i <= 4; i++)
         ck_assert_uint_eq(record[i].request, record[i + 4].request);
     ck_assert_uint_eq(logs.log[0].head.unknown, 0);
