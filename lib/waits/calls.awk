@@ -88,7 +88,7 @@ function value(name, want, fortran, descriptors,    n, list, i, letter) {
             letter = substr(list[i], 1, 1)
     if (letter == "")
         fail(name " has no argument '" want "'")
-    if (want == "newcomm" && what[name] == "new_comm")
+    if (want == "newcomm" && what[name] != "new_comm_later")
         return fortran ? "joule_mpi_comm(*(int *)newcomm)" : "joule_mpi_at(newcomm, 0)"
     if (want == "comm_before")
         return "before"

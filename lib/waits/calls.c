@@ -828,10 +828,15 @@ void joule_waits_reduce_scatter_block(CALL, int64_t count, uintptr_t type,
 
 /* ---- communicators ---- */
 
-void joule_waits_new_comm(CALL, uintptr_t newcomm)
+void joule_waits_new_comm(CALL, uintptr_t comm, uintptr_t newcomm)
 {
     joule_waits_other(call);
-    joule_comms_add(newcomm);
+    joule_comms_add(newcomm, comm);
+}
+
+void joule_waits_new_comm_of_group(CALL, uintptr_t newcomm)
+{
+    joule_waits_new_comm(call, joule_mpi.comm_null, newcomm);
 }
 
 void joule_waits_new_comm_later(CALL, uintptr_t comm, const void *newcomm,

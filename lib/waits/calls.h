@@ -212,7 +212,8 @@ void joule_waits_exscan(CALL, int64_t count, uintptr_t type, uintptr_t comm);
 void joule_waits_collective(CALL, uintptr_t comm);
 void joule_waits_icollective(CALL, uintptr_t comm, uintptr_t request);
 void joule_waits_collective_init(CALL, uintptr_t comm, uintptr_t request);
-void joule_waits_new_comm(CALL, uintptr_t newcomm);
+void joule_waits_new_comm(CALL, uintptr_t comm, uintptr_t newcomm);
+void joule_waits_new_comm_of_group(CALL, uintptr_t newcomm);
 void joule_waits_new_comm_later(CALL, uintptr_t comm, const void *newcomm,
                                 uintptr_t request);
 void joule_waits_free_comm(CALL, uintptr_t comm);

@@ -12,9 +12,10 @@
 #define COMMS_MAX  4096 /* at a time */
 #define GROUPS_MAX 4096 /* different ones, ever */
 
+/* Processes of a communicator, or of none. */
 struct group {
-    uint64_t members;
-    uint64_t count; /* communicators it had */
+    uint64_t key;
+    uint64_t count; /* communicators that were made for them there */
 };
 
 /* Entries come and go under the lock.  The last one that was found is looked at
@@ -27,6 +28,7 @@ static struct {
     unsigned groups;
     _Atomic uint32_t changes;
     uintptr_t world_group;
+    bool has_self; /* MPI_COMM_SELF: not before it is used */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct {
@@ -66,25 +68,26 @@ static bool find_members(uintptr_t handle, int size, uint64_t *ret)
     return known;
 }
 
-/* The lock is held. */
-static uint64_t next_id(uint64_t members)
+static uint64_t next_id(uint64_t parent_id, uint64_t members)
 {
+    uint64_t key = add_to_hash(members, parent_id), count = UINT64_MAX;
     unsigned i = 0;
 
-    while (i < self.groups && self.group[i].members != members)
+    pthread_mutex_lock(&self.lock);
+    while (i < self.groups && self.group[i].key != key)
         i++;
-    if (i == GROUPS_MAX)
-        return add_to_hash(members, UINT64_MAX); /* not told apart any more */
-    if (i == self.groups)
-        self.group[self.groups++] = (struct group){.members = members};
-    return add_to_hash(members, self.group[i].count++);
+    if (i == self.groups && i < GROUPS_MAX)
+        self.group[self.groups++] = (struct group){.key = key};
+    if (i < GROUPS_MAX) /* else they are not told apart any more */
+        count = self.group[i].count++;
+    pthread_mutex_unlock(&self.lock);
+    return add_to_hash(key, count);
 }
 
-static void add(struct joule_comm *comm, const uint64_t *id)
+static void add(struct joule_comm *comm)
 {
     pthread_mutex_lock(&self.lock);
-    comm->number = joule_recorder_comm(id ? *id : next_id(comm->members),
-                                       comm->rank, comm->size);
+    comm->number = joule_recorder_comm(comm->id, comm->rank, comm->size);
     if (self.comms < COMMS_MAX)
         self.comm[self.comms++] = *comm;
     atomic_fetch_add(&self.changes, 1);
@@ -111,35 +114,47 @@ int joule_comms_start(void)
     if (joule_mpi.comm_group(joule_mpi.world, &group) != 0)
         return -1;
     self.world_group = joule_mpi_handle(group);
-    joule_comms_add(joule_mpi.world);
+    joule_comms_add(joule_mpi.world, joule_mpi.comm_null);
     return 0;
 }
 
-void joule_comms_add(uintptr_t handle)
+void joule_comms_add(uintptr_t handle, uintptr_t parent)
 {
     struct joule_comm comm;
 
-    if (look_at(handle, &comm))
-        add(&comm, NULL);
+    if (!look_at(handle, &comm))
+        return;
+    comm.id = next_id(joule_comms_find(parent).id, comm.members);
+    add(&comm);
 }
 
 uint64_t joule_comms_promise(uintptr_t handle)
 {
     struct joule_comm comm = joule_comms_find(handle);
-    uint64_t id;
 
-    pthread_mutex_lock(&self.lock);
-    id = next_id(comm.members);
-    pthread_mutex_unlock(&self.lock);
-    return id;
+    return next_id(comm.id, comm.members);
 }
 
 void joule_comms_keep(uintptr_t handle, uint64_t id)
 {
     struct joule_comm comm;
 
-    if (look_at(handle, &comm))
-        add(&comm, &id);
+    if (!look_at(handle, &comm))
+        return;
+    comm.id = id;
+    add(&comm);
+}
+
+static void add_self(void)
+{
+    bool has_self;
+
+    pthread_mutex_lock(&self.lock);
+    has_self = self.has_self;
+    self.has_self = true;
+    pthread_mutex_unlock(&self.lock);
+    if (!has_self)
+        joule_comms_add(joule_mpi.self, joule_mpi.comm_null);
 }
 
 static unsigned find(uintptr_t handle)
@@ -159,6 +174,8 @@ struct joule_comm joule_comms_find(uintptr_t handle)
 
     if (last.changes == changes && last.comm.handle == handle)
         return last.comm;
+    if (handle == joule_mpi.self)
+        add_self();
     pthread_mutex_lock(&self.lock);
     i = find(handle);
     last.comm = i < self.comms

@@ -51,6 +51,7 @@ static bool find_handles(struct joule_mpi_library *m)
 {
     if (!m->is_mpich)
         return find("ompi_mpi_comm_world", &m->world) &&
+               find("ompi_mpi_comm_self", &m->self) &&
                find("ompi_mpi_byte", &m->byte) &&
                find("ompi_request_null", &m->request_null) &&
                find("ompi_mpi_comm_null", &m->comm_null) &&
@@ -59,6 +60,7 @@ static bool find_handles(struct joule_mpi_library *m)
                find("PMPI_Type_f2c", &m->type_f2c) &&
                find("PMPI_Request_f2c", &m->request_f2c);
     m->world = 0x44000000;
+    m->self = 0x44000001;
     m->byte = 0x4c00010d;
     m->request_null = 0x2c000000;
     m->comm_null = 0x04000000;

@@ -22,7 +22,7 @@ struct joule_mpi_library {
     uint64_t handle_bits;   /* of a handle in a register */
     unsigned handle_size;   /* of one in memory */
     unsigned status_size;
-    uintptr_t world, byte, request_null, comm_null, type_null;
+    uintptr_t world, self, byte, request_null, comm_null, type_null;
     int proc_null, any_source, any_tag;
     const void *in_place, *status_ignore;
     char version[64]; /* its own first words */

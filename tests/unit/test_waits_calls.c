@@ -16,6 +16,7 @@
 #include "tests/unit/tree.h"
 #include "tools/waits/recorded_log.h"
 
+#define SELF          0x44000001u
 #define WORLD         0x44000000u
 #define INT           0x4c000405u
 #define REQUEST_NULL  0x2c000000u
@@ -27,6 +28,7 @@
 int MPI_Init(int *argc, char ***argv);
 int MPI_Finalize(void);
 int MPI_Barrier(uintptr_t comm);
+int MPI_Comm_dup(uintptr_t comm, void *ret);
 int MPI_Bcast(void *buf, int count, uintptr_t type, int root, uintptr_t comm);
 int MPI_Isend(void *buf, int count, uintptr_t type, int peer, int tag,
               uintptr_t comm, void *request);
@@ -116,7 +118,17 @@ static int fake_ranks(uintptr_t from, int count, const int *ranks, uintptr_t to,
 
 static int fake_barrier(uintptr_t comm)
 {
-    return comm == WORLD ? 0 : 5;
+    return comm == WORLD || comm == SELF ? 0 : 5;
+}
+
+/* Communicators whose handles are those that the test wants. */
+static uint32_t next_comm;
+
+static int fake_dup(uintptr_t comm, uint32_t *ret)
+{
+    (void)comm;
+    *ret = next_comm;
+    return 0;
 }
 
 /* Its Fortran, whose INTEGERs have 4 bytes or 8. */
@@ -245,6 +257,7 @@ static const struct {
     FAKE("MPI_Init", fake_none),
     FAKE("MPI_Finalize", fake_none),
     FAKE("MPI_Barrier", fake_barrier),
+    FAKE("MPI_Comm_dup", fake_dup),
     FAKE("MPI_Isend", fake_isend),
     FAKE("MPI_Send_init", fake_isend),
     FAKE("MPI_Start", fake_none),
@@ -384,6 +397,73 @@ START_TEST(absent)
                      "joule: the MPI library has no MPI_Bcast: calls of it "
                      "fail\n");
     CALLS(JOULE_MPI_Barrier, JOULE_WAITS_COLLECTIVE);
+}
+END_TEST
+
+/* ---- communicators ---- */
+
+static void dup_comm(uintptr_t comm, uint32_t new_handle)
+{
+    uint32_t got;
+
+    next_comm = new_handle;
+    MUST(MPI_Comm_dup(comm, &got) == 0 && got == new_handle);
+}
+
+static void call_self(void)
+{
+    MUST(MPI_Barrier(SELF) == 0);
+    MUST(MPI_Barrier(WORLD) == 0);
+    MUST(MPI_Barrier(SELF) == 0);
+}
+
+START_TEST(comm_self)
+{
+    run(call_self);
+    ck_assert_uint_eq(logs.log[0].comms, 2);
+    ck_assert_uint_eq(record[1].comm, 1);
+    ck_assert_uint_eq(record[2].comm, 0);
+    ck_assert_uint_eq(record[3].comm, 1);
+    ck_assert_uint_ne(logs.log[0].comm[0].id, logs.log[0].comm[1].id);
+}
+END_TEST
+
+static bool is_other_order;
+
+static void dup_two(void)
+{
+    dup_comm(WORLD, 100);
+    dup_comm(WORLD, 200);
+    for (uint32_t i = 0; i < 2; i++)
+        if ((i == 0) != is_other_order)
+            dup_comm(100, 101);
+        else
+            dup_comm(200, 201);
+    dup_comm(100, 102);
+}
+
+/* Two threads copy each a communicator of the same ranks: in another process the other
+ * one may be the first. */
+START_TEST(comms_of_two_threads)
+{
+    uint64_t id[2][6];
+
+    for (int i = 0; i < 2; i++) {
+        is_other_order = i;
+        run(dup_two);
+        ck_assert_uint_eq(logs.log[0].comms, 6);
+        for (int c = 0; c < 6; c++)
+            id[i][c] = logs.log[0].comm[c].id;
+        teardown();
+        setup();
+    }
+    for (int a = 0; a < 6; a++)
+        for (int b = 0; b < a; b++)
+            ck_assert_uint_ne(id[0][a], id[0][b]);
+    ck_assert_uint_eq(id[0][2], id[1][2]);
+    ck_assert_uint_eq(id[0][3], id[1][4]);
+    ck_assert_uint_eq(id[0][4], id[1][3]);
+    ck_assert_uint_eq(id[0][5], id[1][5]);
 }
 END_TEST
 
@@ -579,6 +659,8 @@ int main(void)
 
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_test(calls, absent);
+    tcase_add_test(calls, comm_self);
+    tcase_add_test(calls, comms_of_two_threads);
     tcase_add_test(calls, failed_waits);
     tcase_add_test(calls, persistent);
     tcase_add_test(calls, isendrecv);
