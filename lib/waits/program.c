@@ -241,19 +241,22 @@ static void control(int level, const void *name)
         joule_recorder_pause(level == 0);
 }
 
+/* What MPI does not define is passed on: as many words as registers have, so that none
+ * is taken that the program may not have put there. */
 int MPI_Pcontrol(const int level, ...)
 {
     int (*next)(int, ...);
     va_list arguments;
-    void *name;
+    void *word[5];
 
     va_start(arguments, level);
-    name = va_arg(arguments, void *);
+    for (int i = 0; i < 5; i++)
+        word[i] = va_arg(arguments, void *);
     va_end(arguments);
-    control(level, name);
+    control(level, word[0]);
     if (!NEXT(next, "MPI_Pcontrol"))
         return joule_waits_absent("MPI_Pcontrol");
-    return next(level, name);
+    return next(level, word[0], word[1], word[2], word[3], word[4]);
 }
 
 /* ---- regions ---- */

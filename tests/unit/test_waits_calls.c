@@ -4,6 +4,7 @@
  * here.  Its handles and statuses are MPICH's, and it has no more than tests call.
  */
 #include <check.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 /* What the program calls: mpi_calls.c and program.c have them. */
 int MPI_Init(int *argc, char ***argv);
 int MPI_Finalize(void);
+int MPI_Pcontrol(const int level, ...);
 int MPI_Barrier(uintptr_t comm);
 int MPI_Comm_dup(uintptr_t comm, void *ret);
 int MPI_Bcast(void *buf, int count, uintptr_t type, int root, uintptr_t comm);
@@ -114,6 +116,18 @@ static int fake_ranks(uintptr_t from, int count, const int *ranks, uintptr_t to,
     (void)to;
     memcpy(ret, ranks, (size_t)count * sizeof(*ret));
     return 0;
+}
+
+static int fake_pcontrol(const int level, ...)
+{
+    va_list arguments;
+    int wrong = level != 7;
+
+    va_start(arguments, level);
+    for (const char *c = "abcde"; *c; c++)
+        wrong += va_arg(arguments, const char *)[0] != *c;
+    va_end(arguments);
+    return wrong;
 }
 
 static int fake_barrier(uintptr_t comm)
@@ -256,6 +270,7 @@ static const struct {
     FAKE("PMPI_Type_size", fake_type_size),
     FAKE("MPI_Init", fake_none),
     FAKE("MPI_Finalize", fake_none),
+    FAKE("MPI_Pcontrol", fake_pcontrol),
     FAKE("MPI_Barrier", fake_barrier),
     FAKE("MPI_Comm_dup", fake_dup),
     FAKE("MPI_Isend", fake_isend),
@@ -397,6 +412,19 @@ START_TEST(absent)
                      "joule: the MPI library has no MPI_Bcast: calls of it "
                      "fail\n");
     CALLS(JOULE_MPI_Barrier, JOULE_WAITS_COLLECTIVE);
+}
+END_TEST
+
+/* ---- MPI_Pcontrol ---- */
+
+static void call_pcontrol(void)
+{
+    MUST(MPI_Pcontrol(7, "a", "b", "c", "d", "e") == 0);
+}
+
+START_TEST(pcontrol)
+{
+    run(call_pcontrol);
 }
 END_TEST
 
@@ -659,6 +687,7 @@ int main(void)
 
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_test(calls, absent);
+    tcase_add_test(calls, pcontrol);
     tcase_add_test(calls, comm_self);
     tcase_add_test(calls, comms_of_two_threads);
     tcase_add_test(calls, failed_waits);
