@@ -127,5 +127,6 @@ $(tests_unit_test_waits_calls_OBJECTS): lib/waits/mpi_calls.h
 tests_unit_test_waits_log_SOURCES = tests/unit/test_waits_log.c \
 	tests/unit/dice.h lib/waits/recorder.c lib/waits/requests.c \
 	tools/waits/recorded_log.c tools/waits/recorded_log.h
+tests_unit_test_waits_log_LDFLAGS = -Wl,--wrap=pwrite
 tests_unit_test_waits_log_LDADD = $(LIBUNIT)
 endif

@@ -226,7 +226,7 @@ int MPI_Abort(uintptr_t comm, int error)
 
     if (!NEXT(next, "MPI_Abort"))
         return joule_waits_absent("MPI_Abort");
-    joule_recorder_stop(JOULE_WAITS_ENDED, NULL);
+    joule_recorder_abort();
     return next(comm, error);
 }
 
@@ -415,7 +415,7 @@ uint16_t joule_waits_caller(const void *address)
             *error = joule_waits_absent("mpi_abort" #suffix);                  \
             return;                                                            \
         }                                                                      \
-        joule_recorder_stop(JOULE_WAITS_ENDED, NULL);                          \
+        joule_recorder_abort();                                                \
         next(comm, code, error);                                               \
     }                                                                          \
                                                                                \

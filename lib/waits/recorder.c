@@ -22,6 +22,7 @@
 #define NAMES_MAX   4096
 #define STACK_BYTES (64 * 1024)
 #define CACHE       256
+#define ABORT_S     3
 
 enum { FREE, FILLS, FULL };
 
@@ -57,7 +58,9 @@ static struct {
     pthread_key_t key; /* of each thread that has an id */
     bool has_key;
     _Atomic uint32_t full; /* blocks that have become so; a futex */
-    atomic_bool stops;
+    atomic_bool ends, stops;
+    enum joule_waits_state end_state; /* set before it stops */
+    struct joule_waits_clock end_clock;
     pthread_mutex_t lock; /* comm, name, threads and ended */
     pthread_t writer;
     pid_t pid;
@@ -345,20 +348,32 @@ static void write_what_there_is(void)
         write_records(&self.block[i]);
 }
 
+static void set_end(void)
+{
+    self.head.state = self.end_state;
+    self.head.end_ns = joule_recorder_now_ns();
+    self.head.clock[1] = self.end_clock;
+}
+
 static void *run_writer(void *arg)
 {
     const struct timespec second = {1, 0};
     uint32_t full = 0;
+    bool stops;
 
     (void)arg;
-    while (!atomic_load(&self.stops)) {
-        syscall(SYS_futex, &self.full, FUTEX_WAIT_PRIVATE, full, &second, NULL,
-                0);
+    do {
+        stops = atomic_load(&self.stops);
+        if (!stops)
+            syscall(SYS_futex, &self.full, FUTEX_WAIT_PRIVATE, full, &second,
+                    NULL, 0);
         full = atomic_load(&self.full);
         write_what_there_is();
+        if (stops)
+            set_end();
         if (self.head.error != EBADF)
             write_head();
-    }
+    } while (!stops);
     return NULL;
 }
 
@@ -516,31 +531,47 @@ void joule_recorder_pause(bool pause)
     atomic_store(&joule_recorder_pauses, pause);
 }
 
+/* false: it has stopped before, or is not this process's. */
+static bool begin_stop(enum joule_waits_state state,
+                       const struct joule_waits_clock *clock)
+{
+    if (self.fd < 0 || self.pid != getpid() ||
+        atomic_exchange(&self.ends, true))
+        return false;
+    self.end_state = state;
+    if (clock)
+        self.end_clock = *clock;
+    atomic_store(&joule_recorder_runs, false);
+    atomic_store(&self.stops, true);
+    atomic_fetch_add(&self.full, 1);
+    syscall(SYS_futex, &self.full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    return true;
+}
+
 void joule_recorder_stop(enum joule_waits_state state,
                          const struct joule_waits_clock *clock)
 {
-    struct size_signal signals;
     int saved = errno;
 
-    if (self.fd < 0 || self.pid != getpid() ||
-        atomic_exchange(&self.stops, true))
+    if (!begin_stop(state, clock))
         return;
-    atomic_store(&joule_recorder_runs, false);
-    atomic_fetch_add(&self.full, 1);
-    syscall(SYS_futex, &self.full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     pthread_join(self.writer, NULL);
-    block_size_signal(&signals);
-    write_what_there_is();
-    self.head.state = state;
-    self.head.end_ns = joule_recorder_now_ns();
-    if (clock)
-        self.head.clock[1] = *clock;
-    if (self.head.error != EBADF) {
-        write_head();
+    if (self.head.error != EBADF)
         release();
-    }
-    restore_size_signal(&signals);
     self.fd = -1;
+    errno = saved;
+}
+
+void joule_recorder_abort(void)
+{
+    struct timespec until;
+    int saved = errno;
+
+    if (!begin_stop(JOULE_WAITS_ENDED, NULL))
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ABORT_S;
+    pthread_timedjoin_np(self.writer, NULL, &until);
     errno = saved;
 }
 

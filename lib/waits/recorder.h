@@ -130,4 +130,8 @@ int joule_recorder_start(const struct joule_waits_head *head);
 void joule_recorder_stop(enum joule_waits_state state,
                          const struct joule_waits_clock *clock);
 
+/* The same before the process is killed: it does not wait longer than 3 s for the disk,
+ * and what was not written by then is lost. */
+void joule_recorder_abort(void);
+
 #endif

@@ -333,6 +333,52 @@ START_TEST(forked)
 }
 END_TEST
 
+/* A disk that does not answer. */
+static atomic_bool disk_hangs;
+
+ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at);
+
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at)
+{
+    while (atomic_load(&disk_hangs))
+        pause();
+    return __real_pwrite(fd, data, size, at);
+}
+
+static void run_abort(void)
+{
+    struct joule_waits_head head = head_of(0, 1);
+
+    if (joule_recorder_start(&head) < 0)
+        _exit(1);
+    record(0);
+    joule_recorder_abort();
+}
+
+static void run_abort_hanging(void)
+{
+    struct joule_waits_head head = head_of(0, 1);
+
+    if (joule_recorder_start(&head) < 0)
+        _exit(1);
+    record(0);
+    atomic_store(&disk_hangs, true);
+    alarm(30);
+    joule_recorder_abort();
+    joule_recorder_stop(JOULE_WAITS_ENDED, NULL);
+}
+
+START_TEST(aborted)
+{
+    ck_assert_int_eq(in_child(run_abort), 0);
+    must_open();
+    ck_assert_uint_eq(logs.log[0].head.state, JOULE_WAITS_ENDED);
+    ck_assert_uint_eq(sum_of(0).count, 1);
+    ck_assert_int_eq(in_child(run_abort_hanging), 0);
+}
+END_TEST
+
 /* ---- requests ---- */
 
 START_TEST(requests)
@@ -522,6 +568,7 @@ int main(void)
     tcase_add_test(recorder, killed);
     tcase_add_test(recorder, closed);
     tcase_add_test(recorder, forked);
+    tcase_add_test(recorder, aborted);
     suite_add_tcase(suite, recorder);
     tcase_add_test(request, requests);
     tcase_add_test(request, many_requests);
