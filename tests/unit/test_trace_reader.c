@@ -11,6 +11,8 @@
 
 #include "tests/unit/dice.h"
 #include "tests/unit/tracefile.h"
+#include "tools/waits/trace_copy.h"
+#include "tools/waits/trace_definitions.h"
 #include "tools/waits/trace_reader.h"
 #include "tools/report/waits.h"
 
@@ -142,10 +144,202 @@ static void read_well(int way)
                   facts.first_damage.text);
 }
 
+/* ---- a copy with the waits marked ---- */
+
+/* A location of the copy, as it is read. */
+struct stack {
+    OTF2_RegionRef region[64];
+    uint64_t enter_ns[64], last_ns;
+    size_t depth;
+};
+
+/* Of a name: the pattern that it marks, JOULE_WAIT_PATTERNS: none. */
+static struct {
+    uint64_t pattern[256];
+    const char *string[256];
+    char text[256][64];
+    uint64_t marked_ns[JOULE_WAIT_PATTERNS];
+} copied;
+
+static OTF2_CallbackCode enter_copied(OTF2_LocationRef l, OTF2_TimeStamp ns,
+                                      uint64_t position, void *arg,
+                                      OTF2_AttributeList *attributes,
+                                      OTF2_RegionRef region)
+{
+    struct stack *s = arg;
+
+    (void)l;
+    (void)position;
+    (void)attributes;
+    ck_assert_uint_ge(ns, s->last_ns);
+    s->last_ns = s->enter_ns[s->depth] = ns;
+    s->region[s->depth++] = region;
+    ck_assert_uint_lt(s->depth, 64);
+    return OTF2_CALLBACK_SUCCESS;
+}
+
+/* A mark is longer than nothing, and lies within whatever is around it. */
+static OTF2_CallbackCode leave_copied(OTF2_LocationRef l, OTF2_TimeStamp ns,
+                                      uint64_t position, void *arg,
+                                      OTF2_AttributeList *attributes,
+                                      OTF2_RegionRef region)
+{
+    struct stack *s = arg;
+
+    (void)l;
+    (void)position;
+    (void)attributes;
+    ck_assert_uint_ge(ns, s->last_ns);
+    s->last_ns = ns;
+    if (region >= 256 || copied.pattern[region] == JOULE_WAIT_PATTERNS) {
+        s->depth -= s->depth > 0;
+        return OTF2_CALLBACK_SUCCESS;
+    }
+    ck_assert_uint_gt(s->depth, 0);
+    ck_assert_uint_eq(s->region[--s->depth], region);
+    ck_assert_uint_gt(ns, s->enter_ns[s->depth]);
+    copied.marked_ns[copied.pattern[region]] += ns - s->enter_ns[s->depth];
+    return OTF2_CALLBACK_SUCCESS;
+}
+
+static OTF2_CallbackCode name_copied(void *arg, OTF2_StringRef self,
+                                     const char *text)
+{
+    (void)arg;
+    if (self < 256)
+        snprintf(copied.text[self], sizeof(copied.text[0]), "%s", text);
+    return OTF2_CALLBACK_SUCCESS;
+}
+
+static OTF2_CallbackCode
+define_copied(void *arg, OTF2_RegionRef self, OTF2_StringRef name,
+              OTF2_StringRef canonical, OTF2_StringRef about,
+              OTF2_RegionRole role, OTF2_Paradigm paradigm,
+              OTF2_RegionFlag flags, OTF2_StringRef file, uint32_t from,
+              uint32_t to)
+{
+    (void)arg;
+    (void)canonical;
+    (void)about;
+    (void)role;
+    (void)paradigm;
+    (void)flags;
+    (void)file;
+    (void)from;
+    (void)to;
+    ck_assert_uint_lt(self, 256);
+    copied.string[self] = copied.text[name];
+    return OTF2_CALLBACK_SUCCESS;
+}
+
+/* As any other program would read it. */
+static void read_marks(const char *path)
+{
+    OTF2_Reader *reader = joule_trace_open(path, &err);
+    OTF2_GlobalDefReaderCallbacks *g = OTF2_GlobalDefReaderCallbacks_New();
+    OTF2_EvtReaderCallbacks *e = OTF2_EvtReaderCallbacks_New();
+    OTF2_GlobalDefReader *from;
+    uint64_t count, locations;
+
+    ck_assert_msg(reader != NULL, "%s", err.text);
+    memset(&copied, 0, sizeof(copied));
+    OTF2_Reader_GetNumberOfLocations(reader, &locations);
+    from = OTF2_Reader_GetGlobalDefReader(reader);
+    OTF2_GlobalDefReaderCallbacks_SetStringCallback(g, name_copied);
+    OTF2_GlobalDefReaderCallbacks_SetRegionCallback(g, define_copied);
+    OTF2_Reader_RegisterGlobalDefCallbacks(reader, from, g, NULL);
+    ck_assert_int_eq(OTF2_Reader_ReadAllGlobalDefinitions(reader, from, &count),
+                     OTF2_SUCCESS);
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t p = 0;
+
+        while (
+            p < JOULE_WAIT_PATTERNS &&
+            (!copied.string[i] || strncmp(copied.string[i], "WAIT: ", 6) != 0 ||
+             strcmp(copied.string[i] + 6,
+                    joule_wait_pattern_name((enum joule_wait_pattern)p)) != 0))
+            p++;
+        copied.pattern[i] = p;
+    }
+    OTF2_EvtReaderCallbacks_SetEnterCallback(e, enter_copied);
+    OTF2_EvtReaderCallbacks_SetLeaveCallback(e, leave_copied);
+    for (uint64_t l = 0; l < locations; l++)
+        OTF2_Reader_SelectLocation(reader, l);
+    OTF2_Reader_OpenEvtFiles(reader);
+    for (uint64_t l = 0; l < locations; l++) {
+        OTF2_EvtReader *events = OTF2_Reader_GetEvtReader(reader, l);
+        struct stack stack = {.depth = 0};
+
+        OTF2_Reader_RegisterEvtCallbacks(reader, events, e, &stack);
+        ck_assert_int_eq(OTF2_Reader_ReadAllLocalEvents(reader, events, &count),
+                         OTF2_SUCCESS);
+        OTF2_Reader_CloseEvtReader(reader, events);
+    }
+    OTF2_EvtReaderCallbacks_Delete(e);
+    OTF2_GlobalDefReaderCallbacks_Delete(g);
+    OTF2_Reader_Close(reader);
+}
+
+/* Call paths are numbered as they are met: only the call is compared. */
+static void keep_calls(void)
+{
+    for (size_t i = 0; i < told[0].count; i++)
+        told[0].wait[i].path = d.paths.path[told[0].wait[i].path].region;
+}
+
+/* Of the trace that was read: its copy has the same waits, and marks for all of their
+ * time.  Forgets it. */
+static void check_copy(void)
+{
+    static struct told first;
+    char copy[128], path[160], original[sizeof(trace)];
+    struct joule_scratch marks;
+    struct joule_trace_copying copying = {.path = trace, .directory = copy};
+    struct joule_trace_copied result;
+    uint64_t ns[JOULE_WAIT_PATTERNS] = {0};
+
+    snprintf(copy, sizeof(copy), "%s/copy", dir);
+    ck_assert_int_eq(joule_scratch_init(&marks, open(dir, O_TMPFILE | O_RDWR),
+                                        sizeof(struct joule_mark), &err),
+                     0);
+    keep_calls();
+    first.count = told[0].count;
+    memcpy(first.wait, told[0].wait, first.count * sizeof(first.wait[0]));
+    for (size_t i = 0; i < first.count; i++) {
+        const struct joule_mark mark = joule_mark_of(&first.wait[i]);
+
+        ns[mark.pattern] += first.wait[i].wait_ns;
+        if (mark.pattern < JOULE_WAIT_COMPLETIONS)
+            joule_scratch_add(&marks, i % JOULE_MATCHER_PARTS_MAX, &mark);
+    }
+    forget();
+    ck_assert_int_eq(joule_scratch_sort(&marks, joule_mark_compare, &err), 0);
+    copying.mark = marks.at;
+    copying.marks = marks.count;
+    ck_assert_msg(joule_trace_copy(&copying, &result, &err) == 0, "%s",
+                  err.text);
+    joule_scratch_free(&marks);
+    ck_assert_uint_eq(result.not_marked, 0);
+    strcpy(original, trace);
+    strcpy(trace, copy);
+    read_well(0);
+    keep_calls();
+    ck_assert_uint_eq(told[0].count, first.count);
+    for (size_t i = 0; i < first.count; i++)
+        ck_assert_mem_eq(&told[0].wait[i], &first.wait[i],
+                         sizeof(first.wait[0]));
+    forget();
+    strcpy(trace, original);
+    snprintf(path, sizeof(path), "%s/traces.otf2", copy);
+    read_marks(path);
+    for (uint32_t p = 0; p < JOULE_WAIT_COMPLETIONS; p++)
+        ck_assert_uint_eq(copied.marked_ns[p], ns[p]);
+    remove_all(copy);
+}
+
 /* ---- events of one location ---- */
 
 static struct tracefile *t;
-
 
 static uint64_t (*clock_of)(uint64_t location, uint64_t ns);
 
@@ -328,7 +522,7 @@ START_TEST(patterns)
     write_patterns(NULL, 0);
     read_well(_i);
     check_patterns();
-    forget();
+    check_copy();
 }
 END_TEST
 
@@ -341,7 +535,7 @@ START_TEST(local_definitions)
     read_well(_i);
     check_patterns();
     ck_assert_uint_eq(facts.unknown_references, 0);
-    forget();
+    check_copy();
 }
 END_TEST
 
@@ -399,7 +593,7 @@ START_TEST(shifted_clocks)
     write_patterns(offset, 8);
     read_well(_i);
     check_patterns();
-    forget();
+    check_copy();
 }
 END_TEST
 
@@ -416,7 +610,7 @@ START_TEST(ticks)
     read_well(_i);
     is_wait(0, JOULE_LATE_SENDER, 1, "MPI_Recv", "MPI_COMM_WORLD", 100, 400);
     ck_assert_uint_eq(told[0].count, 1);
-    forget();
+    check_copy();
 }
 END_TEST
 
@@ -439,7 +633,7 @@ START_TEST(threads_of_a_process)
     for (uint64_t i = 0; i < 200; i++)
         is_wait(i, JOULE_LATE_SENDER, 1, "MPI_Recv", "MPI_COMM_WORLD",
                 1000 * (i + 1), 1000 * (i + 1) + 10 * i % 400 + 100);
-    forget();
+    check_copy();
 }
 END_TEST
 
@@ -472,7 +666,7 @@ START_TEST(odd_events)
     ck_assert_uint_eq(facts.unknown_references, 4);
     ck_assert_uint_eq(facts.outside_of_calls, 2);
     ck_assert_uint_eq(facts.counts.without_post, 1);
-    forget();
+    check_copy();
 }
 END_TEST
 
@@ -585,10 +779,7 @@ START_TEST(random_archives)
                      200 + (int)dice(&seed, 2000));
         for (int way = 0; way < WAYS; way++) {
             read_well(way);
-            /* Call paths are numbered as they are met. */
-            for (size_t i = 0; i < told[0].count; i++)
-                told[0].wait[i].path =
-                    d.paths.path[told[0].wait[i].path].region;
+            keep_calls();
             if (way == 0) {
                 first.count = told[0].count;
                 memcpy(first.wait, told[0].wait,
@@ -603,6 +794,8 @@ START_TEST(random_archives)
             ck_assert_mem_eq(&facts.counts, &counts, sizeof(counts));
             forget();
         }
+        read_well(0);
+        check_copy();
         remove_all(trace);
     }
 }

@@ -2,9 +2,11 @@
 /* The command joule waits: its options, its output, names from hostile traces, and
  * what it tells of a machine. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -16,17 +18,31 @@
 static struct tree tree;
 static char trace[128], *output;
 
+/* As of a full disk: the command alone may write files no longer than this. */
+static rlim_t file_limit;
+
 static void setup(void)
 {
     tree_create(&tree);
     snprintf(trace, sizeof(trace), "%s/trace", tree.path);
     output = NULL;
+    file_limit = RLIM_INFINITY;
 }
 
 static void teardown(void)
 {
     free(output);
     tree_destroy(&tree);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    signal(SIGXFSZ, bytes == RLIM_INFINITY ? SIG_DFL : SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 /* The exit status of the command; what it prints is in [output], complaints too. */
@@ -46,8 +62,10 @@ static int run(const char *a, const char *b, const char *c)
     dup2(fileno(file), 1);
     dup2(fileno(file), 2);
     fclose(file);
+    limit_files(file_limit);
     status = joule_waits_main(argc, argv);
     fflush(stdout);
+    limit_files(RLIM_INFINITY);
     dup2(out, 1);
     dup2(err, 2);
     close(out);
@@ -117,7 +135,8 @@ static const struct {
     int status;
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
-    {"--csv", "--json", "x", "one of --csv, --json, --each and --html", 2},
+    {"--csv", "--json", "x", "one of --csv, --json, --each, --html and --otf2",
+     2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -269,6 +288,63 @@ START_TEST(json)
 }
 END_TEST
 
+/* An option with a path of the test's directory; a few of them are kept. */
+static const char *path_option(const char *option, const char *name)
+{
+    static char kept[4][200];
+    static int next;
+
+    next = (next + 1) % 4;
+    snprintf(kept[next], sizeof(kept[0]), "%s%s/%s", option, tree.path, name);
+    return kept[next];
+}
+
+/* What the JSON document of a copy has of its own. */
+static void cut_from_json(char *document)
+{
+    static const char *const keys[] = {"\"trace\": ", "\"events\": "};
+
+    for (int i = 0; i < 2; i++) {
+        char *at = strstr(document, keys[i]);
+
+        ck_assert_ptr_nonnull(at);
+        memset(at, ' ', strcspn(at, "\n,"));
+    }
+    for (char *at = document; *at; at++)
+        while (*at == ' ' && at[1] == ' ')
+            memmove(at, at + 1, strlen(at));
+}
+
+START_TEST(otf2)
+{
+    char *original;
+
+    write_trace("row");
+    ck_assert_int_eq(run(path_option("--otf2=", "copy/"), trace, NULL), 0);
+    ck_assert_str_eq(output, "");
+    ck_assert_int_eq(run("--json", trace, NULL), 0);
+    original = strdup(output);
+    ck_assert_int_eq(run("--json", path_option("", "copy"), NULL), 0);
+    cut_from_json(original);
+    cut_from_json(output);
+    ck_assert_str_eq(output, original);
+    free(original);
+    ck_assert_int_eq(run(path_option("--otf2=", "copy"), trace, NULL), 1);
+    has("/copy is there already");
+    ck_assert_int_eq(
+        run(path_option("--otf2=", "second"), path_option("", "copy"), NULL),
+        1);
+    has("waits are marked in ");
+    ck_assert_int_eq(run("--otf2=/nowhere/copy", trace, NULL), 1);
+    has("joule waits: cannot write /nowhere/copy: No such file");
+    file_limit = 300;
+    ck_assert_int_eq(run(path_option("--otf2=", "second"), trace, NULL), 1);
+    has("cannot write the archive ");
+    has(": File too large");
+    ck_assert_int_eq(access(path_option("", "second"), F_OK), -1);
+}
+END_TEST
+
 START_TEST(hostile_names)
 {
     static const char *const ways[] = {"--by=communicator", "--csv", "--json"};
@@ -379,6 +455,7 @@ int main(void)
     tcase_add_test(tc, text);
     tcase_add_test(tc, csv);
     tcase_add_test(tc, json);
+    tcase_add_test(tc, otf2);
     tcase_add_test(tc, hostile_names);
     tcase_add_test(tc, no_waits);
     tcase_add_test(tc, missing_part);

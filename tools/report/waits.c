@@ -24,6 +24,7 @@
 #include "tools/waits/machine_states.h"
 #include "tools/waits/recorded_log.h"
 #include "tools/waits/trace_archive.h"
+#include "tools/waits/trace_copy.h"
 
 static const char usage[] =
     "usage: joule waits [OPTION]... TRACE\n"
@@ -49,6 +50,8 @@ static const char usage[] =
     "  --threads=N          read with N threads (all CPUs, at most 16)\n"
     "  --csv                print comma-separated values\n"
     "  --html=FILE          write a page for a browser\n"
+    "  --otf2=DIRECTORY     write a copy of the trace in which the waits are "
+    "marked\n"
     "  --each               print each wait, as comma-separated values, in any "
     "order\n"
     "  --json               print a JSON document\n"
@@ -78,7 +81,7 @@ static const char usage[] =
 #define ROUND_CPU_S 60
 
 struct arguments {
-    const char *trace, *power_states, *html;
+    const char *trace, *power_states, *html, *otf2;
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
@@ -129,6 +132,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "csv", .flag = &a->csv},
         {.name = "json", .flag = &a->json},
         {.name = "html", .text = &a->html},
+        {.name = "otf2", .text = &a->otf2},
         {.name = "each", .flag = &a->each},
         {.name = "make-archive", .flag = &a->make_archive},
         {.name = "keep-logs", .flag = &a->keep_logs},
@@ -153,9 +157,9 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv + a->json + a->each + (a->html != NULL) > 1)
-        return joule_command_error(argv[0],
-                                   "one of --csv, --json, --each and --html");
+    if (a->csv + a->json + a->each + !!a->html + !!a->otf2 > 1)
+        return joule_command_error(
+            argv[0], "one of --csv, --json, --each, --html and --otf2");
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -229,6 +233,7 @@ struct collecting {
     struct joule_totals part[JOULE_MATCHER_PARTS_MAX];
     bool is_out_of_memory[JOULE_MATCHER_PARTS_MAX];
     const struct joule_power_envelope *envelope;
+    struct joule_scratch marks; /* for --otf2 */
 };
 
 /* The profile of the step, if the trace says which it is or its user does. */
@@ -266,6 +271,11 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
 
     if (c->a->each)
         joule_waits_print_each(c->d, wait);
+    if (c->a->otf2 && wait->pattern < JOULE_WAIT_COMPLETIONS) {
+        const struct joule_mark mark = joule_mark_of(wait);
+
+        joule_scratch_add(&c->marks, part, &mark);
+    }
     if (c->profile)
         joule_wait_profile_add(c->profile, part, wait);
     if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
@@ -307,8 +317,16 @@ static int write_page(const struct arguments *a, const struct joule_waits *w)
 }
 
 /* -1: out of memory; else the exit status. */
-static int print(const struct arguments *a, const struct joule_waits *w)
+static int print(const struct arguments *a, struct collecting *c,
+                 const struct joule_waits *w)
 {
+    struct joule_error err = {""};
+
+    if (a->otf2)
+        return joule_waits_write_otf2(&c->marks, a->trace, a->otf2, go_on,
+                                      &err) < 0
+                   ? complain(&err)
+                   : 0;
     if (a->html)
         return write_page(a, w);
     if (a->each)
@@ -353,7 +371,7 @@ static int report(const struct arguments *a, struct collecting *c,
         add_energy(c, &all);
     }
     if (rc == 0)
-        rc = print(a, &w);
+        rc = print(a, c, &w);
     if (rc < 0) {
         fputs("joule waits: out of memory\n", stderr);
         rc = 1;
@@ -383,7 +401,7 @@ static int analyse(const struct arguments *a,
         .tick = go_on,
         .arg = &c,
     };
-    struct joule_trace_facts facts;
+    struct joule_trace_facts facts = {0};
     struct joule_error err = {""};
     int status = 1;
 
@@ -396,12 +414,16 @@ static int analyse(const struct arguments *a,
     }
     if (a->each)
         puts(JOULE_WAITS_EACH_HEAD);
-    if (joule_trace_read(&reading, &d, &facts, &err) < 0)
+    c.marks.fd = -1;
+    if ((a->otf2 && joule_waits_scratch(&c.marks, a->otf2,
+                                        sizeof(struct joule_mark), &err) < 0) ||
+        joule_trace_read(&reading, &d, &facts, &err) < 0)
         complain(&err);
     else
         status = report(a, &c, &d, &facts);
     joule_wait_profile_free(c.profile);
     joule_trace_facts_free(&facts);
+    joule_scratch_free(&c.marks);
     joule_definitions_free(&d);
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
         joule_totals_free(&c.part[i]);

@@ -12,6 +12,7 @@
 #include "common/waits/power_states.h"
 #include "tools/report/wait_profile.h"
 #include "tools/waits/definitions.h"
+#include "tools/waits/scratch.h"
 #include "tools/waits/totals.h"
 #include "tools/waits/trace_reader.h"
 
@@ -39,6 +40,17 @@ int joule_waits_print_json(const struct joule_waits *w);
 
 /* waits_page.c: an HTML page.  -1 with errno and a sentence. */
 int joule_waits_print_page(FILE *out, const struct joule_waits *w,
+                           struct joule_error *err);
+
+/* waits_marked.c: a scratch file for records of [size] beside [path], which will be
+ * written.  -1 with errno and a sentence; free it in any case. */
+int joule_waits_scratch(struct joule_scratch *s, const char *path, size_t size,
+                        struct joule_error *err);
+
+/* A copy of the trace in the new directory [path], with the [marks] (trace_copy.h).
+ * -1 with errno and a sentence, and nothing of it. */
+int joule_waits_write_otf2(struct joule_scratch *marks, const char *trace,
+                           const char *path, void (*tick)(void *arg),
                            struct joule_error *err);
 
 /* A line of --each, behind its head.  Any thread, while none adds paths. */

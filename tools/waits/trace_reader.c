@@ -7,14 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
-#include "common/base/int128.h"
 #include "common/base/list.h"
 #include "common/base/thread.h"
 #include "tools/waits/trace_definitions.h"
 
-#define NS_PER_S     UINT64_C(1000000000)
 #define ROUND_EVENTS ((size_t)1 << 18)
 #define STACK_SIZE   ((size_t)1 << 20)
 
@@ -95,16 +92,6 @@ struct run {
     pthread_mutex_t gate; /* closed until all threads are there */
     bool is_off;          /* they are not */
 };
-
-static uint64_t to_ns(const struct run *run, uint64_t ticks)
-{
-    joule_u128 ns;
-
-    if (run->refs.ticks_per_s == NS_PER_S)
-        return ticks;
-    ns = (joule_u128)ticks * NS_PER_S / run->refs.ticks_per_s;
-    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
-}
 
 /* ---- call paths ---- */
 
@@ -281,7 +268,7 @@ static void add_operation(struct location *l, uint64_t ns,
 /* The time of an event. */
 static uint64_t time_of(struct location *l, OTF2_TimeStamp ticks)
 {
-    uint64_t ns = to_ns(l->part->run, ticks);
+    uint64_t ns = joule_trace_ns(&l->part->run->refs, ticks);
 
     if (l->first_ns == UINT64_MAX)
         l->first_ns = l->last_ns = ns;
@@ -735,48 +722,6 @@ static void *run_part(void *arg)
 
 /* ---- begin and end ---- */
 
-static bool is_of_type(const char *path, mode_t type)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
-}
-
-/* The anchor file in a directory, by the names that EZTrace and Score-P give it, or
- * the file itself. */
-static char *anchor_of(const char *path, struct joule_error *err)
-{
-    static const char *const names[] = {"/eztrace_log.otf2", "/traces.otf2"};
-    bool is_directory = is_of_type(path, S_IFDIR);
-    char *anchor = NULL;
-
-    for (int i = 0; i < 2; i++) {
-        free(anchor);
-        if (asprintf(&anchor, "%s%s", path, is_directory ? names[i] : "") < 0) {
-            joule_error_set(err, ENOMEM, "out of memory");
-            return NULL;
-        }
-        if (is_of_type(anchor, S_IFREG))
-            return anchor;
-    }
-    joule_error_set(err, ENOENT, "there is no trace %s", anchor);
-    free(anchor);
-    return NULL;
-}
-
-static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
-                                 const char *function, OTF2_ErrorCode code,
-                                 const char *format, va_list ap)
-{
-    (void)arg;
-    (void)file;
-    (void)line;
-    (void)function;
-    (void)format;
-    (void)ap;
-    return code;
-}
-
 /* One open file for each location. */
 static void allow_files(void)
 {
@@ -786,34 +731,6 @@ static void allow_files(void)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-static OTF2_Reader *open_reader(const char *anchor, struct joule_error *err)
-{
-    OTF2_Reader *reader = OTF2_Reader_Open(anchor);
-
-    if (!reader ||
-        OTF2_Reader_SetSerialCollectiveCallbacks(reader) != OTF2_SUCCESS) {
-        joule_error_set(err, EBADMSG, "%s is no OTF2 archive, or damaged",
-                        anchor);
-        if (reader)
-            OTF2_Reader_Close(reader);
-        return NULL;
-    }
-    return reader;
-}
-
-/* Local definitions have clock offsets, and numbers of communicators of this
- * location alone; libotf2 applies both to events.  A location need not have them. */
-static void read_local_definitions(OTF2_Reader *reader, uint64_t ref)
-{
-    OTF2_DefReader *from = OTF2_Reader_GetDefReader(reader, ref);
-    uint64_t count;
-
-    if (!from)
-        return;
-    OTF2_Reader_ReadAllLocalDefinitions(reader, from, &count);
-    OTF2_Reader_CloseDefReader(reader, from);
 }
 
 static int compare_locations(const void *pa, const void *pb)
@@ -874,7 +791,7 @@ static int open_part(struct part *p, const char *anchor,
             OTF2_EvtReaderCallbacks_Delete(callbacks);
         return joule_error_set(err, ENOMEM, "out of memory");
     }
-    p->reader = open_reader(anchor, err);
+    p->reader = joule_trace_open(anchor, err);
     if (!p->reader) {
         OTF2_EvtReaderCallbacks_Delete(callbacks);
         return -1;
@@ -883,7 +800,7 @@ static int open_part(struct part *p, const char *anchor,
         OTF2_Reader_SelectLocation(p->reader, p->location[i].ref);
     has_definitions = OTF2_Reader_OpenDefFiles(p->reader) == OTF2_SUCCESS;
     for (size_t i = 0; has_definitions && i < p->locations; i++)
-        read_local_definitions(p->reader, p->location[i].ref);
+        joule_trace_define_local(p->reader, p->location[i].ref);
     if (has_definitions)
         OTF2_Reader_CloseDefFiles(p->reader);
     OTF2_Reader_OpenEvtFiles(p->reader);
@@ -918,7 +835,8 @@ static void close_part(struct part *p)
  * following ones are mended by what is there. */
 static void plan_first_round(struct run *run, size_t round_events)
 {
-    uint64_t events = 0, begin_ns = to_ns(run, run->refs.begin_ticks);
+    uint64_t events = 0,
+             begin_ns = joule_trace_ns(&run->refs, run->refs.begin_ticks);
     double share;
 
     for (size_t i = 0; i < run->refs.locations; i++)
@@ -928,7 +846,9 @@ static void plan_first_round(struct run *run, size_t round_events)
     if (share > 1)
         share = 1;
     run->first_width_ns =
-        (uint64_t)((double)(to_ns(run, run->refs.length_ticks) / 2) * share) +
+        (uint64_t)((double)(joule_trace_ns(&run->refs, run->refs.length_ticks) /
+                            2) *
+                   share) +
         1;
     run->first_end_ns = begin_ns > UINT64_MAX - run->first_width_ns
                             ? UINT64_MAX
@@ -1037,7 +957,7 @@ static int read_parts(struct run *run, const char *anchor,
 static int define(struct run *run, const char *anchor,
                   struct joule_trace_facts *ret, struct joule_error *err)
 {
-    OTF2_Reader *reader = open_reader(anchor, err);
+    OTF2_Reader *reader = joule_trace_open(anchor, err);
     int rc;
 
     if (!reader)
@@ -1069,7 +989,7 @@ int joule_trace_read(const struct joule_trace_reading *reading,
 {
     struct joule_trace_reading how = *reading;
     struct run *run = calloc(1, sizeof(*run));
-    char *anchor = anchor_of(reading->path, err);
+    char *anchor = joule_trace_anchor(reading->path, err);
     int rc;
 
     memset(ret, 0, sizeof(*ret));
@@ -1084,7 +1004,6 @@ int joule_trace_read(const struct joule_trace_reading *reading,
         how.round_events = ROUND_EVENTS;
     run->reading = &how;
     run->d = definitions;
-    OTF2_Error_RegisterCallback(no_message, NULL);
     allow_files();
     rc = define(run, anchor, ret, err);
     if (rc == 0) {
