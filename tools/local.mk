@@ -114,7 +114,8 @@ WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
 	tools/report/timeline.c tools/report/timeline.h \
 	tools/report/wait_profile.c tools/report/wait_profile.h \
 	tools/report/waits.c tools/report/waits.h \
-	tools/report/waits_marked.c \
+	tools/report/paraver.c tools/report/paraver.h \
+	tools/report/waits_marked.c tools/report/waits_paraver.c \
 	tools/report/waits_page.c tools/report/waits_print.c
 tests_unit_test_trace_archive_SOURCES = tests/unit/test_trace_archive.c
 tests_unit_test_trace_archive_CPPFLAGS = $(joule_report_CPPFLAGS)
@@ -156,6 +157,7 @@ endif
 tests_unit_test_trace_SOURCES = tests/unit/test_trace.c \
 	tools/joule/text.c tools/report/names.c \
 	tools/report/moneq.c tools/report/moneq_reduce.c \
+	tools/report/paraver.c \
 	tools/report/trace_chrome.c tools/report/trace_events.c \
 	tools/report/trace_paraver.c
 tests_unit_test_trace_CPPFLAGS = $(joule_report_CPPFLAGS)

@@ -96,6 +96,23 @@ joules() {
         "$SCRATCH/csv"
 }
 
+# The same waits as in the document, for Paraver; and in a copy with the waits marked,
+# where they are regions, too.
+paraver() {
+    waits "$1" --json > "$SCRATCH/json" && waits "$1" --paraver="$SCRATCH/paraver" &&
+        /usr/bin/python3 "$LIB/readtrace.py" waits "$SCRATCH/paraver" "$SCRATCH/json"
+}
+
+marked() {
+    rm -rf "$SCRATCH/marked"
+    waits "$1" --otf2="$SCRATCH/marked" &&
+        diff <(waits "$1" --csv) <(waits marked --csv) || return
+    command -v otf2-print > /dev/null || return 0
+    otf2-print "$SCRATCH/marked/traces.otf2" > "$SCRATCH/printed" &&
+        [ "$(grep -c 'ENTER.*"WAIT: ' "$SCRATCH/printed")" = \
+            "$(waits "$1" --each | tail -n +2 | grep -vc completion)" ]
+}
+
 mpi() { # MPI PMI
     local mpi=$1 kind=$2
     if ! cluster user waits srun --mpi=list 2>&1 | grep -qw "$kind"; then
@@ -110,6 +127,8 @@ mpi() { # MPI PMI
     check "$mpi: all seven patterns, for the times they took" \
         compare_waits "$mpi" 5 20
     check "$mpi: each second costs a half of the node's 50 W" joules "$mpi"
+    check "$mpi: Paraver has the same waits" paraver "$mpi"
+    check "$mpi: a copy has them as regions" marked "$mpi"
     if compile "$mpi-fortran" "mpif90.$mpi" -cpp "$LIB/waits.f90" &&
         compile "$mpi-f08" "mpif90.$mpi" -cpp -DF08 "$LIB/waits.f90"; then
         for name in "$mpi-fortran" "$mpi-f08"; do

@@ -135,8 +135,8 @@ static const struct {
     int status;
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
-    {"--csv", "--json", "x", "one of --csv, --json, --each, --html and --otf2",
-     2},
+    {"--csv", "--json", "x",
+     "one of --csv, --json, --each, --html, --otf2 and --paraver", 2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -345,6 +345,53 @@ START_TEST(otf2)
 }
 END_TEST
 
+/* The file PATH.END behind its first line, which has a date. */
+static void is_file(const char *name, const char *head, const char *rest)
+{
+    char *content = joule_file_load(tree.fd, name, 1 << 16, NULL);
+    char *line = content ? strchr(content, '\n') : NULL;
+
+    ck_assert_msg(line != NULL, "%s", name);
+    *line = '\0';
+    ck_assert_msg(strstr(content, head) != NULL, "%s", content);
+    ck_assert_str_eq(line + 1, rest);
+    free(content);
+}
+
+START_TEST(paraver)
+{
+    write_trace("row");
+    ck_assert_int_eq(run(path_option("--paraver=", "p"), trace, NULL), 0);
+    ck_assert_str_eq(output, "");
+    is_file("p.prv", "):20000000000_ns:1(1):1:2(1:1,1:1)",
+            "1:0:1:1:1:0:10000000000:1\n"
+            "1:0:1:2:1:0:10000000000:3\n"
+            "2:0:1:2:1:0:50000001:2\n"
+            "2:0:1:2:1:0:502000001:1:502000002:10000000000\n"
+            "2:0:1:2:1:10000000000:502000001:0:502000002:0\n"
+            "2:0:1:1:1:10000000000:50000001:1\n"
+            "2:0:1:1:1:10000000000:50000001:0\n"
+            "1:0:1:1:1:10000000000:20000000000:1\n"
+            "2:0:1:2:1:10000000000:50000001:0\n"
+            "1:0:1:2:1:10000000000:20000000000:13\n"
+            "2:0:1:2:1:10000000000:50000002:12\n"
+            "3:0:1:1:1:10000000000:10000000000:0:1:2:1:0:10000000000:8:0\n"
+            "2:0:1:2:1:20000000000:50000002:0");
+    is_file("p.row", "LEVEL NODE SIZE 1",
+            "n0\n\nLEVEL TASK SIZE 2\nMPI Rank 0\nMPI Rank 1\n\n"
+            "LEVEL THREAD SIZE 2\nMPI Rank 0\nMPI Rank 1");
+    ck_assert_int_eq(run("--paraver=/nowhere/p", trace, NULL), 1);
+    has("joule waits: cannot write /nowhere/p: No such file");
+    file_limit = 300;
+    ck_assert_int_eq(run(path_option("--paraver=", "q"), trace, NULL), 1);
+    has("a temporary file: File too large");
+    file_limit = 800;
+    ck_assert_int_eq(run(path_option("--paraver=", "q"), trace, NULL), 1);
+    has("/q.pcf: File too large");
+    ck_assert_int_eq(access(path_option("", "q.pcf"), F_OK), -1);
+}
+END_TEST
+
 START_TEST(hostile_names)
 {
     static const char *const ways[] = {"--by=communicator", "--csv", "--json"};
@@ -456,6 +503,7 @@ int main(void)
     tcase_add_test(tc, csv);
     tcase_add_test(tc, json);
     tcase_add_test(tc, otf2);
+    tcase_add_test(tc, paraver);
     tcase_add_test(tc, hostile_names);
     tcase_add_test(tc, no_waits);
     tcase_add_test(tc, missing_part);

@@ -52,6 +52,9 @@ static const char usage[] =
     "  --html=FILE          write a page for a browser\n"
     "  --otf2=DIRECTORY     write a copy of the trace in which the waits are "
     "marked\n"
+    "  --paraver=PATH       write the calls, messages and waits for Paraver: "
+    "PATH.prv,\n"
+    "                       PATH.pcf and PATH.row\n"
     "  --each               print each wait, as comma-separated values, in any "
     "order\n"
     "  --json               print a JSON document\n"
@@ -81,7 +84,7 @@ static const char usage[] =
 #define ROUND_CPU_S 60
 
 struct arguments {
-    const char *trace, *power_states, *html, *otf2;
+    const char *trace, *power_states, *html, *otf2, *paraver;
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
@@ -133,6 +136,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "json", .flag = &a->json},
         {.name = "html", .text = &a->html},
         {.name = "otf2", .text = &a->otf2},
+        {.name = "paraver", .text = &a->paraver},
         {.name = "each", .flag = &a->each},
         {.name = "make-archive", .flag = &a->make_archive},
         {.name = "keep-logs", .flag = &a->keep_logs},
@@ -157,9 +161,10 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv + a->json + a->each + !!a->html + !!a->otf2 > 1)
+    if (a->csv + a->json + a->each + !!a->html + !!a->otf2 + !!a->paraver > 1)
         return joule_command_error(
-            argv[0], "one of --csv, --json, --each, --html and --otf2");
+            argv[0],
+            "one of --csv, --json, --each, --html, --otf2 and --paraver");
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -234,12 +239,12 @@ struct collecting {
     bool is_out_of_memory[JOULE_MATCHER_PARTS_MAX];
     const struct joule_power_envelope *envelope;
     struct joule_scratch marks; /* for --otf2 */
+    struct joule_waits_paraver *paraver;
 };
 
 /* The profile of the step, if the trace says which it is or its user does. */
-static void open_profile(void *arg)
+static void open_profile(struct collecting *c)
 {
-    struct collecting *c = arg;
     struct joule_nodes_request request = c->a->profile;
 
     if (!request.job && *c->d->step)
@@ -248,6 +253,31 @@ static void open_profile(void *arg)
         return;
     c->profile = joule_wait_profile_open(
         &request, c->d, JOULE_MATCHER_PARTS_MAX, &c->no_profile);
+}
+
+static void begin(void *arg)
+{
+    struct collecting *c = arg;
+
+    open_profile(c);
+    if (c->paraver)
+        joule_waits_paraver_begin(c->paraver, c->d);
+}
+
+static void take_call(void *arg, unsigned part,
+                      const struct joule_trace_call *call)
+{
+    struct collecting *c = arg;
+
+    joule_waits_paraver_call(c->paraver, part, call);
+}
+
+static void take_message(void *arg, unsigned part,
+                         const struct joule_message *message)
+{
+    struct collecting *c = arg;
+
+    joule_waits_paraver_message(c->paraver, part, message);
 }
 
 /* What each wait has used, at its process's power. */
@@ -276,6 +306,8 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
 
         joule_scratch_add(&c->marks, part, &mark);
     }
+    if (c->paraver)
+        joule_waits_paraver_wait(c->paraver, part, wait);
     if (c->profile)
         joule_wait_profile_add(c->profile, part, wait);
     if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
@@ -321,12 +353,14 @@ static int print(const struct arguments *a, struct collecting *c,
                  const struct joule_waits *w)
 {
     struct joule_error err = {""};
+    int rc = 0;
 
     if (a->otf2)
-        return joule_waits_write_otf2(&c->marks, a->trace, a->otf2, go_on,
-                                      &err) < 0
-                   ? complain(&err)
-                   : 0;
+        rc = joule_waits_write_otf2(&c->marks, a->trace, a->otf2, go_on, &err);
+    if (a->paraver)
+        rc = joule_waits_paraver_write(c->paraver, w->facts, go_on, &err);
+    if (a->otf2 || a->paraver)
+        return rc < 0 ? complain(&err) : 0;
     if (a->html)
         return write_page(a, w);
     if (a->each)
@@ -388,6 +422,19 @@ static int report(const struct arguments *a, struct collecting *c,
     return rc;
 }
 
+/* What is written when all is read needs room until then. */
+static int prepare(struct collecting *c, struct joule_error *err)
+{
+    c->marks.fd = -1;
+    if (c->a->otf2)
+        return joule_waits_scratch(&c->marks, c->a->otf2,
+                                   sizeof(struct joule_mark), err);
+    if (!c->a->paraver)
+        return 0;
+    c->paraver = joule_waits_paraver_open(c->a->paraver, err);
+    return c->paraver ? 0 : -1;
+}
+
 static int analyse(const struct arguments *a,
                    const struct joule_power_envelope *envelope)
 {
@@ -397,7 +444,9 @@ static int analyse(const struct arguments *a,
         .path = a->trace,
         .threads = (unsigned)a->threads,
         .take = take,
-        .begin = open_profile,
+        .call = a->paraver ? take_call : NULL,
+        .message = a->paraver ? take_message : NULL,
+        .begin = begin,
         .tick = go_on,
         .arg = &c,
     };
@@ -414,13 +463,12 @@ static int analyse(const struct arguments *a,
     }
     if (a->each)
         puts(JOULE_WAITS_EACH_HEAD);
-    c.marks.fd = -1;
-    if ((a->otf2 && joule_waits_scratch(&c.marks, a->otf2,
-                                        sizeof(struct joule_mark), &err) < 0) ||
+    if (prepare(&c, &err) < 0 ||
         joule_trace_read(&reading, &d, &facts, &err) < 0)
         complain(&err);
     else
         status = report(a, &c, &d, &facts);
+    joule_waits_paraver_close(c.paraver);
     joule_wait_profile_free(c.profile);
     joule_trace_facts_free(&facts);
     joule_scratch_free(&c.marks);

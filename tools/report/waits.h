@@ -53,6 +53,25 @@ int joule_waits_write_otf2(struct joule_scratch *marks, const char *trace,
                            const char *path, void (*tick)(void *arg),
                            struct joule_error *err);
 
+/* waits_paraver.c: PATH.prv, PATH.pcf and PATH.row, for Paraver.  NULL with errno and a
+ * sentence.  What is told comes in the threads of the reader (trace_reader.h), after
+ * joule_waits_paraver_begin; it is written when all is told: -1 with errno and a
+ * sentence. */
+struct joule_waits_paraver *joule_waits_paraver_open(const char *path,
+                                                     struct joule_error *err);
+void joule_waits_paraver_begin(struct joule_waits_paraver *p,
+                               const struct joule_definitions *d);
+void joule_waits_paraver_wait(struct joule_waits_paraver *p, unsigned part,
+                              const struct joule_wait *wait);
+void joule_waits_paraver_message(struct joule_waits_paraver *p, unsigned part,
+                                 const struct joule_message *message);
+void joule_waits_paraver_call(struct joule_waits_paraver *p, unsigned part,
+                              const struct joule_trace_call *call);
+int joule_waits_paraver_write(struct joule_waits_paraver *p,
+                              const struct joule_trace_facts *facts,
+                              void (*tick)(void *arg), struct joule_error *err);
+void joule_waits_paraver_close(struct joule_waits_paraver *p);
+
 /* A line of --each, behind its head.  Any thread, while none adds paths. */
 #define JOULE_WAITS_EACH_HEAD "pattern,rank,process,begin_ns,wait_ns,path"
 void joule_waits_print_each(const struct joule_definitions *d,

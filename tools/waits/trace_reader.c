@@ -43,7 +43,7 @@ struct location {
     struct part *part;
     OTF2_EvtReader *reader;
     uint64_t ref;
-    uint32_t process;
+    uint32_t process, thread;
     bool is_alone;             /* in its process */
     bool is_at_end, is_behind; /* its next event is before the round's end */
     bool has_mpi;
@@ -154,6 +154,17 @@ static void give_call(struct location *l, const struct joule_call *call)
         l->part->has_failed = true;
 }
 
+static void tell_call(const struct location *l, uint32_t region,
+                      uint64_t leave_ns)
+{
+    const struct joule_trace_reading *reading = l->part->run->reading;
+    const struct joule_trace_call call = {l->process, l->thread, region,
+                                          l->mpi_enter_ns, leave_ns};
+
+    if (reading->call)
+        reading->call(reading->arg, l->part->number, &call);
+}
+
 /* The frame [i] is left. */
 static void end_call(struct location *l, size_t i, uint64_t leave_ns)
 {
@@ -170,8 +181,10 @@ static void end_call(struct location *l, size_t i, uint64_t leave_ns)
     struct joule_trace_process_facts *process =
         &l->part->run->process[l->process];
 
-    if (--l->mpi_depth == 0)
+    if (--l->mpi_depth == 0) {
         process->mpi_ns += leave_ns - l->mpi_enter_ns;
+        tell_call(l, f->region, leave_ns);
+    }
     process->mpi_calls++;
     if (f->flags & JOULE_REGION_NOT_ANALYSED)
         l->part->facts.not_analysed[f->region]++;
@@ -341,9 +354,11 @@ static OTF2_CallbackCode take_leave(OTF2_LocationRef ref, OTF2_TimeStamp ticks,
 static OTF2_CallbackCode add_message(struct location *l, OTF2_TimeStamp ticks,
                                      enum joule_operation_kind kind,
                                      uint32_t rank, OTF2_CommRef comm_ref,
-                                     uint32_t tag, uint64_t request)
+                                     uint32_t tag, uint64_t bytes,
+                                     uint64_t request)
 {
-    struct joule_operation o = {.kind = kind, .tag = tag, .request = request};
+    struct joule_operation o = {
+        .kind = kind, .tag = tag, .bytes = bytes, .request = request};
     uint64_t ns = time_of(l, ticks);
     const struct joule_mpi_comm *comm = comm_of(l, comm_ref, &o.communicator);
 
@@ -366,8 +381,7 @@ static OTF2_CallbackCode take_send(OTF2_LocationRef ref, OTF2_TimeStamp ticks,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_SEND, rank, comm, tag, 0);
+    return add_message(arg, ticks, JOULE_SEND, rank, comm, tag, bytes, 0);
 }
 
 static OTF2_CallbackCode take_receive(OTF2_LocationRef ref,
@@ -379,8 +393,7 @@ static OTF2_CallbackCode take_receive(OTF2_LocationRef ref,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_RECEIVE, rank, comm, tag, 0);
+    return add_message(arg, ticks, JOULE_RECEIVE, rank, comm, tag, bytes, 0);
 }
 
 static OTF2_CallbackCode
@@ -391,8 +404,8 @@ take_isend(OTF2_LocationRef ref, OTF2_TimeStamp ticks, uint64_t position,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_SEND_POST, rank, comm, tag, request);
+    return add_message(arg, ticks, JOULE_SEND_POST, rank, comm, tag, bytes,
+                       request);
 }
 
 static OTF2_CallbackCode
@@ -403,8 +416,7 @@ take_irecv(OTF2_LocationRef ref, OTF2_TimeStamp ticks, uint64_t position,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_RECEIVE_DONE, rank, comm, tag,
+    return add_message(arg, ticks, JOULE_RECEIVE_DONE, rank, comm, tag, bytes,
                        request);
 }
 
@@ -746,6 +758,7 @@ static int find_locations(struct part *p)
 {
     const struct joule_trace_refs *refs = &p->run->refs;
     const struct joule_trace_location *from = refs->location;
+    uint32_t thread = 0;
 
     p->location = calloc(refs->locations + 1, sizeof(*p->location));
     p->facts.not_analysed =
@@ -753,12 +766,15 @@ static int find_locations(struct part *p)
     if (!p->location || !p->facts.not_analysed)
         return -1;
     for (size_t i = 0; i < refs->locations; i++) {
+        thread =
+            i > 0 && from[i - 1].process == from[i].process ? thread + 1 : 0;
         if (joule_matcher_part(p->run->matcher, from[i].process) != p->number)
             continue;
         p->location[p->locations++] = (struct location){
             .part = p,
             .ref = from[i].ref,
             .process = from[i].process,
+            .thread = thread,
             .first_ns = UINT64_MAX,
             .is_alone = (i == 0 || from[i - 1].process != from[i].process) &&
                         (i + 1 == refs->locations ||
@@ -928,6 +944,7 @@ static int read_parts(struct run *run, const char *anchor,
         .processes = run->d->processes,
         .parts = run->parts,
         .take = run->reading->take,
+        .message = run->reading->message,
         .arg = run->reading->arg,
     };
     int rc = 0;
