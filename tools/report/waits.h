@@ -33,6 +33,24 @@ struct joule_waits {
     size_t top;  /* lines of text */
 };
 
+/* A group of waits, as programs get it; NULL: these are not told apart. */
+struct joule_waits_line {
+    const char *pattern; /* its id */
+    const char *path, *process, *node, *communicator;
+    bool has_rank;
+    uint32_t rank;
+    uint64_t count, ns, longest_ns;
+    bool has_saving, has_use; /* there are power states, a profile */
+    double state1_j, esp_j, esp_bw_j, used_j, used_uncertain_j;
+};
+
+/* waits_print.c: the groups by [by] (of enum joule_totals_by), the longest first.  With
+ * patterns, completions are among them.  -1: with ENOMEM, or of [put]. */
+int joule_waits_lines(const struct joule_waits *w, unsigned by,
+                      int (*put)(void *arg,
+                                 const struct joule_waits_line *line),
+                      void *arg);
+
 /* waits_print.c: to standard output.  -1 with ENOMEM. */
 int joule_waits_print_text(const struct joule_waits *w);
 int joule_waits_print_csv(const struct joule_waits *w);
