@@ -713,16 +713,17 @@ END_TEST
 
 /* ---- random archives: one way is as good as another ---- */
 
-static void write_random(uint64_t *seed, uint32_t ranks, int calls)
+static void write_random(uint64_t *seed, uint32_t ranks, uint32_t threads,
+                         int calls)
 {
-    const struct tracefile_spec spec = {.ranks = ranks, .threads = 2};
-    uint64_t *ns = calloc(ranks * 2, sizeof(*ns));
+    const struct tracefile_spec spec = {.ranks = ranks, .threads = threads};
+    uint64_t *ns = calloc(ranks * threads, sizeof(*ns));
     uint64_t request = 0;
 
     clock_of = same_clock;
     t = tracefile_create(trace, &spec);
     for (int i = 0; i < calls; i++) {
-        uint64_t l = dice(seed, ranks * 2);
+        uint64_t l = dice(seed, ranks * threads);
         OTF2_EvtWriter *w = tracefile_writer(t, l);
         uint32_t peer = (uint32_t)dice(seed, ranks);
         uint32_t tag = (uint32_t)dice(seed, 2);
@@ -774,8 +775,9 @@ START_TEST(random_archives)
 
     for (int round = 0; round < dice_rounds(50); round++) {
         struct joule_matcher_counts counts = {0};
+        uint32_t threads = 1 + (uint32_t)dice(&seed, 2);
 
-        write_random(&seed, 2 + (uint32_t)dice(&seed, 6),
+        write_random(&seed, 2 + (uint32_t)dice(&seed, 6), threads,
                      200 + (int)dice(&seed, 2000));
         for (int way = 0; way < WAYS; way++) {
             read_well(way);
@@ -794,8 +796,12 @@ START_TEST(random_archives)
             ck_assert_mem_eq(&facts.counts, &counts, sizeof(counts));
             forget();
         }
-        read_well(0);
-        check_copy();
+        /* Whose a wait is that begins with the calls of two threads, a copy does
+         * not know. */
+        if (threads == 1) {
+            read_well(0);
+            check_copy();
+        }
         remove_all(trace);
     }
 }
@@ -837,10 +843,14 @@ static void speak_again(void)
     }
 }
 
-static int run_command(void)
+static int run_command(int way)
 {
-    char *argv[] = {"waits", "--threads=2", "--json", trace, NULL};
+    char copy[128], paraver[128], *options[] = {"--json", copy, paraver};
+    char *argv[] = {"waits", "--threads=2", options[way], trace, NULL};
 
+    snprintf(copy, sizeof(copy), "--otf2=%s/copy", dir);
+    snprintf(paraver, sizeof(paraver), "--paraver=%s/paraver", dir);
+    remove_all(copy + strlen("--otf2="));
     return joule_waits_main(4, argv);
 }
 
@@ -874,7 +884,7 @@ START_TEST(damaged_archives)
         for (uint64_t k = dice(&seed, 5); k > 0; k--)
             changed[dice(&seed, size)] ^= (unsigned char)(1 << dice(&seed, 8));
         store(path, changed, rest);
-        status = run_command();
+        status = run_command((int)dice(&seed, 3));
         ck_assert_int_ge(status, 0);
         ck_assert_int_le(status, 3);
         statuses[status]++;
@@ -883,7 +893,7 @@ START_TEST(damaged_archives)
         free(changed);
     }
     ck_assert_int_eq(statuses[2], 0);
-    ck_assert_int_eq(run_command(), 0);
+    ck_assert_int_eq(run_command(0), 0);
     close(null);
 }
 END_TEST

@@ -103,7 +103,7 @@ int joule_waits_write_otf2(struct joule_scratch *marks, const char *trace,
     }
     if (rc == 0) {
         tell(facts.left_out, "events of other kinds are not in the copy");
-        tell(facts.not_marked, "waits within others are not marked");
+        tell(facts.not_marked, "waits are not marked: they are within others");
     }
     free(temporary);
     free(directory);
