@@ -115,6 +115,7 @@ WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
 	tools/report/wait_profile.c tools/report/wait_profile.h \
 	tools/report/waits.c tools/report/waits.h \
 	tools/report/paraver.c tools/report/paraver.h \
+	tools/report/waits_hdf5.c \
 	tools/report/waits_marked.c tools/report/waits_paraver.c \
 	tools/report/waits_page.c tools/report/waits_print.c
 tests_unit_test_trace_archive_SOURCES = tests/unit/test_trace_archive.c
@@ -127,7 +128,7 @@ tests_unit_test_trace_reader_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LI
 tests_unit_test_waits_SOURCES = tests/unit/test_waits.c $(TRACEFILE) \
 	$(WAITS_COMMAND)
 tests_unit_test_waits_CPPFLAGS = $(joule_report_CPPFLAGS)
-tests_unit_test_waits_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
+tests_unit_test_waits_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBPROFILES) $(LIBUNIT)
 
 # Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5

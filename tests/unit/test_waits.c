@@ -2,14 +2,19 @@
 /* The command joule waits: its options, its output, names from hostile traces, and
  * what it tells of a machine. */
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/profile/hdf5_copy.h"
+#include "common/profile/hdf5_driver.h"
+#include "tests/unit/nodefile.h"
 #include "tests/unit/tracefile.h"
 #include "tests/unit/tree.h"
 #include "tools/waits/machine_states.h"
@@ -136,7 +141,7 @@ static const struct {
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
     {"--csv", "--json", "x",
-     "one of --csv, --json, --each, --html, --otf2 and --paraver", 2},
+     "one of --csv, --json, --each, --html, --otf2, --paraver and --hdf5", 2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -392,6 +397,112 @@ START_TEST(paraver)
 }
 END_TEST
 
+/* A job's file that has step 0. */
+static void write_profile(const char *path)
+{
+    const struct nodefile file = {
+        .node = "n1", .rows = 20, .rate_hz = 10, .ours = true};
+    struct joule_hdf5_node node = {
+        .path = "/n1", .step = "0", .name = "n1", .is_node_file = true};
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    struct joule_hdf5_copied copied;
+    struct joule_hdf5_copy *copy;
+    struct joule_error err;
+
+    joule_hdf5_prepare();
+    ck_assert_int_eq(nodefile_write(path_option("", "n1.h5"), &file), 0);
+    node.fd = open(path_option("", "n1.h5"), O_RDONLY);
+    copy = joule_hdf5_copy_create(fd, &err);
+    ck_assert_int_eq(joule_hdf5_copy_node(copy, &node, &copied, &err), 0);
+    ck_assert_int_eq(joule_hdf5_copy_finish(copy, &err), 0);
+    joule_hdf5_copy_destroy(copy);
+    close(node.fd);
+    close(fd);
+}
+
+static void has_table(const char *path)
+{
+    struct row {
+        char pattern[32];
+        uint64_t count, ns;
+        double used_j;
+    } row = {.count = 0};
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "/Steps/0/Waits/Patterns", H5P_DEFAULT);
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(row)),
+          string = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Dget_space(set);
+
+    H5Tset_size(string, sizeof(row.pattern));
+    H5Tinsert(type, "Pattern", HOFFSET(struct row, pattern), string);
+    H5Tinsert(type, "Count", HOFFSET(struct row, count), H5T_NATIVE_UINT64);
+    H5Tinsert(type, "TimeNs", HOFFSET(struct row, ns), H5T_NATIVE_UINT64);
+    H5Tinsert(type, "UsedJ", HOFFSET(struct row, used_j), H5T_NATIVE_DOUBLE);
+    ck_assert_int_eq(H5Sget_simple_extent_npoints(space), 1);
+    ck_assert_int_ge(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &row),
+                     0);
+    ck_assert_str_eq(row.pattern, "late_sender");
+    ck_assert_uint_eq(row.count, 1);
+    ck_assert_uint_eq(row.ns, UINT64_C(10000000000));
+    ck_assert(row.used_j != row.used_j);
+    ck_assert_int_gt(H5Lexists(file, "/Steps/0/Nodes/n1/Energy", H5P_DEFAULT),
+                     0);
+    H5Sclose(space);
+    H5Tclose(string);
+    H5Tclose(type);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+static const struct {
+    const char *file, *job, *sentence;
+} wrong_profiles[] = {
+    {"p.h5", "--job=7", "of which step is the trace? Give --job=JOB.STEP"},
+    {"p.h5", "--job=7.1", "has no such step"},
+    {"none.h5", "--job=7.0", "none.h5: No such file"},
+    {"text.h5", "--job=7.0", "it is no HDF5 file or is damaged"},
+    {"n1.h5", "--job=7.0", "it is no job file"},
+};
+
+START_TEST(hdf5)
+{
+    const char *profile = path_option("", "p.h5");
+    struct stat before, after;
+
+    write_trace("row");
+    write_profile(profile);
+    tree_write(&tree, "text.h5", "text");
+    stat(profile, &before);
+    for (size_t i = 0; i < sizeof(wrong_profiles) / sizeof(wrong_profiles[0]);
+         i++) {
+        ck_assert_int_eq(run(path_option("--hdf5=", wrong_profiles[i].file),
+                             wrong_profiles[i].job, trace),
+                         1);
+        has(wrong_profiles[i].sentence);
+    }
+    file_limit = 300;
+    ck_assert_int_eq(run(path_option("--hdf5=", "p.h5"), "--job=7.0", trace),
+                     1);
+    has("p.h5: File too large");
+    file_limit = (rlim_t)before.st_size + 100;
+    ck_assert_int_eq(run(path_option("--hdf5=", "p.h5"), "--job=7.0", trace),
+                     1);
+    has("cannot write ");
+    has(": File too large");
+    file_limit = RLIM_INFINITY;
+    stat(path_option("", "p.h5"), &after);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    ck_assert_int_eq(access(path_option("", ".p.h5.tmp"), F_OK), -1);
+    /* The second time they are replaced. */
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(
+            run(path_option("--hdf5=", "p.h5"), "--job=7.0", trace), 0);
+        ck_assert_str_eq(output, "");
+        has_table(path_option("", "p.h5"));
+    }
+}
+END_TEST
+
 START_TEST(hostile_names)
 {
     static const char *const ways[] = {"--by=communicator", "--csv", "--json"};
@@ -504,6 +615,7 @@ int main(void)
     tcase_add_test(tc, json);
     tcase_add_test(tc, otf2);
     tcase_add_test(tc, paraver);
+    tcase_add_test(tc, hdf5);
     tcase_add_test(tc, hostile_names);
     tcase_add_test(tc, no_waits);
     tcase_add_test(tc, missing_part);

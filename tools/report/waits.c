@@ -55,6 +55,9 @@ static const char usage[] =
     "  --paraver=PATH       write the calls, messages and waits for Paraver: "
     "PATH.prv,\n"
     "                       PATH.pcf and PATH.row\n"
+    "  --hdf5=FILE          write the waits into the job's profile, a merged "
+    "file of\n"
+    "                       sh5util\n"
     "  --each               print each wait, as comma-separated values, in any "
     "order\n"
     "  --json               print a JSON document\n"
@@ -84,7 +87,7 @@ static const char usage[] =
 #define ROUND_CPU_S 60
 
 struct arguments {
-    const char *trace, *power_states, *html, *otf2, *paraver;
+    const char *trace, *power_states, *html, *otf2, *paraver, *hdf5;
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
@@ -137,6 +140,7 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "html", .text = &a->html},
         {.name = "otf2", .text = &a->otf2},
         {.name = "paraver", .text = &a->paraver},
+        {.name = "hdf5", .text = &a->hdf5},
         {.name = "each", .flag = &a->each},
         {.name = "make-archive", .flag = &a->make_archive},
         {.name = "keep-logs", .flag = &a->keep_logs},
@@ -161,10 +165,14 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv + a->json + a->each + !!a->html + !!a->otf2 + !!a->paraver > 1)
+    if (a->csv + a->json + a->each + !!a->html + !!a->otf2 + !!a->paraver +
+            !!a->hdf5 >
+        1)
         return joule_command_error(
-            argv[0],
-            "one of --csv, --json, --each, --html, --otf2 and --paraver");
+            argv[0], "one of --csv, --json, --each, --html, --otf2, --paraver "
+                     "and --hdf5");
+    if (!a->profile.input)
+        a->profile.input = a->hdf5;
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -240,15 +248,23 @@ struct collecting {
     const struct joule_power_envelope *envelope;
     struct joule_scratch marks; /* for --otf2 */
     struct joule_waits_paraver *paraver;
+    struct joule_waits_hdf5 *hdf5;
 };
+
+/* "JOB.STEP", if the trace says which it is or its user does; else NULL. */
+static const char *step_of(const struct collecting *c)
+{
+    if (c->a->profile.job)
+        return c->a->profile.job;
+    return *c->d->step ? c->d->step : NULL;
+}
 
 /* The profile of the step, if the trace says which it is or its user does. */
 static void open_profile(struct collecting *c)
 {
     struct joule_nodes_request request = c->a->profile;
 
-    if (!request.job && *c->d->step)
-        request.job = c->d->step;
+    request.job = step_of(c);
     if (!request.job && !request.input)
         return;
     c->profile = joule_wait_profile_open(
@@ -359,7 +375,9 @@ static int print(const struct arguments *a, struct collecting *c,
         rc = joule_waits_write_otf2(&c->marks, a->trace, a->otf2, go_on, &err);
     if (a->paraver)
         rc = joule_waits_paraver_write(c->paraver, w->facts, go_on, &err);
-    if (a->otf2 || a->paraver)
+    if (a->hdf5)
+        rc = joule_waits_hdf5_write(c->hdf5, w, step_of(c), &err);
+    if (a->otf2 || a->paraver || a->hdf5)
         return rc < 0 ? complain(&err) : 0;
     if (a->html)
         return write_page(a, w);
@@ -429,10 +447,15 @@ static int prepare(struct collecting *c, struct joule_error *err)
     if (c->a->otf2)
         return joule_waits_scratch(&c->marks, c->a->otf2,
                                    sizeof(struct joule_mark), err);
-    if (!c->a->paraver)
-        return 0;
-    c->paraver = joule_waits_paraver_open(c->a->paraver, err);
-    return c->paraver ? 0 : -1;
+    if (c->a->paraver) {
+        c->paraver = joule_waits_paraver_open(c->a->paraver, err);
+        return c->paraver ? 0 : -1;
+    }
+    if (c->a->hdf5) {
+        c->hdf5 = joule_waits_hdf5_open(c->a->hdf5, err);
+        return c->hdf5 ? 0 : -1;
+    }
+    return 0;
 }
 
 static int analyse(const struct arguments *a,
@@ -469,6 +492,7 @@ static int analyse(const struct arguments *a,
     else
         status = report(a, &c, &d, &facts);
     joule_waits_paraver_close(c.paraver);
+    joule_waits_hdf5_close(c.hdf5);
     joule_wait_profile_free(c.profile);
     joule_trace_facts_free(&facts);
     joule_scratch_free(&c.marks);

@@ -90,6 +90,15 @@ int joule_waits_paraver_write(struct joule_waits_paraver *p,
                               void (*tick)(void *arg), struct joule_error *err);
 void joule_waits_paraver_close(struct joule_waits_paraver *p);
 
+/* waits_hdf5.c: tables in the merged profile [path], of the step "JOB.STEP"; NULL: it is
+ * not known.  NULL and -1 with errno and a sentence: the file is as it was. */
+struct joule_waits_hdf5 *joule_waits_hdf5_open(const char *path,
+                                               struct joule_error *err);
+int joule_waits_hdf5_write(struct joule_waits_hdf5 *h,
+                           const struct joule_waits *w, const char *step,
+                           struct joule_error *err);
+void joule_waits_hdf5_close(struct joule_waits_hdf5 *h);
+
 /* A line of --each, behind its head.  Any thread, while none adds paths. */
 #define JOULE_WAITS_EACH_HEAD "pattern,rank,process,begin_ns,wait_ns,path"
 void joule_waits_print_each(const struct joule_definitions *d,
