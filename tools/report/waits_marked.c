@@ -16,8 +16,6 @@
 #include "tools/sh5util/outfile.h"
 #include "tools/waits/trace_copy.h"
 
-#ifdef HAVE_OTF2
-
 int joule_waits_scratch(struct joule_scratch *s, const char *path, size_t size,
                         struct joule_error *err)
 {
@@ -37,6 +35,8 @@ int joule_waits_scratch(struct joule_scratch *s, const char *path, size_t size,
     free(copy);
     return joule_scratch_init(s, fd, size, err);
 }
+
+#ifdef HAVE_OTF2
 
 /* "out/" is "out". */
 static void strip_slashes(char *path)
