@@ -82,14 +82,17 @@ tools_waits_libwaits_a_SOURCES = \
 	tools/waits/recorded_log.c tools/waits/recorded_log.h \
 	tools/waits/definitions.c tools/waits/definitions.h \
 	tools/waits/machine_states.c tools/waits/machine_states.h \
+	tools/waits/scratch.c tools/waits/scratch.h \
 	tools/waits/totals.c tools/waits/totals.h
 $(tools_waits_libwaits_a_OBJECTS): lib/waits/mpi_calls.h
 if HAVE_OTF2
 tools_waits_libwaits_a_SOURCES += \
+	tools/waits/trace_copy.c tools/waits/trace_copy.h \
 	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 else
-EXTRA_DIST += tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+EXTRA_DIST += tools/waits/trace_copy.c tools/waits/trace_copy.h \
+	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 endif
 
@@ -111,6 +114,9 @@ WAITS_COMMAND = tools/report/nodes.c tools/report/nodes.h \
 	tools/report/timeline.c tools/report/timeline.h \
 	tools/report/wait_profile.c tools/report/wait_profile.h \
 	tools/report/waits.c tools/report/waits.h \
+	tools/report/paraver.c tools/report/paraver.h \
+	tools/report/waits_hdf5.c \
+	tools/report/waits_marked.c tools/report/waits_paraver.c \
 	tools/report/waits_page.c tools/report/waits_print.c \
 	tools/report/waits_slack.c
 tests_unit_test_trace_archive_SOURCES = tests/unit/test_trace_archive.c
@@ -124,7 +130,7 @@ tests_unit_test_waits_SOURCES = tests/unit/test_waits.c $(TRACEFILE) \
 	$(WAITS_COMMAND)
 tests_unit_test_waits_CPPFLAGS = $(joule_report_CPPFLAGS) \
 	-DJOULE_SOURCE_DIR=\"$(abs_top_srcdir)\"
-tests_unit_test_waits_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBUNIT)
+tests_unit_test_waits_LDADD = tools/waits/libwaitspage.a $(LIBWAITS) $(LIBSH5UTIL) $(LIBPROFILES) $(LIBUNIT)
 
 # Commands of joule that read profiles and traces; joule starts it.
 if HAVE_HDF5
@@ -154,6 +160,7 @@ endif
 tests_unit_test_trace_SOURCES = tests/unit/test_trace.c \
 	tools/joule/text.c tools/report/names.c \
 	tools/report/moneq.c tools/report/moneq_reduce.c \
+	tools/report/paraver.c \
 	tools/report/trace_chrome.c tools/report/trace_events.c \
 	tools/report/trace_paraver.c
 tests_unit_test_trace_CPPFLAGS = $(joule_report_CPPFLAGS)

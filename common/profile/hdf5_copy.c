@@ -358,6 +358,48 @@ static int copy_readable(struct joule_hdf5_copy *c, struct node *n,
     return rc;
 }
 
+/* ---- what joule waits has written ---- */
+
+static int see_nothing(void *arg, const char *path,
+                       struct joule_hdf5_table *table, struct joule_error *err)
+{
+    (void)arg;
+    (void)path;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+static int see_bad(void *arg, const char *path, const char *sentence,
+                   struct joule_error *err)
+{
+    (void)path;
+    (void)sentence;
+    (void)err;
+    *(bool *)arg = true;
+    return 0;
+}
+
+/* With the first node of the step that comes from a job file, if it is sound: it can
+ * be written again. */
+static void copy_waits(struct joule_hdf5_copy *c, const struct node *n)
+{
+    bool is_bad = n->result->is_cut;
+    const struct joule_hdf5_visitor visitor = {
+        .table = see_nothing, .note = see_bad, .arg = &is_bad};
+    char path[JOULE_PROFILE_NAME_MAX + 32];
+    hid_t from;
+
+    if (H5Lexists(c->step, "Waits", H5P_DEFAULT) > 0)
+        return;
+    snprintf(path, sizeof(path), "/Steps/%s/Waits", n->of->step);
+    from = H5Gopen2(n->from, path, H5P_DEFAULT);
+    if (from >= 0 && joule_hdf5_walk(from, &visitor, NULL) == 0 && !is_bad)
+        H5Ocopy(from, ".", c->step, "Waits", H5P_DEFAULT, H5P_DEFAULT);
+    close_group(&from);
+    H5Eclear2(H5E_DEFAULT);
+}
+
 /* ---- a node ---- */
 
 static int copy_found(struct joule_hdf5_copy *c, struct node *n,
@@ -381,6 +423,8 @@ static int copy_found(struct joule_hdf5_copy *c, struct node *n,
         if (copy_readable(c, n, err) < 0)
             return -1;
     }
+    if (!of->is_node_file)
+        copy_waits(c, n);
     c->node_count++;
     return 0;
 }

@@ -30,18 +30,18 @@
 /* What the file access list hands to file_open. */
 struct access_info {
     int fd;
-    bool is_new; /* begin a file */
-    bool is_cut; /* open the file although its end is missing */
+    bool is_written; /* or only read */
+    bool is_cut;     /* open the file although its end is missing */
 };
 
 struct file {
     H5FD_t pub; /* libhdf5's part comes first */
     int fd;
-    bool is_new, is_cut;
+    bool is_written, is_cut;
     haddr_t eoa; /* end of what libhdf5 has allocated */
     haddr_t eof; /* end of what has been written */
     int error;   /* errno of the first write that failed */
-    /* Of a new file, what is to be written at [at]; else, what is there. */
+    /* Of a file that is written, what is to be written at [at]; else, what is there. */
     unsigned char buffer[BUFFER_SIZE];
     haddr_t at;
     size_t used;
@@ -106,7 +106,7 @@ static herr_t file_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t at,
     if (file->error || at > ADDRESS_MAX || size > ADDRESS_MAX - at ||
         (file->is_cut && at + size > file->eof))
         return -1;
-    if (file->is_new) {
+    if (file->is_written) {
         write_buffer(file);
         return read_disk(file, at, buf, size);
     }
@@ -133,7 +133,7 @@ static herr_t file_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t at,
 
     (void)type;
     (void)dxpl;
-    if (at > ADDRESS_MAX || size > ADDRESS_MAX - at || !file->is_new)
+    if (at > ADDRESS_MAX || size > ADDRESS_MAX - at || !file->is_written)
         return -1;
     if (at < file->at || at > file->at + file->used ||
         size > BUFFER_SIZE - (size_t)(at - file->at)) {
@@ -199,7 +199,7 @@ static H5FD_t *file_open(const char *name, unsigned flags, hid_t fapl,
     if (!file)
         return NULL;
     file->fd = info->fd;
-    file->is_new = info->is_new;
+    file->is_written = info->is_written;
     file->is_cut = info->is_cut;
     file->eof = (haddr_t)st.st_size;
     return &file->pub;
@@ -305,7 +305,7 @@ static hid_t access_list(const struct access_info *info)
          H5Pset_metadata_read_attempts(list, 1) < 0 || bound_cache(list) < 0 ||
          H5Pset_libver_bounds(list, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) <
              0 ||
-         (!info->is_new && H5Pset_cache(list, 0, 0, 0, 0.0) < 0))) {
+         (!info->is_written && H5Pset_cache(list, 0, 0, 0, 0.0) < 0))) {
         H5Pclose(list);
         list = -1;
     }
@@ -334,7 +334,7 @@ static int check_file(int fd, bool is_new, struct joule_error *err)
 
 hid_t joule_hdf5_create_fd(int fd, struct joule_error *err)
 {
-    const struct access_info info = {.fd = fd, .is_new = true};
+    const struct access_info info = {.fd = fd, .is_written = true};
     hid_t list, file = -1;
 
     if (check_file(fd, true, err) < 0)
@@ -351,7 +351,8 @@ hid_t joule_hdf5_create_fd(int fd, struct joule_error *err)
 
 static hid_t try_open(int fd, unsigned flags, bool is_cut)
 {
-    const struct access_info info = {.fd = fd, .is_cut = is_cut};
+    const struct access_info info = {
+        .fd = fd, .is_cut = is_cut, .is_written = flags & H5F_ACC_RDWR};
     hid_t list = access_list(&info), file = -1;
 
     H5Eclear2(H5E_DEFAULT);
@@ -375,6 +376,19 @@ hid_t joule_hdf5_open_fd(int fd, struct joule_error *err)
         file = try_open(fd, H5F_ACC_RDONLY, true);
     if (file < 0)
         joule_hdf5_error(err, EBADMSG, "it is no HDF5 file or is damaged");
+    return file;
+}
+
+hid_t joule_hdf5_change_fd(int fd, struct joule_error *err)
+{
+    hid_t file = -1;
+
+    if (check_file(fd, false, err) < 0)
+        return -1;
+    file = try_open(fd, H5F_ACC_RDWR, false);
+    if (file < 0)
+        joule_hdf5_error(err, EBADMSG,
+                         "it is no HDF5 file, damaged or being written");
     return file;
 }
 
@@ -420,7 +434,7 @@ int joule_hdf5_close(hid_t id, struct joule_error *err)
     if (id < 0)
         return 0;
     file = file_of(id);
-    if (file && file->is_new) {
+    if (file && file->is_written) {
         /* Cuts the file to its length, too. */
         if (H5Fflush(id, H5F_SCOPE_GLOBAL) < 0)
             error = EIO;

@@ -51,6 +51,10 @@ hid_t joule_hdf5_create_fd(int fd, struct joule_error *err);
  */
 hid_t joule_hdf5_open_fd(int fd, struct joule_error *err);
 
+/* H5Fopen on [fd], for reading and writing, of a file that is whole and closed:
+ * whoever is interrupted leaves a file that is neither.  Negative as above. */
+hid_t joule_hdf5_change_fd(int fd, struct joule_error *err);
+
 /* Whether the end of an opened file is missing. */
 bool joule_hdf5_is_cut(hid_t file);
 

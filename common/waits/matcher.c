@@ -46,6 +46,7 @@ struct entry {
         uint32_t rank;
     };
     uint64_t enter_ns, leave_ns; /* of the call that completes it */
+    uint64_t bytes;              /* of a send */
     union {
         uint64_t post_ns; /* enter of the call that posts it */
         struct {
@@ -421,6 +422,7 @@ static struct entry make_entry(const struct joule_call *call,
         .source = is_send ? call->process : o->peer,
         .destination = is_send ? o->peer : call->process,
         .tag = o->tag,
+        .bytes = o->bytes,
         .enter_ns = call->enter_ns,
         .leave_ns = call->leave_ns,
         .post_ns = call->enter_ns,
@@ -947,6 +949,19 @@ static int meet(struct joule_matcher *m, unsigned part, const struct entry *s,
 
     c->messages++;
     count_violation(c, &span);
+    if (m->config.message) {
+        const struct joule_delivery message = {
+            .source = s->source,
+            .destination = r->destination,
+            .tag = s->tag,
+            .bytes = s->bytes,
+            .send_ns = s->post_ns,
+            .post_ns = r->post_ns,
+            .received_ns = r->leave_ns,
+        };
+
+        m->config.message(m->config.arg, part, &message);
+    }
     if (!(r->flags & IS_TEST) &&
         tell(m, part, r, s, JOULE_LATE_SENDER, r->destination, span) < 0)
         return -1;

@@ -58,6 +58,15 @@ struct joule_wait {
     uint64_t wait_ns; /* end_ns - begin_ns, more than 0 */
 };
 
+/* A send that has found its receive. */
+struct joule_delivery {
+    uint32_t source, destination; /* processes */
+    uint32_t tag;
+    uint64_t bytes;
+    uint64_t send_ns, post_ns; /* enter of the calls that posted both */
+    uint64_t received_ns; /* leave of the call that completed the receive */
+};
+
 enum joule_operation_kind {
     JOULE_SEND,      /* complete when the call is left */
     JOULE_RECEIVE,   /* likewise */
@@ -81,6 +90,7 @@ struct joule_operation {
         peer; /* process: of a send where to, of a receive (when it is done)
                       where from */
     uint32_t tag;
+    uint64_t bytes; /* of a send */
     union {
         uint64_t request; /* of POST, DONE and CANCELLED: a number of the
                              process's own, which may be used again after it is
@@ -111,6 +121,9 @@ struct joule_matcher_config {
     bool with_slack;
     /* A wait, in the thread that matches or collects [part]. */
     void (*take)(void *arg, unsigned part, const struct joule_wait *wait);
+    /* Optional, likewise. */
+    void (*message)(void *arg, unsigned part,
+                    const struct joule_delivery *message);
     void *arg;
 };
 

@@ -107,6 +107,7 @@ EXTRA_DIST += \
 	tests/system/waits.f90 \
 	tests/system/pmlib.c \
 	tests/system/readtrace.py \
+	tests/system/readwaits.py \
 	tests/system/waits_page.py
 
 # What scripts need beside what `make all` makes; tests/run makes it.

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """readtrace.py chrome|paraver PATH REGIONS [COUNTER VALUE LEAST MOST]... - read a trace
 strictly: so many regions begin and end on it, properly within each other, and there is
-power on it; and (chrome) the mean of that value of a counter is from LEAST to MOST."""
+power on it; and (chrome) the mean of that value of a counter is from LEAST to MOST.
+
+readtrace.py waits PATH JSON - of Paraver, by joule waits --paraver: waits and messages are
+those of the document that joule waits --json has printed."""
 import collections
 import json
 import re
@@ -100,6 +103,69 @@ def paraver(path):
     return began, powers
 
 
+def labels(path):
+    """Of each type of event, the names of its values."""
+    types, inside = {}, []
+    with open(path + ".pcf", encoding="utf-8") as file:
+        for line in file:
+            m = re.fullmatch(r"(\d+) +(\d+) +(\S.*)\n", line)
+            if not line.strip():
+                inside = []
+            elif line == "EVENT_TYPE\n":
+                inside = None
+            elif inside is None and m:
+                inside = [types.setdefault(int(m[2]), {"name": m[3]})]
+            elif inside and line != "VALUES\n":
+                value, text = line.split(None, 1)
+                inside[0][int(value)] = text.strip()
+    return types
+
+
+def waits(path, document):
+    types, found, messages, last = labels(path), collections.Counter(), 0, 0
+    until, now = {}, collections.defaultdict(int)
+    with open(path + ".prv", encoding="utf-8") as file:
+        end, tasks = header(file.readline())
+        for line in file:
+            f = list(map(int, line.strip().split(":")))
+            assert {1: len(f) == 8, 2: len(f) >= 8 and len(f) % 2 == 0,
+                    3: len(f) == 15}[f[0]], line
+            assert f[1] == 0 and f[2] == 1 and 1 <= f[3] <= len(tasks[0]), line
+            assert 1 <= f[4] <= tasks[0][f[3] - 1] and last <= f[5] <= end, line
+            last, lane = f[5], (f[3], f[4])
+            if f[0] == 1:
+                assert until.get(lane, 0) == f[5] < f[6] <= end, line
+                until[lane] = f[6]
+            elif f[0] == 3:
+                assert f[5] <= f[6] and f[11] <= f[12] <= end and f[7:9] == [0, 1], line
+                assert 1 <= f[9] <= len(tasks[0]) and f[10] == 1, line
+                messages += 1
+            elif f[6] == 502000001:
+                begin, pattern, ns = now.pop(lane, None) or (None, 0, 0)
+                assert (f[7] == 0) == (begin is not None) and f[8] == 502000002, line
+                if f[7] == 0:
+                    assert f[5] - begin == ns and f[9] == 0, line
+                    found[types[f[6]][pattern], "count"] += 1
+                    found[types[f[6]][pattern], "time_ns"] += ns
+                else:
+                    now[lane] = (f[5], f[7], f[9])
+            else:
+                assert f[7] in types[f[6]], line
+    assert not any(now.values()) and set(until.values()) == {end}
+    with open(document, encoding="utf-8") as file:
+        json_waits = json.load(file)
+    for p in json_waits["patterns"]:
+        name = p["pattern"].replace("_", " ")
+        for key in "count", "time_ns":
+            assert "completion" in name or p[key] == sum(
+                n for (text, k), n in found.items() if (text.lower(), k) == (name, key)), p
+    assert messages == json_waits["messages"], messages
+    print(len(json_waits["patterns"]), "patterns,", messages, "messages")
+
+
+if sys.argv[1] == "waits":
+    waits(*sys.argv[2:])
+    sys.exit()
 regions, powers = {"chrome": chrome, "paraver": paraver}[sys.argv[1]](sys.argv[2])
 print(regions, "regions,", powers, "events of power")
 bad = regions != int(sys.argv[3]) or powers < 10

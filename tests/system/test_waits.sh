@@ -83,10 +83,14 @@ compare_waits() { # DIRECTORY MEDIAN-US P90-US
             exit !(m <= median && p <= p90) }'
 }
 
+last_job() {
+    cluster run --timeout 10 waits squeue -a -h -t all -S -i -o %i | head -n 1
+}
+
 # The simulated node uses 50 W whatever its two ranks do.
 joules() {
     local job
-    job=$(cluster run --timeout 10 waits squeue -a -h -t all -S -i -o %i | head -n 1)
+    job=$(last_job)
     # The converter of the profile may still be at work.
     wait_for 20 ls "$(profile_dir waits)"/"$job"_0_node1.h5
     cluster user waits "$REPORT" waits --csv --by=pattern "$SCRATCH/$1" > "$SCRATCH/csv"
@@ -103,6 +107,39 @@ cubex() {
         cluster user waits "$REPORT" waits --cubex="$SCRATCH/$1.cubex" "$SCRATCH/$1" &&
         /usr/bin/python3 "$LIB/../unit/checkcubex.py" "$SCRATCH/$1.cubex" \
             "$SCRATCH/$1.json"
+}
+
+# In the merged profile of that job, which Slurm's sh5util goes on to read.
+tables() {
+    local file=$SCRATCH/$1-job.h5 job
+    job=$(last_job)
+    cluster user waits /usr/bin/sh5util -j "$job" -S -o "$file" &&
+        cluster user waits /usr/bin/sh5util -j "$job" -E -s Energy -i "$file" \
+            -o "$SCRATCH/$1-before.csv" &&
+        cluster user waits "$REPORT" waits --hdf5="$file" "$SCRATCH/$1" &&
+        cluster user waits /usr/bin/python3 "$LIB/readwaits.py" "$file" 0 "$REPORT" \
+            "$SCRATCH/$1" -i "$file" &&
+        cluster user waits /usr/bin/sh5util -j "$job" -E -s Energy -i "$file" \
+            -o "$SCRATCH/$1-after.csv" &&
+        cmp "$SCRATCH/$1-before.csv" "$SCRATCH/$1-after.csv" &&
+        cluster user waits /usr/bin/sh5util -j "$job" -L -s Energy -i "$file"
+}
+
+# The same waits as in the document, for Paraver; and in a copy with the waits marked,
+# where they are regions, too.
+paraver() {
+    waits "$1" --json > "$SCRATCH/json" && waits "$1" --paraver="$SCRATCH/paraver" &&
+        /usr/bin/python3 "$LIB/readtrace.py" waits "$SCRATCH/paraver" "$SCRATCH/json"
+}
+
+marked() {
+    rm -rf "$SCRATCH/marked"
+    waits "$1" --otf2="$SCRATCH/marked" &&
+        diff <(waits "$1" --csv) <(waits marked --csv) || return
+    command -v otf2-print > /dev/null || return 0
+    otf2-print "$SCRATCH/marked/traces.otf2" > "$SCRATCH/printed" &&
+        [ "$(grep -c 'ENTER.*"WAIT: ' "$SCRATCH/printed")" = \
+            "$(waits "$1" --each | tail -n +2 | grep -vc completion)" ]
 }
 
 mpi() { # MPI PMI
@@ -125,6 +162,13 @@ mpi() { # MPI PMI
             slack "$mpi-slack"
     fi
     check "$mpi: a profile for CubeGUI has all of it" cubex "$mpi"
+    if /usr/bin/python3 -c 'import h5py' 2> /dev/null; then
+        check "$mpi: its profile has the tables, and Slurm's sh5util reads it" tables "$mpi"
+    else
+        skip "$mpi: tables in the job's profile" "there is no h5py"
+    fi
+    check "$mpi: Paraver has the same waits" paraver "$mpi"
+    check "$mpi: a copy has them as regions" marked "$mpi"
     if compile "$mpi-fortran" "mpif90.$mpi" -cpp "$LIB/waits.f90" &&
         compile "$mpi-f08" "mpif90.$mpi" -cpp -DF08 "$LIB/waits.f90"; then
         for name in "$mpi-fortran" "$mpi-f08"; do

@@ -295,6 +295,48 @@ START_TEST(not_closed_by_its_writer)
 END_TEST
 
 /* From one job file into the next; many nodes, in any order. */
+/* What joule waits has written of a step stays with its nodes, unless there is what
+ * leads elsewhere. */
+START_TEST(waits_of_a_step)
+{
+    struct joule_hdf5_copied r;
+    struct joule_hdf5_copy *copy = must_create();
+    const struct joule_hdf5_node again = {
+        .fd = out_fd, .path = "/Steps/0/Nodes/n1", .step = "0", .name = "n1"};
+    hid_t file, group;
+    int fd = open("second.h5", O_RDWR | O_CREAT, 0600);
+
+    node.rows = 20;
+    ck_assert_int_eq(nodefile_write("n.h5", &node), 0);
+    ck_assert_int_eq(copy_as(copy, "n.h5", "0", "n1", &r), 0);
+    H5Fclose(finish(copy));
+    file = joule_hdf5_change_fd(out_fd, &err);
+    ck_assert_int_ge(file, 0);
+    group = H5Gcreate2(file, "/Steps/0/Waits", H5P_DEFAULT, H5P_DEFAULT,
+                       H5P_DEFAULT);
+    ck_assert_int_ge(H5Ocopy(file, "/Steps/0/Nodes/n1/Energy", group, "All",
+                             H5P_DEFAULT, H5P_DEFAULT),
+                     0);
+    if (_i == 1)
+        H5Lcreate_external("/etc/passwd", "/", group, "x", H5P_DEFAULT,
+                           H5P_DEFAULT);
+    H5Gclose(group);
+    ck_assert_int_eq(joule_hdf5_close(file, &err), 0);
+    copy = joule_hdf5_copy_create(fd, &err);
+    ck_assert_int_eq(joule_hdf5_copy_node(copy, &again, &r, &err), 0);
+    ck_assert_uint_eq(r.rows, 60);
+    ck_assert_int_eq(joule_hdf5_copy_finish(copy, &err), 0);
+    joule_hdf5_copy_destroy(copy);
+    file = H5Fopen("second.h5", H5F_ACC_RDONLY, H5P_DEFAULT);
+    if (_i == 0)
+        ck_assert_uint_eq(rows_of(file, "/Steps/0/Waits/All"), 20);
+    else
+        ck_assert_int_eq(H5Lexists(file, "/Steps/0/Waits", H5P_DEFAULT), 0);
+    H5Fclose(file);
+    close(fd);
+}
+END_TEST
+
 START_TEST(nodes_of_a_job_file)
 {
     struct joule_hdf5_copied r;
@@ -355,6 +397,7 @@ int main(void)
     tcase_add_loop_test(tc, what_can_be_read_is_kept, 0, 3);
     tcase_add_test(tc, not_closed_by_its_writer);
     tcase_add_test(tc, nodes_of_a_job_file);
+    tcase_add_loop_test(tc, waits_of_a_step, 0, 2);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);

@@ -2,9 +2,11 @@
 /* An OTF2 archive of logs, read back by the reader of traces. */
 #include <check.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -210,6 +212,33 @@ START_TEST(two_ranks)
 END_TEST
 
 /* Another machine: its clock is 5,000 s behind, and loses 100 us in a second. */
+/* Nothing is removed of what the archive was made of, unless all of it is written. */
+START_TEST(full_disk)
+{
+    struct log l[2] = {new_log(0, 2), new_log(1, 2)};
+    struct rlimit limit, before;
+    char path[300];
+    int rc;
+
+    put_waits(l);
+    write_log(&l[0]);
+    write_log(&l[1]);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = before;
+    limit.rlim_cur = 1000; /* the definitions alone are longer */
+    setrlimit(RLIMIT_FSIZE, &limit);
+    rc = joule_archive_make(directory, false, &facts, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+    ck_assert_int_eq(rc, -1);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/n.%d.waits", directory, i);
+        ck_assert_int_eq(access(path, F_OK), 0);
+    }
+}
+END_TEST
+
 START_TEST(clocks)
 {
     struct log l[2] = {new_log(0, 2), new_log(1, 2)};
@@ -331,6 +360,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, two_ranks);
+    tcase_add_test(tc, full_disk);
     tcase_add_test(tc, clocks);
     tcase_add_test(tc, missing);
     tcase_add_test(tc, regions);

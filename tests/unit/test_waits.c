@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/profile/hdf5_copy.h"
+#include "common/profile/hdf5_driver.h"
+#include "tests/unit/nodefile.h"
 #include "tests/unit/tracefile.h"
 #include "tests/unit/tree.h"
 #include "tools/waits/machine_states.h"
@@ -20,17 +23,31 @@
 static struct tree tree;
 static char trace[128], *output;
 
+/* As of a full disk: the command alone may write files no longer than this. */
+static rlim_t file_limit;
+
 static void setup(void)
 {
     tree_create(&tree);
     snprintf(trace, sizeof(trace), "%s/trace", tree.path);
     output = NULL;
+    file_limit = RLIM_INFINITY;
 }
 
 static void teardown(void)
 {
     free(output);
     tree_destroy(&tree);
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    signal(SIGXFSZ, bytes == RLIM_INFINITY ? SIG_DFL : SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 /* The exit status of the command; what it prints is in [output], complaints too. */
@@ -50,8 +67,10 @@ static int run(const char *a, const char *b, const char *c)
     dup2(fileno(file), 1);
     dup2(fileno(file), 2);
     fclose(file);
+    limit_files(file_limit);
     status = joule_waits_main(argc, argv);
     fflush(stdout);
+    limit_files(RLIM_INFINITY);
     dup2(out, 1);
     dup2(err, 2);
     close(out);
@@ -121,10 +140,10 @@ static const struct {
     int status;
 } wrong[] = {
     {NULL, NULL, NULL, "joule waits: which trace?", 2},
-    {"--csv", "--json", "x", "one of --csv, --json, --each, --html and --cubex",
+    {"--csv", "--json", "x", "one of --csv, --json, --each, --html, --cubex, ",
      2},
     {"--html=a", "--cubex=b", "x",
-     "one of --csv, --json, --each, --html and --cubex", 2},
+     "--html, --cubex, --otf2, --paraver and --hdf5", 2},
     {"--by=colour", "x", NULL, "--by is pattern, path, process or communicator",
      2},
     {"--top=0", "x", NULL, "--top is a number from 1 to 1000000", 2},
@@ -380,20 +399,15 @@ static const char *file_option(const char *what, const char *name)
 START_TEST(outputs)
 {
     static const char *const options[] = {"--cubex", "--html"};
-    const struct rlimit few = {400, RLIM_INFINITY};
-    struct rlimit before;
     struct stat st;
     char *was;
 
     write_trace("row");
-    getrlimit(RLIMIT_FSIZE, &before);
     for (int i = 0; i < 2; i++) {
         tree_write(&tree, "out", "as it was");
-        signal(SIGXFSZ, SIG_IGN);
-        setrlimit(RLIMIT_FSIZE, &few);
+        file_limit = 400;
         ck_assert_int_eq(run(file_option(options[i], "out"), trace, NULL), 1);
-        setrlimit(RLIMIT_FSIZE, &before);
-        signal(SIGXFSZ, SIG_DFL);
+        file_limit = RLIM_INFINITY;
         has(": File too large");
         ck_assert_ptr_null(strchr(output, '\n'));
         was = joule_file_load(tree.fd, "out", 100, NULL);
@@ -447,6 +461,216 @@ START_TEST(json)
     ck_assert_int_eq(run("--json", "--slack", trace), 0);
     has("\"computed_ns\": 10000000000");
     has("\"slack_ns\": 0");
+}
+END_TEST
+
+/* An option with a path of the test's directory; a few of them are kept. */
+static const char *path_option(const char *option, const char *name)
+{
+    static char kept[4][200];
+    static int next;
+
+    next = (next + 1) % 4;
+    snprintf(kept[next], sizeof(kept[0]), "%s%s/%s", option, tree.path, name);
+    return kept[next];
+}
+
+/* What the JSON document of a copy has of its own. */
+static void cut_from_json(char *document)
+{
+    static const char *const keys[] = {"\"trace\": ", "\"events\": "};
+
+    for (int i = 0; i < 2; i++) {
+        char *at = strstr(document, keys[i]);
+
+        ck_assert_ptr_nonnull(at);
+        memset(at, ' ', strcspn(at, "\n,"));
+    }
+    for (char *at = document; *at; at++)
+        while (*at == ' ' && at[1] == ' ')
+            memmove(at, at + 1, strlen(at));
+}
+
+START_TEST(otf2)
+{
+    char *original;
+
+    write_trace("row");
+    ck_assert_int_eq(run(path_option("--otf2=", "copy/"), trace, NULL), 0);
+    ck_assert_str_eq(output, "");
+    ck_assert_int_eq(run("--json", trace, NULL), 0);
+    original = strdup(output);
+    ck_assert_int_eq(run("--json", path_option("", "copy"), NULL), 0);
+    cut_from_json(original);
+    cut_from_json(output);
+    ck_assert_str_eq(output, original);
+    free(original);
+    ck_assert_int_eq(run(path_option("--otf2=", "copy"), trace, NULL), 1);
+    has("/copy is there already");
+    ck_assert_int_eq(
+        run(path_option("--otf2=", "second"), path_option("", "copy"), NULL),
+        1);
+    has("waits are marked in ");
+    ck_assert_int_eq(run("--otf2=/nowhere/copy", trace, NULL), 1);
+    has("joule waits: cannot write /nowhere/copy: No such file");
+    file_limit = 300;
+    ck_assert_int_eq(run(path_option("--otf2=", "second"), trace, NULL), 1);
+    has("cannot write the archive ");
+    has(": File too large");
+    ck_assert_int_eq(access(path_option("", "second"), F_OK), -1);
+}
+END_TEST
+
+/* The file PATH.END behind its first line, which has a date. */
+static void is_file(const char *name, const char *head, const char *rest)
+{
+    char *content = joule_file_load(tree.fd, name, 1 << 16, NULL);
+    char *line = content ? strchr(content, '\n') : NULL;
+
+    ck_assert_msg(line != NULL, "%s", name);
+    *line = '\0';
+    ck_assert_msg(strstr(content, head) != NULL, "%s", content);
+    ck_assert_str_eq(line + 1, rest);
+    free(content);
+}
+
+START_TEST(paraver)
+{
+    write_trace("row");
+    ck_assert_int_eq(run(path_option("--paraver=", "p"), trace, NULL), 0);
+    ck_assert_str_eq(output, "");
+    is_file("p.prv", "):20000000000_ns:1(1):1:2(1:1,1:1)",
+            "1:0:1:1:1:0:10000000000:1\n"
+            "1:0:1:2:1:0:10000000000:3\n"
+            "2:0:1:2:1:0:50000001:2\n"
+            "2:0:1:2:1:0:502000001:1:502000002:10000000000\n"
+            "2:0:1:2:1:10000000000:502000001:0:502000002:0\n"
+            "2:0:1:1:1:10000000000:50000001:1\n"
+            "2:0:1:1:1:10000000000:50000001:0\n"
+            "1:0:1:1:1:10000000000:20000000000:1\n"
+            "2:0:1:2:1:10000000000:50000001:0\n"
+            "1:0:1:2:1:10000000000:20000000000:13\n"
+            "2:0:1:2:1:10000000000:50000002:12\n"
+            "3:0:1:1:1:10000000000:10000000000:0:1:2:1:0:10000000000:8:0\n"
+            "2:0:1:2:1:20000000000:50000002:0");
+    is_file("p.row", "LEVEL NODE SIZE 1",
+            "n0\n\nLEVEL TASK SIZE 2\nMPI Rank 0\nMPI Rank 1\n\n"
+            "LEVEL THREAD SIZE 2\nMPI Rank 0\nMPI Rank 1");
+    ck_assert_int_eq(run("--paraver=/nowhere/p", trace, NULL), 1);
+    has("joule waits: cannot write /nowhere/p: No such file");
+    file_limit = 300;
+    ck_assert_int_eq(run(path_option("--paraver=", "q"), trace, NULL), 1);
+    has("a temporary file: File too large");
+    file_limit = 800;
+    ck_assert_int_eq(run(path_option("--paraver=", "q"), trace, NULL), 1);
+    has("/q.pcf: File too large");
+    ck_assert_int_eq(access(path_option("", "q.pcf"), F_OK), -1);
+}
+END_TEST
+
+/* A job's file that has step 0. */
+static void write_profile(const char *path)
+{
+    const struct nodefile file = {
+        .node = "n1", .rows = 20, .rate_hz = 10, .ours = true};
+    struct joule_hdf5_node node = {
+        .path = "/n1", .step = "0", .name = "n1", .is_node_file = true};
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    struct joule_hdf5_copied copied;
+    struct joule_hdf5_copy *copy;
+    struct joule_error err;
+
+    joule_hdf5_prepare();
+    ck_assert_int_eq(nodefile_write(path_option("", "n1.h5"), &file), 0);
+    node.fd = open(path_option("", "n1.h5"), O_RDONLY);
+    copy = joule_hdf5_copy_create(fd, &err);
+    ck_assert_int_eq(joule_hdf5_copy_node(copy, &node, &copied, &err), 0);
+    ck_assert_int_eq(joule_hdf5_copy_finish(copy, &err), 0);
+    joule_hdf5_copy_destroy(copy);
+    close(node.fd);
+    close(fd);
+}
+
+static void has_table(const char *path)
+{
+    struct row {
+        char pattern[32];
+        uint64_t count, ns;
+        double used_j;
+    } row = {.count = 0};
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "/Steps/0/Waits/Patterns", H5P_DEFAULT);
+    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(row)),
+          string = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Dget_space(set);
+
+    H5Tset_size(string, sizeof(row.pattern));
+    H5Tinsert(type, "Pattern", HOFFSET(struct row, pattern), string);
+    H5Tinsert(type, "Count", HOFFSET(struct row, count), H5T_NATIVE_UINT64);
+    H5Tinsert(type, "TimeNs", HOFFSET(struct row, ns), H5T_NATIVE_UINT64);
+    H5Tinsert(type, "UsedJ", HOFFSET(struct row, used_j), H5T_NATIVE_DOUBLE);
+    ck_assert_int_eq(H5Sget_simple_extent_npoints(space), 1);
+    ck_assert_int_ge(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &row),
+                     0);
+    ck_assert_str_eq(row.pattern, "late_sender");
+    ck_assert_uint_eq(row.count, 1);
+    ck_assert_uint_eq(row.ns, UINT64_C(10000000000));
+    ck_assert(row.used_j != row.used_j);
+    ck_assert_int_gt(H5Lexists(file, "/Steps/0/Nodes/n1/Energy", H5P_DEFAULT),
+                     0);
+    H5Sclose(space);
+    H5Tclose(string);
+    H5Tclose(type);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+static const struct {
+    const char *file, *job, *sentence;
+} wrong_profiles[] = {
+    {"p.h5", "--job=7", "of which step is the trace? Give --job=JOB.STEP"},
+    {"p.h5", "--job=7.1", "has no such step"},
+    {"none.h5", "--job=7.0", "none.h5: No such file"},
+    {"text.h5", "--job=7.0", "it is no HDF5 file or is damaged"},
+    {"n1.h5", "--job=7.0", "it is no job file"},
+};
+
+START_TEST(hdf5)
+{
+    const char *profile = path_option("", "p.h5");
+    struct stat before, after;
+
+    write_trace("row");
+    write_profile(profile);
+    tree_write(&tree, "text.h5", "text");
+    stat(profile, &before);
+    for (size_t i = 0; i < sizeof(wrong_profiles) / sizeof(wrong_profiles[0]);
+         i++) {
+        ck_assert_int_eq(run(path_option("--hdf5=", wrong_profiles[i].file),
+                             wrong_profiles[i].job, trace),
+                         1);
+        has(wrong_profiles[i].sentence);
+    }
+    file_limit = 300;
+    ck_assert_int_eq(run(path_option("--hdf5=", "p.h5"), "--job=7.0", trace),
+                     1);
+    has("p.h5: File too large");
+    file_limit = (rlim_t)before.st_size + 100;
+    ck_assert_int_eq(run(path_option("--hdf5=", "p.h5"), "--job=7.0", trace),
+                     1);
+    has("cannot write ");
+    has(": File too large");
+    file_limit = RLIM_INFINITY;
+    stat(path_option("", "p.h5"), &after);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    ck_assert_int_eq(access(path_option("", ".p.h5.tmp"), F_OK), -1);
+    /* The second time they are replaced. */
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(
+            run(path_option("--hdf5=", "p.h5"), "--job=7.0", trace), 0);
+        ck_assert_str_eq(output, "");
+        has_table(path_option("", "p.h5"));
+    }
 }
 END_TEST
 
@@ -560,6 +784,9 @@ int main(void)
     tcase_add_test(tc, text);
     tcase_add_test(tc, csv);
     tcase_add_test(tc, json);
+    tcase_add_test(tc, otf2);
+    tcase_add_test(tc, paraver);
+    tcase_add_test(tc, hdf5);
     tcase_add_test(tc, hostile_names);
     tcase_add_test(tc, cubex);
     tcase_add_test(tc, hostile_cubex);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS_MAX 16
+#define OPTIONS_MAX (JOULE_COMMAND_OPTIONS_MAX + 2) /* --help, and the end */
 #define LONG        256 /* what getopt_long returns for the first row */
 
 int joule_command_error(const char *command, const char *text)
@@ -55,7 +55,8 @@ int joule_command_parse(const struct joule_command_option *table,
     const struct joule_command_option *row;
     int c, count = 1, rc = -1;
 
-    for (row = table; row->name && *row->name; row++) {
+    for (row = table; row->name && *row->name && count < OPTIONS_MAX - 1;
+         row++) {
         if (row->name[1])
             words[count++] = (struct option){row->name,
                                              row->flag     ? no_argument

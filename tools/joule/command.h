@@ -13,6 +13,8 @@ int joule_probe_main(int argc, char **argv);
 int joule_ledger_main(int argc, char **argv);
 int joule_cpufreq_main(int argc, char **argv);
 
+#define JOULE_COMMAND_OPTIONS_MAX 32 /* of a table */
+
 struct joule_command_option {
     const char *name;   /* "json", or one letter: "j"; "": what is no option;
                            NULL ends a table */

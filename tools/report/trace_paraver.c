@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/base/clock.h"
+#include "tools/report/paraver.h"
 #include "tools/report/trace.h"
 
 #define TYPE_REGION 60000019  /* a function of the user's, as Extrae has it */
@@ -144,14 +143,9 @@ static size_t power_number(struct prv *p, const char *name)
 static void put_header(FILE *file, const struct prv *p)
 {
     const struct joule_trace *t = p->trace;
-    time_t seconds = (time_t)(t->start_wall_ns / JOULE_NS_PER_S);
-    char date[32] = "01/01/1970 at 00:00";
-    struct tm tm;
 
-    if (localtime_r(&seconds, &tm))
-        strftime(date, sizeof(date), "%d/%m/%Y at %H:%M", &tm);
-    fprintf(file, "#Paraver (%s):%" PRIu64 "_ns:%u(", date, t->end_ns,
-            p->nodes);
+    joule_paraver_put_date(file, t->start_wall_ns);
+    fprintf(file, "%" PRIu64 "_ns:%u(", t->end_ns, p->nodes);
     for (unsigned i = 0; i < p->nodes; i++)
         fprintf(file, "%s1", i ? "," : "");
     fprintf(file, "):%u", p->applications);
@@ -222,8 +216,10 @@ static void put_region(FILE *file, const struct prv *p,
             e->kind == JOULE_TRACE_END ? 0 : region_number(p, e));
 }
 
-static void put_prv(FILE *file, struct prv *p)
+static void put_prv(FILE *file, void *arg)
 {
+    struct prv *p = arg;
+
     put_header(file, p);
     for (size_t i = 0; i < p->trace->events; i++)
         if (p->trace->event[i].kind == JOULE_TRACE_VALUES)
@@ -234,32 +230,22 @@ static void put_prv(FILE *file, struct prv *p)
 
 /* ---- PATH.pcf and PATH.row ---- */
 
-static void put_text(FILE *file, const char *text)
+static void put_pcf(FILE *file, void *arg)
 {
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, file);
-    fputc('\n', file);
-}
+    struct prv *p = arg;
 
-static void put_pcf(FILE *file, struct prv *p)
-{
-    fputs("DEFAULT_OPTIONS\n\nLEVEL               THREAD\n"
-          "UNITS               NANOSEC\nLOOK_BACK           100\n"
-          "SPEED               1\nFLAG_ICONS          ENABLED\n"
-          "NUM_OF_STATE_COLORS 1000\nYMAX_SCALE          37\n\n"
-          "DEFAULT_SEMANTIC\n\nTHREAD_FUNC          State As Is\n\n",
-          file);
+    joule_paraver_put_options(file);
     fprintf(file,
             "EVENT_TYPE\n0    %d    Region\n0    %d    Mark\nVALUES\n"
             "0      End\n",
             TYPE_REGION, TYPE_MARK);
     for (size_t i = 0; i < p->regions; i++) {
         fprintf(file, "%zu      ", i + 1);
-        put_text(file, p->region[i]);
+        joule_paraver_put_text(file, p->region[i]);
     }
     for (size_t i = 0; i < p->powers; i++) {
         fprintf(file, "\nEVENT_TYPE\n0    %zu    Power mW ", TYPE_POWER + i);
-        put_text(file, p->power[i]);
+        joule_paraver_put_text(file, p->power[i]);
     }
     for (int i = 0; i < JOULE_TIMELINE_STATES; i++)
         fprintf(
@@ -268,42 +254,22 @@ static void put_pcf(FILE *file, struct prv *p)
             TYPE_CSTATE + i, i, TYPE_PSTATE + i, i);
 }
 
-static void put_row(FILE *file, struct prv *p)
+static void put_row(FILE *file, void *arg)
 {
+    struct prv *p = arg;
     char name[700];
 
     fprintf(file, "LEVEL NODE SIZE %u\n", p->nodes);
     for (unsigned i = 0; i < p->nodes; i++)
-        put_text(file, p->node[i]);
+        joule_paraver_put_text(file, p->node[i]);
     fprintf(file, "\nLEVEL THREAD SIZE %zu\n", p->trace->lanes);
     for (size_t i = 0; i < p->trace->lanes; i++) {
         joule_trace_name(p->trace, i, name, sizeof(name));
-        put_text(file, name);
+        joule_paraver_put_text(file, name);
     }
 }
 
 /* ---- all of it ---- */
-
-static int write_file(struct prv *p, const char *path, const char *end,
-                      void (*put)(FILE *, struct prv *),
-                      struct joule_error *err)
-{
-    char name[4096];
-    FILE *file;
-    bool is_bad;
-
-    if (snprintf(name, sizeof(name), "%s.%s", path, end) >= (int)sizeof(name))
-        return joule_error_set(err, ENAMETOOLONG, "%.64s... is too long", path);
-    file = fopen(name, "we");
-    if (!file)
-        return joule_error_set(err, errno, "cannot write %s: %m", name);
-    put(file, p);
-    is_bad = ferror(file) != 0;
-    if (fclose(file) == 0 && !is_bad)
-        return 0;
-    return joule_error_set(err, errno ? errno : EIO, "cannot write %s: %m",
-                           name);
-}
 
 int joule_trace_paraver(const struct joule_trace *trace, const char *path,
                         struct joule_error *err)
@@ -315,11 +281,11 @@ int joule_trace_paraver(const struct joule_trace *trace, const char *path,
         rc = joule_error_set(err, ENOMEM, "out of memory");
     /* In this order: columns have their numbers by then. */
     if (rc == 0)
-        rc = write_file(&p, path, "prv", put_prv, err);
+        rc = joule_paraver_write(path, "prv", put_prv, &p, err);
     if (rc == 0)
-        rc = write_file(&p, path, "pcf", put_pcf, err);
+        rc = joule_paraver_write(path, "pcf", put_pcf, &p, err);
     if (rc == 0)
-        rc = write_file(&p, path, "row", put_row, err);
+        rc = joule_paraver_write(path, "row", put_row, &p, err);
     free(p.place);
     free(p.node);
     free(p.region);

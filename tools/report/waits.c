@@ -25,6 +25,7 @@
 #include "tools/waits/machine_states.h"
 #include "tools/waits/recorded_log.h"
 #include "tools/waits/trace_archive.h"
+#include "tools/waits/trace_copy.h"
 
 static const char usage[] =
     "usage: joule waits [OPTION]... TRACE\n"
@@ -55,6 +56,14 @@ static const char usage[] =
     "  --html=FILE          write a page for a browser\n"
     "  --cubex=FILE.cubex   write a profile for CubeGUI and the tools of "
     "CubeLib\n"
+    "  --otf2=DIRECTORY     write a copy of the trace in which the waits are "
+    "marked\n"
+    "  --paraver=PATH       write the calls, messages and waits for Paraver: "
+    "PATH.prv,\n"
+    "                       PATH.pcf and PATH.row\n"
+    "  --hdf5=FILE          write the waits into the job's profile, a merged "
+    "file of\n"
+    "                       sh5util\n"
     "  --each               print each wait, as comma-separated values, in any "
     "order\n"
     "  --json               print a JSON document\n"
@@ -84,7 +93,7 @@ static const char usage[] =
 #define ROUND_CPU_S 60
 
 struct arguments {
-    const char *trace, *power_states, *html, *cubex;
+    const char *trace, *power_states, *html, *cubex, *otf2, *paraver, *hdf5;
     struct joule_nodes_request profile;
     unsigned by;
     uint64_t top, threads;
@@ -136,6 +145,9 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "json", .flag = &a->json},
         {.name = "html", .text = &a->html},
         {.name = "cubex", .text = &a->cubex},
+        {.name = "otf2", .text = &a->otf2},
+        {.name = "paraver", .text = &a->paraver},
+        {.name = "hdf5", .text = &a->hdf5},
         {.name = "each", .flag = &a->each},
         {.name = "slack", .flag = &a->slack},
         {.name = "make-archive", .flag = &a->make_archive},
@@ -161,14 +173,20 @@ static int parse(struct arguments *a, int argc, char **argv)
     if (rc >= 0)
         return rc;
     a->trace = trace[0];
-    if (a->csv + a->json + a->each + (a->html != NULL) + (a->cubex != NULL) > 1)
+    if (a->csv + a->json + a->each + !!a->html + !!a->cubex + !!a->otf2 +
+            !!a->paraver + !!a->hdf5 >
+        1)
         return joule_command_error(
-            argv[0], "one of --csv, --json, --each, --html and --cubex");
-    if (a->slack && (a->each || a->html || a->cubex))
+            argv[0], "one of --csv, --json, --each, --html, --cubex, --otf2, "
+                     "--paraver and --hdf5");
+    if (a->slack &&
+        (a->each || a->html || a->cubex || a->otf2 || a->paraver || a->hdf5))
         return joule_command_error(argv[0],
                                    "--slack is of the text, --csv and --json");
     if (a->slack && a->by & ~(unsigned)(JOULE_BY_PATH | JOULE_BY_PROCESS))
         return joule_command_error(argv[0], "--slack is by path or by process");
+    if (!a->profile.input)
+        a->profile.input = a->hdf5;
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -242,20 +260,54 @@ struct collecting {
     struct joule_totals part[JOULE_MATCHER_PARTS_MAX];
     bool is_out_of_memory[JOULE_MATCHER_PARTS_MAX];
     const struct joule_power_envelope *envelope;
+    struct joule_scratch marks; /* for --otf2 */
+    struct joule_waits_paraver *paraver;
+    struct joule_waits_hdf5 *hdf5;
 };
 
-/* The profile of the step, if the trace says which it is or its user does. */
-static void open_profile(void *arg)
+/* "JOB.STEP", if the trace says which it is or its user does; else NULL. */
+static const char *step_of(const struct collecting *c)
 {
-    struct collecting *c = arg;
+    if (c->a->profile.job)
+        return c->a->profile.job;
+    return *c->d->step ? c->d->step : NULL;
+}
+
+/* The profile of the step, if the trace says which it is or its user does. */
+static void open_profile(struct collecting *c)
+{
     struct joule_nodes_request request = c->a->profile;
 
-    if (!request.job && *c->d->step)
-        request.job = c->d->step;
+    request.job = step_of(c);
     if (!request.job && !request.input)
         return;
     c->profile = joule_wait_profile_open(
         &request, c->d, JOULE_MATCHER_PARTS_MAX, &c->no_profile);
+}
+
+static void begin(void *arg)
+{
+    struct collecting *c = arg;
+
+    open_profile(c);
+    if (c->paraver)
+        joule_waits_paraver_begin(c->paraver, c->d);
+}
+
+static void take_call(void *arg, unsigned part,
+                      const struct joule_trace_call *call)
+{
+    struct collecting *c = arg;
+
+    joule_waits_paraver_call(c->paraver, part, call);
+}
+
+static void take_message(void *arg, unsigned part,
+                         const struct joule_delivery *message)
+{
+    struct collecting *c = arg;
+
+    joule_waits_paraver_message(c->paraver, part, message);
 }
 
 /* What each wait has used, at its process's power. */
@@ -279,6 +331,13 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
 
     if (c->a->each)
         joule_waits_print_each(c->d, wait);
+    if (c->a->otf2 && wait->pattern < JOULE_WAIT_COMPLETIONS) {
+        const struct joule_mark mark = joule_mark_of(wait);
+
+        joule_scratch_add(&c->marks, part, &mark);
+    }
+    if (c->paraver)
+        joule_waits_paraver_wait(c->paraver, part, wait);
     if (c->profile)
         joule_wait_profile_add(c->profile, part, wait);
     if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
@@ -356,8 +415,20 @@ static int write_file(const char *path, const struct joule_waits *w,
 }
 
 /* -1: out of memory; else the exit status. */
-static int print(const struct arguments *a, const struct joule_waits *w)
+static int print(const struct arguments *a, struct collecting *c,
+                 const struct joule_waits *w)
 {
+    struct joule_error err = {""};
+    int rc = 0;
+
+    if (a->otf2)
+        rc = joule_waits_write_otf2(&c->marks, a->trace, a->otf2, go_on, &err);
+    if (a->paraver)
+        rc = joule_waits_paraver_write(c->paraver, w->facts, go_on, &err);
+    if (a->hdf5)
+        rc = joule_waits_hdf5_write(c->hdf5, w, step_of(c), &err);
+    if (a->otf2 || a->paraver || a->hdf5)
+        return rc < 0 ? complain(&err) : 0;
     if (a->html)
         return write_file(a->html, w, joule_waits_print_page);
     if (a->cubex)
@@ -406,7 +477,7 @@ static int report(const struct arguments *a, struct collecting *c,
         add_energy(c, &all);
     }
     if (rc == 0)
-        rc = print(a, &w);
+        rc = print(a, c, &w);
     if (rc < 0) {
         fputs("joule waits: out of memory\n", stderr);
         rc = 1;
@@ -423,6 +494,24 @@ static int report(const struct arguments *a, struct collecting *c,
     return rc;
 }
 
+/* What is written when all is read needs room until then. */
+static int prepare(struct collecting *c, struct joule_error *err)
+{
+    c->marks.fd = -1;
+    if (c->a->otf2)
+        return joule_waits_scratch(&c->marks, c->a->otf2,
+                                   sizeof(struct joule_mark), err);
+    if (c->a->paraver) {
+        c->paraver = joule_waits_paraver_open(c->a->paraver, err);
+        return c->paraver ? 0 : -1;
+    }
+    if (c->a->hdf5) {
+        c->hdf5 = joule_waits_hdf5_open(c->a->hdf5, err);
+        return c->hdf5 ? 0 : -1;
+    }
+    return 0;
+}
+
 static int analyse(const struct arguments *a,
                    const struct joule_power_envelope *envelope)
 {
@@ -433,11 +522,13 @@ static int analyse(const struct arguments *a,
         .threads = (unsigned)a->threads,
         .with_slack = a->slack,
         .take = take,
-        .begin = open_profile,
+        .call = a->paraver ? take_call : NULL,
+        .message = a->paraver ? take_message : NULL,
+        .begin = begin,
         .tick = go_on,
         .arg = &c,
     };
-    struct joule_trace_facts facts;
+    struct joule_trace_facts facts = {0};
     struct joule_error err = {""};
     int status = 1;
 
@@ -450,12 +541,16 @@ static int analyse(const struct arguments *a,
     }
     if (a->each)
         puts(JOULE_WAITS_EACH_HEAD);
-    if (joule_trace_read(&reading, &d, &facts, &err) < 0)
+    if (prepare(&c, &err) < 0 ||
+        joule_trace_read(&reading, &d, &facts, &err) < 0)
         complain(&err);
     else
         status = report(a, &c, &d, &facts);
+    joule_waits_paraver_close(c.paraver);
+    joule_waits_hdf5_close(c.hdf5);
     joule_wait_profile_free(c.profile);
     joule_trace_facts_free(&facts);
+    joule_scratch_free(&c.marks);
     joule_definitions_free(&d);
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
         joule_totals_free(&c.part[i]);

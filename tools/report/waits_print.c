@@ -474,6 +474,85 @@ int joule_waits_print_text(const struct joule_waits *w)
     return rc;
 }
 
+/* ---- lines for programs ---- */
+
+static struct joule_waits_line make_line(const struct joule_waits *w,
+                                         const struct texts *texts,
+                                         const struct joule_totals *g, size_t i)
+{
+    const struct joule_total *t = &g->at[i];
+    const struct joule_mpi_process *p =
+        t->process == JOULE_NO_NUMBER ? NULL : &w->d->process[t->process];
+    bool is_wait =
+        t->pattern < JOULE_WAIT_COMPLETIONS || t->pattern == JOULE_NO_NUMBER;
+    struct joule_waits_line line = {
+        .pattern =
+            t->pattern == JOULE_NO_NUMBER
+                ? NULL
+                : joule_wait_pattern_id((enum joule_wait_pattern)t->pattern),
+        .path = t->path == JOULE_NO_NUMBER ? NULL : path_text(texts, t->path),
+        .process = p ? p->name : NULL,
+        .node = p ? p->node : NULL,
+        .has_rank = p && p->rank != JOULE_NO_NUMBER,
+        .rank = p ? p->rank : 0,
+        .communicator = t->communicator == JOULE_NO_NUMBER
+                            ? NULL
+                            : w->d->comm[t->communicator].name,
+        .count = t->count,
+        .ns = t->ns,
+        .longest_ns = t->longest_ns,
+        .has_saving = is_wait && w->envelope,
+        .has_use = is_wait && w->profile,
+        .used_j = t->uj / 1e6,
+        .used_uncertain_j = t->uncertain_uj / 1e6,
+    };
+
+    if (line.has_saving) {
+        line.state1_j = energy_j(w, t->ns);
+        line.esp_j = esp_j(w, g, i, JOULE_WAIT_IDLE);
+        line.esp_bw_j = esp_j(w, g, i, JOULE_WAIT_BUSY);
+    }
+    return line;
+}
+
+/* By itself a group of several patterns has waits alone. */
+static int each_line(const struct joule_waits *w, struct texts *texts,
+                     unsigned by,
+                     int (*put)(void *arg, const struct joule_waits_line *line),
+                     void *arg)
+{
+    struct joule_totals g;
+    size_t *order = NULL;
+    int rc;
+
+    joule_totals_init(&g, w->all->pieces);
+    rc = joule_totals_group(&g, w->all, by, by & JOULE_BY_PATTERN);
+    if (rc == 0 && !(order = sort_group(&g, texts)))
+        rc = -1;
+    for (size_t i = 0; rc == 0 && i < g.count; i++) {
+        const struct joule_waits_line line = make_line(w, texts, &g, order[i]);
+
+        rc = put(arg, &line);
+    }
+    free(order);
+    joule_totals_free(&g);
+    return rc;
+}
+
+int joule_waits_lines(const struct joule_waits *w, unsigned by,
+                      int (*put)(void *arg,
+                                 const struct joule_waits_line *line),
+                      void *arg)
+{
+    struct texts texts = {0};
+    int rc = make_texts(&texts, w->d);
+
+    if (rc == 0)
+        rc = each_line(w, &texts, by, put, arg);
+    free_texts(&texts);
+    return rc;
+}
+
 /* ---- CSV ---- */
 
 /* A cell, as joule regions writes it: what is not printable is '?', and no
@@ -520,79 +599,44 @@ void joule_waits_print_each(const struct joule_definitions *d,
     free(path);
 }
 
-static void print_csv_line(const struct joule_waits *w,
-                           const struct texts *texts,
-                           const struct joule_totals *g, size_t i)
+static void put_optional(const char *text)
 {
-    const struct joule_total *t = &g->at[i];
-    const struct joule_mpi_process *p =
-        t->process == JOULE_NO_NUMBER ? NULL : &w->d->process[t->process];
-
-    if (t->pattern != JOULE_NO_NUMBER)
-        fputs(joule_wait_pattern_id((enum joule_wait_pattern)t->pattern),
-              stdout);
+    if (text)
+        joule_waits_put_cell(text);
     putchar(',');
-    if (t->path != JOULE_NO_NUMBER)
-        joule_waits_put_cell(path_text(texts, t->path));
-    putchar(',');
-    if (p)
-        joule_waits_put_cell(p->name);
-    putchar(',');
-    if (p && p->rank != JOULE_NO_NUMBER)
-        printf("%" PRIu32, p->rank);
-    putchar(',');
-    if (p)
-        joule_waits_put_cell(p->node);
-    putchar(',');
-    if (t->communicator != JOULE_NO_NUMBER)
-        joule_waits_put_cell(w->d->comm[t->communicator].name);
-    printf(",%" PRIu64 ",%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64,
-           t->count, t->ns / 1000000000, t->ns % 1000000000,
-           t->longest_ns / 1000000000, t->longest_ns % 1000000000);
-    if (w->envelope &&
-        (t->pattern < JOULE_WAIT_COMPLETIONS || t->pattern == JOULE_NO_NUMBER))
-        printf(",%.6f,%.6f,%.6f", energy_j(w, t->ns),
-               esp_j(w, g, i, JOULE_WAIT_IDLE),
-               esp_j(w, g, i, JOULE_WAIT_BUSY));
-    else
-        fputs(",,,", stdout);
-    if (w->profile &&
-        (t->pattern < JOULE_WAIT_COMPLETIONS || t->pattern == JOULE_NO_NUMBER))
-        printf(",%.6f,%.6f\n", t->uj / 1e6, t->uncertain_uj / 1e6);
-    else
-        puts(",,");
 }
 
-/* By itself a group of several patterns has waits alone. */
-static int make_group(const struct joule_waits *w, struct joule_totals *g)
+static int put_csv_line(void *arg, const struct joule_waits_line *l)
 {
-    unsigned by = w->by ? w->by : JOULE_BY_ALL;
-
-    joule_totals_init(g, w->all->pieces);
-    return joule_totals_group(g, w->all, by, by & JOULE_BY_PATTERN);
+    (void)arg;
+    put_optional(l->pattern);
+    put_optional(l->path);
+    put_optional(l->process);
+    if (l->has_rank)
+        printf("%" PRIu32, l->rank);
+    putchar(',');
+    put_optional(l->node);
+    put_optional(l->communicator);
+    printf("%" PRIu64 ",%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64,
+           l->count, l->ns / 1000000000, l->ns % 1000000000,
+           l->longest_ns / 1000000000, l->longest_ns % 1000000000);
+    if (l->has_saving)
+        printf(",%.6f,%.6f,%.6f", l->state1_j, l->esp_j, l->esp_bw_j);
+    else
+        fputs(",,,", stdout);
+    if (l->has_use)
+        printf(",%.6f,%.6f\n", l->used_j, l->used_uncertain_j);
+    else
+        puts(",,");
+    return 0;
 }
 
 int joule_waits_print_csv(const struct joule_waits *w)
 {
-    struct texts texts = {0};
-    struct joule_totals g;
-    size_t *order = NULL;
-    int rc = make_group(w, &g);
-
-    if (rc == 0)
-        rc = make_texts(&texts, w->d);
-    if (rc == 0 && !(order = sort_group(&g, &texts)))
-        rc = -1;
-    if (rc == 0) {
-        puts("pattern,path,process,rank,node,communicator,count,time_s,"
-             "longest_s,state1_J,esp_J,esp_bw_J,used_J,used_uncertain_J");
-        for (size_t i = 0; i < g.count; i++)
-            print_csv_line(w, &texts, &g, order[i]);
-    }
-    free(order);
-    free_texts(&texts);
-    joule_totals_free(&g);
-    return rc;
+    puts("pattern,path,process,rank,node,communicator,count,time_s,"
+         "longest_s,state1_J,esp_J,esp_bw_J,used_J,used_uncertain_J");
+    return joule_waits_lines(w, w->by ? w->by : JOULE_BY_ALL, put_csv_line,
+                             NULL);
 }
 
 /* ---- JSON ---- */
@@ -608,62 +652,46 @@ static void put_joules(struct joule_json *j, const char *key, double value)
     joule_json_number(j, key, text);
 }
 
-static void print_json_line(struct joule_json *j, const struct joule_waits *w,
-                            const struct texts *texts,
-                            const struct joule_totals *g, size_t i)
+static int put_json_line(void *arg, const struct joule_waits_line *l)
 {
-    const struct joule_total *t = &g->at[i];
+    struct joule_json *j = arg;
 
     joule_json_object(j, NULL);
-    if (t->pattern != JOULE_NO_NUMBER)
-        joule_json_string(
-            j, "pattern",
-            joule_wait_pattern_id((enum joule_wait_pattern)t->pattern));
-    if (t->path != JOULE_NO_NUMBER)
-        joule_json_string(j, "path", path_text(texts, t->path));
-    if (t->process != JOULE_NO_NUMBER) {
-        const struct joule_mpi_process *p = &w->d->process[t->process];
-
-        joule_json_string(j, "process", p->name);
-        joule_json_u64_if(j, "rank", p->rank != JOULE_NO_NUMBER, p->rank);
-        joule_json_string(j, "node", p->node);
+    if (l->pattern)
+        joule_json_string(j, "pattern", l->pattern);
+    if (l->path)
+        joule_json_string(j, "path", l->path);
+    if (l->process) {
+        joule_json_string(j, "process", l->process);
+        joule_json_u64_if(j, "rank", l->has_rank, l->rank);
+        joule_json_string(j, "node", l->node);
     }
-    if (t->communicator != JOULE_NO_NUMBER)
-        joule_json_string(j, "communicator", w->d->comm[t->communicator].name);
-    joule_json_u64(j, "count", t->count);
-    joule_json_u64(j, "time_ns", t->ns);
-    joule_json_u64(j, "longest_ns", t->longest_ns);
-    if (w->envelope && (t->pattern < JOULE_WAIT_COMPLETIONS ||
-                        t->pattern == JOULE_NO_NUMBER)) {
-        put_joules(j, "state1_j", energy_j(w, t->ns));
-        put_joules(j, "esp_j", esp_j(w, g, i, JOULE_WAIT_IDLE));
-        put_joules(j, "esp_bw_j", esp_j(w, g, i, JOULE_WAIT_BUSY));
+    if (l->communicator)
+        joule_json_string(j, "communicator", l->communicator);
+    joule_json_u64(j, "count", l->count);
+    joule_json_u64(j, "time_ns", l->ns);
+    joule_json_u64(j, "longest_ns", l->longest_ns);
+    if (l->has_saving) {
+        put_joules(j, "state1_j", l->state1_j);
+        put_joules(j, "esp_j", l->esp_j);
+        put_joules(j, "esp_bw_j", l->esp_bw_j);
     }
-    if (w->profile && (t->pattern < JOULE_WAIT_COMPLETIONS ||
-                       t->pattern == JOULE_NO_NUMBER)) {
-        put_joules(j, "used_j", t->uj / 1e6);
-        put_joules(j, "used_uncertain_j", t->uncertain_uj / 1e6);
+    if (l->has_use) {
+        put_joules(j, "used_j", l->used_j);
+        put_joules(j, "used_uncertain_j", l->used_uncertain_j);
     }
     joule_json_close(j);
+    return 0;
 }
 
 static int print_json_group(struct joule_json *j, const struct joule_waits *w,
                             struct texts *texts, const char *key, unsigned by)
 {
-    struct joule_totals g;
-    size_t *order = NULL;
     int rc;
 
-    joule_totals_init(&g, w->all->pieces);
-    rc = joule_totals_group(&g, w->all, by, by & JOULE_BY_PATTERN);
-    if (rc == 0 && !(order = sort_group(&g, texts)))
-        rc = -1;
     joule_json_array(j, key);
-    for (size_t i = 0; rc == 0 && i < g.count; i++)
-        print_json_line(j, w, texts, &g, order[i]);
+    rc = each_line(w, texts, by, put_json_line, j);
     joule_json_close(j);
-    free(order);
-    joule_totals_free(&g);
     return rc;
 }
 

@@ -65,6 +65,11 @@ static bool is_name(const char *name, const char *word)
     return name[strspn(name, "_")] == '\0';
 }
 
+bool joule_region_is_call(const char *name, const char *call)
+{
+    return begins(name, "MPI_") && is_name(name + 4, call);
+}
+
 static bool has_no_pattern(const char *name)
 {
     static const char *const beginnings[] = {

@@ -87,6 +87,9 @@ void joule_definitions_free(struct joule_definitions *d);
 /* By the name, as C or Fortran has it: "MPI_Send", "mpi_send_". */
 unsigned joule_region_flags(const char *name);
 
+/* Whether that is the name of MPI_CALL. */
+bool joule_region_is_call(const char *name, const char *call);
+
 /* Fills by_process.  0, or -1 with ENOMEM. */
 int joule_comm_sort(struct joule_mpi_comm *comm);
 

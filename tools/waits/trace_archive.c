@@ -878,6 +878,9 @@ static int put_all(struct archive *a)
         rc = put_missing(a);
     if (rc == 0)
         rc = put_groups(a);
+    /* To close the archive does it, too, and does not tell if that fails. */
+    if (rc == 0)
+        rc = check(a, OTF2_Archive_CloseGlobalDefWriter(a->archive, a->global));
     free(events);
     return rc;
 }

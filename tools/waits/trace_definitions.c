@@ -2,9 +2,12 @@
 #include "tools/waits/trace_definitions.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "common/base/int128.h"
 #include "common/base/list.h"
 
 /* A path up the system tree, which may be a circle. */
@@ -446,6 +449,65 @@ static int make_all(struct collector *c, struct joule_definitions *d,
     return 0;
 }
 
+/* ---- opening ---- */
+
+static bool is_of_type(const char *path, mode_t type)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
+}
+
+char *joule_trace_anchor(const char *path, struct joule_error *err)
+{
+    static const char *const names[] = {"/eztrace_log.otf2", "/traces.otf2"};
+    bool is_directory = is_of_type(path, S_IFDIR);
+    char *anchor = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        free(anchor);
+        if (asprintf(&anchor, "%s%s", path, is_directory ? names[i] : "") < 0) {
+            joule_error_set(err, ENOMEM, "out of memory");
+            return NULL;
+        }
+        if (is_of_type(anchor, S_IFREG))
+            return anchor;
+    }
+    joule_error_set(err, ENOENT, "there is no trace %s", anchor);
+    free(anchor);
+    return NULL;
+}
+
+static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
+                                 const char *function, OTF2_ErrorCode code,
+                                 const char *format, va_list ap)
+{
+    (void)arg;
+    (void)file;
+    (void)line;
+    (void)function;
+    (void)format;
+    (void)ap;
+    return code;
+}
+
+OTF2_Reader *joule_trace_open(const char *anchor, struct joule_error *err)
+{
+    OTF2_Reader *reader;
+
+    OTF2_Error_RegisterCallback(no_message, NULL);
+    reader = OTF2_Reader_Open(anchor);
+    if (!reader ||
+        OTF2_Reader_SetSerialCollectiveCallbacks(reader) != OTF2_SUCCESS) {
+        joule_error_set(err, EBADMSG, "%s is no OTF2 archive, or damaged",
+                        anchor);
+        if (reader)
+            OTF2_Reader_Close(reader);
+        return NULL;
+    }
+    return reader;
+}
+
 /* ---- reading ---- */
 
 static int read_all(OTF2_Reader *reader, struct collector *c,
@@ -547,4 +609,25 @@ void joule_trace_refs_free(struct joule_trace_refs *refs)
     joule_table_free(&refs->comm);
     free(refs->location);
     memset(refs, 0, sizeof(*refs));
+}
+
+uint64_t joule_trace_ns(const struct joule_trace_refs *refs, uint64_t ticks)
+{
+    joule_u128 ns;
+
+    if (refs->ticks_per_s == NS_PER_S)
+        return ticks;
+    ns = (joule_u128)ticks * NS_PER_S / refs->ticks_per_s;
+    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+void joule_trace_define_local(OTF2_Reader *reader, uint64_t ref)
+{
+    OTF2_DefReader *from = OTF2_Reader_GetDefReader(reader, ref);
+    uint64_t count;
+
+    if (!from)
+        return;
+    OTF2_Reader_ReadAllLocalDefinitions(reader, from, &count);
+    OTF2_Reader_CloseDefReader(reader, from);
 }

@@ -7,14 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
-#include "common/base/int128.h"
 #include "common/base/list.h"
 #include "common/base/thread.h"
 #include "tools/waits/trace_definitions.h"
 
-#define NS_PER_S     UINT64_C(1000000000)
 #define ROUND_EVENTS ((size_t)1 << 18)
 #define STACK_SIZE   ((size_t)1 << 20)
 
@@ -50,7 +47,7 @@ struct location {
     struct part *part;
     OTF2_EvtReader *reader;
     uint64_t ref;
-    uint32_t process;
+    uint32_t process, thread;
     bool is_alone;             /* in its process */
     bool is_at_end, is_behind; /* its next event is before the round's end */
     bool has_mpi;
@@ -103,16 +100,6 @@ struct run {
     pthread_mutex_t gate; /* closed until all threads are there */
     bool is_off;          /* they are not */
 };
-
-static uint64_t to_ns(const struct run *run, uint64_t ticks)
-{
-    joule_u128 ns;
-
-    if (run->refs.ticks_per_s == NS_PER_S)
-        return ticks;
-    ns = (joule_u128)ticks * NS_PER_S / run->refs.ticks_per_s;
-    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
-}
 
 /* ---- call paths ---- */
 
@@ -219,6 +206,17 @@ static void give_call(struct location *l, const struct joule_call *call)
         l->part->has_failed = true;
 }
 
+static void tell_call(const struct location *l, uint32_t region,
+                      uint64_t leave_ns)
+{
+    const struct joule_trace_reading *reading = l->part->run->reading;
+    const struct joule_trace_call call = {l->process, l->thread, region,
+                                          l->mpi_enter_ns, leave_ns};
+
+    if (reading->call)
+        reading->call(reading->arg, l->part->number, &call);
+}
+
 /* The frame [i] is left. */
 static void end_call(struct location *l, size_t i, uint64_t leave_ns)
 {
@@ -236,6 +234,7 @@ static void end_call(struct location *l, size_t i, uint64_t leave_ns)
     if (--l->mpi_depth == 0) {
         process->mpi_ns += leave_ns - l->mpi_enter_ns;
         l->computes_ns = leave_ns;
+        tell_call(l, f->region, leave_ns);
     }
     process->mpi_calls++;
     if (f->flags & JOULE_REGION_NOT_ANALYSED)
@@ -338,7 +337,7 @@ static void add_operation(struct location *l, uint64_t ns,
 /* The time of an event. */
 static uint64_t time_of(struct location *l, OTF2_TimeStamp ticks)
 {
-    uint64_t ns = to_ns(l->part->run, ticks);
+    uint64_t ns = joule_trace_ns(&l->part->run->refs, ticks);
 
     if (l->first_ns == UINT64_MAX)
         l->first_ns = l->last_ns = l->computes_ns = ns;
@@ -411,9 +410,11 @@ static OTF2_CallbackCode take_leave(OTF2_LocationRef ref, OTF2_TimeStamp ticks,
 static OTF2_CallbackCode add_message(struct location *l, OTF2_TimeStamp ticks,
                                      enum joule_operation_kind kind,
                                      uint32_t rank, OTF2_CommRef comm_ref,
-                                     uint32_t tag, uint64_t request)
+                                     uint32_t tag, uint64_t bytes,
+                                     uint64_t request)
 {
-    struct joule_operation o = {.kind = kind, .tag = tag, .request = request};
+    struct joule_operation o = {
+        .kind = kind, .tag = tag, .bytes = bytes, .request = request};
     uint64_t ns = time_of(l, ticks);
     const struct joule_mpi_comm *comm = comm_of(l, comm_ref, &o.communicator);
 
@@ -436,8 +437,7 @@ static OTF2_CallbackCode take_send(OTF2_LocationRef ref, OTF2_TimeStamp ticks,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_SEND, rank, comm, tag, 0);
+    return add_message(arg, ticks, JOULE_SEND, rank, comm, tag, bytes, 0);
 }
 
 static OTF2_CallbackCode take_receive(OTF2_LocationRef ref,
@@ -449,8 +449,7 @@ static OTF2_CallbackCode take_receive(OTF2_LocationRef ref,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_RECEIVE, rank, comm, tag, 0);
+    return add_message(arg, ticks, JOULE_RECEIVE, rank, comm, tag, bytes, 0);
 }
 
 static OTF2_CallbackCode
@@ -461,8 +460,8 @@ take_isend(OTF2_LocationRef ref, OTF2_TimeStamp ticks, uint64_t position,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_SEND_POST, rank, comm, tag, request);
+    return add_message(arg, ticks, JOULE_SEND_POST, rank, comm, tag, bytes,
+                       request);
 }
 
 static OTF2_CallbackCode
@@ -473,8 +472,7 @@ take_irecv(OTF2_LocationRef ref, OTF2_TimeStamp ticks, uint64_t position,
     (void)ref;
     (void)position;
     (void)attributes;
-    (void)bytes;
-    return add_message(arg, ticks, JOULE_RECEIVE_DONE, rank, comm, tag,
+    return add_message(arg, ticks, JOULE_RECEIVE_DONE, rank, comm, tag, bytes,
                        request);
 }
 
@@ -792,48 +790,6 @@ static void *run_part(void *arg)
 
 /* ---- begin and end ---- */
 
-static bool is_of_type(const char *path, mode_t type)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && (st.st_mode & S_IFMT) == type;
-}
-
-/* The anchor file in a directory, by the names that EZTrace and Score-P give it, or
- * the file itself. */
-static char *anchor_of(const char *path, struct joule_error *err)
-{
-    static const char *const names[] = {"/eztrace_log.otf2", "/traces.otf2"};
-    bool is_directory = is_of_type(path, S_IFDIR);
-    char *anchor = NULL;
-
-    for (int i = 0; i < 2; i++) {
-        free(anchor);
-        if (asprintf(&anchor, "%s%s", path, is_directory ? names[i] : "") < 0) {
-            joule_error_set(err, ENOMEM, "out of memory");
-            return NULL;
-        }
-        if (is_of_type(anchor, S_IFREG))
-            return anchor;
-    }
-    joule_error_set(err, ENOENT, "there is no trace %s", anchor);
-    free(anchor);
-    return NULL;
-}
-
-static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
-                                 const char *function, OTF2_ErrorCode code,
-                                 const char *format, va_list ap)
-{
-    (void)arg;
-    (void)file;
-    (void)line;
-    (void)function;
-    (void)format;
-    (void)ap;
-    return code;
-}
-
 /* One open file for each location. */
 static void allow_files(void)
 {
@@ -843,34 +799,6 @@ static void allow_files(void)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-}
-
-static OTF2_Reader *open_reader(const char *anchor, struct joule_error *err)
-{
-    OTF2_Reader *reader = OTF2_Reader_Open(anchor);
-
-    if (!reader ||
-        OTF2_Reader_SetSerialCollectiveCallbacks(reader) != OTF2_SUCCESS) {
-        joule_error_set(err, EBADMSG, "%s is no OTF2 archive, or damaged",
-                        anchor);
-        if (reader)
-            OTF2_Reader_Close(reader);
-        return NULL;
-    }
-    return reader;
-}
-
-/* Local definitions have clock offsets, and numbers of communicators of this
- * location alone; libotf2 applies both to events.  A location need not have them. */
-static void read_local_definitions(OTF2_Reader *reader, uint64_t ref)
-{
-    OTF2_DefReader *from = OTF2_Reader_GetDefReader(reader, ref);
-    uint64_t count;
-
-    if (!from)
-        return;
-    OTF2_Reader_ReadAllLocalDefinitions(reader, from, &count);
-    OTF2_Reader_CloseDefReader(reader, from);
 }
 
 static int compare_locations(const void *pa, const void *pb)
@@ -886,6 +814,7 @@ static int find_locations(struct part *p)
 {
     const struct joule_trace_refs *refs = &p->run->refs;
     const struct joule_trace_location *from = refs->location;
+    uint32_t thread = 0;
 
     p->location = calloc(refs->locations + 1, sizeof(*p->location));
     p->facts.not_analysed =
@@ -893,12 +822,15 @@ static int find_locations(struct part *p)
     if (!p->location || !p->facts.not_analysed)
         return -1;
     for (size_t i = 0; i < refs->locations; i++) {
+        thread =
+            i > 0 && from[i - 1].process == from[i].process ? thread + 1 : 0;
         if (joule_matcher_part(p->run->matcher, from[i].process) != p->number)
             continue;
         p->location[p->locations++] = (struct location){
             .part = p,
             .ref = from[i].ref,
             .process = from[i].process,
+            .thread = thread,
             .first_ns = UINT64_MAX,
             .is_alone = (i == 0 || from[i - 1].process != from[i].process) &&
                         (i + 1 == refs->locations ||
@@ -931,7 +863,7 @@ static int open_part(struct part *p, const char *anchor,
             OTF2_EvtReaderCallbacks_Delete(callbacks);
         return joule_error_set(err, ENOMEM, "out of memory");
     }
-    p->reader = open_reader(anchor, err);
+    p->reader = joule_trace_open(anchor, err);
     if (!p->reader) {
         OTF2_EvtReaderCallbacks_Delete(callbacks);
         return -1;
@@ -940,7 +872,7 @@ static int open_part(struct part *p, const char *anchor,
         OTF2_Reader_SelectLocation(p->reader, p->location[i].ref);
     has_definitions = OTF2_Reader_OpenDefFiles(p->reader) == OTF2_SUCCESS;
     for (size_t i = 0; has_definitions && i < p->locations; i++)
-        read_local_definitions(p->reader, p->location[i].ref);
+        joule_trace_define_local(p->reader, p->location[i].ref);
     if (has_definitions)
         OTF2_Reader_CloseDefFiles(p->reader);
     OTF2_Reader_OpenEvtFiles(p->reader);
@@ -976,7 +908,8 @@ static void close_part(struct part *p)
  * following ones are mended by what is there. */
 static void plan_first_round(struct run *run, size_t round_events)
 {
-    uint64_t events = 0, begin_ns = to_ns(run, run->refs.begin_ticks);
+    uint64_t events = 0,
+             begin_ns = joule_trace_ns(&run->refs, run->refs.begin_ticks);
     double share;
 
     for (size_t i = 0; i < run->refs.locations; i++)
@@ -986,7 +919,9 @@ static void plan_first_round(struct run *run, size_t round_events)
     if (share > 1)
         share = 1;
     run->first_width_ns =
-        (uint64_t)((double)(to_ns(run, run->refs.length_ticks) / 2) * share) +
+        (uint64_t)((double)(joule_trace_ns(&run->refs, run->refs.length_ticks) /
+                            2) *
+                   share) +
         1;
     run->first_end_ns = begin_ns > UINT64_MAX - run->first_width_ns
                             ? UINT64_MAX
@@ -1090,6 +1025,7 @@ static int read_parts(struct run *run, const char *anchor,
         .parts = run->parts,
         .with_slack = run->reading->with_slack,
         .take = run->reading->take,
+        .message = run->reading->message,
         .arg = run->reading->arg,
     };
     int rc = 0;
@@ -1120,7 +1056,7 @@ static int read_parts(struct run *run, const char *anchor,
 static int define(struct run *run, const char *anchor,
                   struct joule_trace_facts *ret, struct joule_error *err)
 {
-    OTF2_Reader *reader = open_reader(anchor, err);
+    OTF2_Reader *reader = joule_trace_open(anchor, err);
     int rc;
 
     if (!reader)
@@ -1152,7 +1088,7 @@ int joule_trace_read(const struct joule_trace_reading *reading,
 {
     struct joule_trace_reading how = *reading;
     struct run *run = calloc(1, sizeof(*run));
-    char *anchor = anchor_of(reading->path, err);
+    char *anchor = joule_trace_anchor(reading->path, err);
     int rc;
 
     memset(ret, 0, sizeof(*ret));
@@ -1167,7 +1103,6 @@ int joule_trace_read(const struct joule_trace_reading *reading,
         how.round_events = ROUND_EVENTS;
     run->reading = &how;
     run->d = definitions;
-    OTF2_Error_RegisterCallback(no_message, NULL);
     allow_files();
     rc = define(run, anchor, ret, err);
     if (rc == 0) {

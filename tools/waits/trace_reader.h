@@ -32,6 +32,14 @@
 #include "common/waits/matcher.h"
 #include "tools/waits/definitions.h"
 
+/* A call of MPI that is in no other one. */
+struct joule_trace_call {
+    uint32_t process;
+    uint32_t thread; /* of the process, from 0 */
+    uint32_t region;
+    uint64_t enter_ns, leave_ns;
+};
+
 struct joule_trace_reading {
     /* A directory with traces.otf2 or eztrace_log.otf2, or such a file. */
     const char *path;
@@ -40,6 +48,10 @@ struct joule_trace_reading {
     bool with_slack;
     /* A wait, in the thread of [part] (below [threads]). */
     void (*take)(void *arg, unsigned part, const struct joule_wait *wait);
+    /* Optional, likewise: messages; and calls, those of a thread in their order. */
+    void (*message)(void *arg, unsigned part,
+                    const struct joule_delivery *message);
+    void (*call)(void *arg, unsigned part, const struct joule_trace_call *call);
     /* Optional: when the archive is open, and after each round; in one thread. */
     void (*tick)(void *arg);
     /* Optional: once, in one thread, when the definitions are known. */
