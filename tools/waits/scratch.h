@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * scratch.h - records of one size that are kept in a file without a name until all of
- * them are there, and are then sorted: memory does not grow with them.
+ * them are there, and are then sorted.  Their pages are the file's, which the kernel
+ * writes out where memory is short; while it sorts, qsort(3) takes as much memory again,
+ * but no more than a quarter of the machine's.
  *
  *     if (joule_scratch_init(&scratch, fd, sizeof(struct thing), &err) < 0)
  *         ...
