@@ -46,7 +46,6 @@ struct entry {
         uint32_t rank;
     };
     uint64_t enter_ns, leave_ns; /* of the call that completes it */
-    uint64_t bytes;              /* of a send */
     union {
         uint64_t post_ns; /* enter of the call that posts it */
         struct {
@@ -61,6 +60,8 @@ struct entry {
     };
     uint32_t hash;
     uint32_t call; /* that posts it, for slack */
+    uint32_t
+        bytes;     /* of a send; at most UINT32_MAX, so that this is 64 bytes */
     uint16_t item; /* of the batch */
     uint16_t flags;
 };
@@ -422,7 +423,7 @@ static struct entry make_entry(const struct joule_call *call,
         .source = is_send ? call->process : o->peer,
         .destination = is_send ? o->peer : call->process,
         .tag = o->tag,
-        .bytes = o->bytes,
+        .bytes = o->bytes < UINT32_MAX ? (uint32_t)o->bytes : UINT32_MAX,
         .enter_ns = call->enter_ns,
         .leave_ns = call->leave_ns,
         .post_ns = call->enter_ns,

@@ -62,7 +62,7 @@ struct joule_wait {
 struct joule_delivery {
     uint32_t source, destination; /* processes */
     uint32_t tag;
-    uint64_t bytes;
+    uint32_t bytes;            /* at most UINT32_MAX */
     uint64_t send_ns, post_ns; /* enter of the calls that posted both */
     uint64_t received_ns; /* leave of the call that completed the receive */
 };
