@@ -277,6 +277,10 @@ static void record_region(const char *name, uint8_t kind)
     record.enter_ns = record.leave_ns = joule_recorder_now_ns();
     *joule_recorder_add(thread) = record;
     joule_recorder_added(thread);
+    if (kind == JOULE_WAITS_REGION_END)
+        thread->regions -= thread->regions > 0;
+    else if (thread->regions < JOULE_WAITS_REGIONS)
+        thread->regions++;
     joule_recorder_leave(thread);
 }
 

@@ -115,11 +115,26 @@ static void hand_over(struct joule_waits_thread *thread)
     syscall(SYS_futex, &self.full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* They are not the regions of the next thread that has the id. */
+static void end_regions(struct joule_waits_thread *thread)
+{
+    int64_t now_ns = joule_recorder_now_ns();
+
+    for (; thread->regions > 0; thread->regions--) {
+        *joule_recorder_add(thread) =
+            (struct joule_waits_record){.kind = JOULE_WAITS_REGION_END,
+                                        .enter_ns = now_ns,
+                                        .leave_ns = now_ns};
+        joule_recorder_added(thread);
+    }
+}
+
 /* The thread ends.  What calls MPI even later gets an id as a new one does. */
 static void end_thread(void *arg)
 {
     struct joule_waits_thread *thread = arg;
 
+    end_regions(thread);
     hand_over(thread);
     pthread_mutex_lock(&self.lock);
     self.ended[self.ended_threads++] =

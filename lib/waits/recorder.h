@@ -46,8 +46,9 @@ struct joule_waits_thread {
     struct joule_waits_record spare;    /* for what has no room */
     uint64_t number;                    /* of its next block */
     uint32_t id;
-    bool is_inside; /* of a call */
-    bool is_known;  /* it has an id */
+    uint32_t regions; /* that it has begun, and not ended */
+    bool is_inside;   /* of a call */
+    bool is_known;    /* it has an id */
 };
 
 extern _Atomic bool joule_recorder_runs;

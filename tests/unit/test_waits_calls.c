@@ -4,6 +4,7 @@
  * here.  Its handles and statuses are MPICH's, and it has no more than tests call.
  */
 #include <check.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/joule.h"
 #include "lib/preload.h"
 #include "lib/waits/calls.h"
 #include "tests/unit/tree.h"
@@ -415,6 +417,50 @@ START_TEST(absent)
 }
 END_TEST
 
+/* ---- regions ---- */
+
+static void *leave_region(void *arg)
+{
+    joule_region_begin("outer");
+    joule_region_begin("inner");
+    joule_region_end("inner");
+    return arg;
+}
+
+static void *call_barrier(void *arg)
+{
+    MUST(MPI_Barrier(WORLD) == 0);
+    return arg;
+}
+
+static void run_threads(void)
+{
+    void *(*const runs[])(void *) = {leave_region, call_barrier};
+    pthread_t thread;
+
+    for (int i = 0; i < 2; i++) {
+        MUST(pthread_create(&thread, NULL, runs[i], NULL) == 0);
+        MUST(pthread_join(thread, NULL) == 0);
+    }
+}
+
+/* A thread that ends in a region does not leave it to the next one, which has its id. */
+START_TEST(left_region)
+{
+    static const int kinds[] = {
+        JOULE_WAITS_REGION_BEGIN, JOULE_WAITS_REGION_BEGIN,
+        JOULE_WAITS_REGION_END, JOULE_WAITS_REGION_END, JOULE_WAITS_COLLECTIVE};
+
+    run(run_threads);
+    ck_assert_uint_eq(logs.log[0].threads, 2);
+    records = 0;
+    ck_assert_int_eq(joule_recorded_read(&logs.log[0], 1, take, NULL, &err), 0);
+    ck_assert_uint_eq(records, 5);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(record[i].kind, kinds[i]);
+}
+END_TEST
+
 /* ---- MPI_Pcontrol ---- */
 
 static void call_pcontrol(void)
@@ -687,6 +733,7 @@ int main(void)
 
     tcase_add_checked_fixture(calls, setup, teardown);
     tcase_add_test(calls, absent);
+    tcase_add_test(calls, left_region);
     tcase_add_test(calls, pcontrol);
     tcase_add_test(calls, comm_self);
     tcase_add_test(calls, comms_of_two_threads);

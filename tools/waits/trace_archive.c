@@ -20,7 +20,6 @@
 
 #define EVENT_CHUNK      (1024 * 1024)
 #define DEFINITION_CHUNK (4 * 1024 * 1024)
-#define DEPTH_MAX        64
 
 enum joule_mpi_call {
     JOULE_WAITS_ALL_CALLS(JOULE_WAITS_NUMBER) JOULE_MPI_COUNT
@@ -534,8 +533,8 @@ struct events {
     OTF2_EvtWriter *writer;
     struct joule_waits_record open; /* the call whose records come */
     bool is_open;
-    int64_t last_ns;                   /* nothing is earlier from here on */
-    uint32_t region[DEPTH_MAX], depth; /* that are open */
+    int64_t last_ns; /* nothing is earlier from here on */
+    uint32_t region[JOULE_WAITS_REGIONS], depth; /* that are open */
 };
 
 /* On the clock of rank 0, and never back. */
@@ -710,7 +709,7 @@ static OTF2_ErrorCode begin_region(struct events *e,
 {
     uint32_t name = name_of(e, r->name);
 
-    if (name == UINT32_MAX || e->depth == DEPTH_MAX)
+    if (name == UINT32_MAX || e->depth == JOULE_WAITS_REGIONS)
         return OTF2_SUCCESS;
     e->region[e->depth++] = name;
     return enter(e, r->enter_ns, JOULE_MPI_COUNT + name);
