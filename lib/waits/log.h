@@ -18,7 +18,7 @@
 
 #define JOULE_WAITS_SUFFIX  ".waits"
 #define JOULE_WAITS_MAGIC   UINT64_C(0x313073746961774a) /* "Jwaits01" */
-#define JOULE_WAITS_VERSION 1
+#define JOULE_WAITS_VERSION 2
 #define JOULE_WAITS_NAME    64
 #define JOULE_WAITS_TEXT    248
 #define JOULE_WAITS_THREADS 65536 /* of a log */
