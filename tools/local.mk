@@ -87,9 +87,11 @@ $(tools_waits_libwaits_a_OBJECTS): lib/waits/mpi_calls.h
 if HAVE_OTF2
 tools_waits_libwaits_a_SOURCES += \
 	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+	tools/waits/trace_libotf2.c tools/waits/trace_libotf2.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 else
 EXTRA_DIST += tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+	tools/waits/trace_libotf2.c tools/waits/trace_libotf2.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 endif
 

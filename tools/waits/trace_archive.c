@@ -17,6 +17,7 @@
 
 #include "lib/waits/mpi_calls.h"
 #include "tools/waits/trace_definitions.h"
+#include "tools/waits/trace_libotf2.h"
 
 #define EVENT_CHUNK      (1024 * 1024)
 #define DEFINITION_CHUNK (4 * 1024 * 1024)
@@ -85,24 +86,9 @@ struct archive {
     int64_t begin_ns, end_ns; /* on the clock of rank 0 */
 };
 
-static OTF2_FlushType before_flush(void *arg, OTF2_FileType type,
-                                   OTF2_LocationRef location, void *caller,
-                                   bool is_final)
-{
-    (void)arg;
-    (void)type;
-    (void)location;
-    (void)caller;
-    (void)is_final;
-    return OTF2_FLUSH;
-}
-
 static int check(struct archive *a, OTF2_ErrorCode code)
 {
-    if (code == OTF2_SUCCESS)
-        return 0;
-    return joule_error_set(a->err, EIO, "cannot write the archive: %s",
-                           OTF2_Error_GetDescription(code));
+    return joule_otf2_check(code, a->err);
 }
 
 static int no_memory(struct archive *a)
@@ -904,8 +890,6 @@ static int put_step(struct archive *a)
 
 static int write_archive(struct archive *a, const char *path)
 {
-    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush =
-                                                      before_flush};
     int rc;
 
     a->archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE,
@@ -914,9 +898,7 @@ static int write_archive(struct archive *a, const char *path)
     if (!a->archive)
         return joule_error_set(a->err, EIO, "cannot make an archive in %s",
                                path);
-    rc = check(a, OTF2_Archive_SetFlushCallbacks(a->archive, &callbacks, NULL));
-    if (rc == 0)
-        rc = check(a, OTF2_Archive_SetSerialCollectiveCallbacks(a->archive));
+    rc = check(a, joule_otf2_prepare(a->archive));
     if (rc == 0)
         rc = put_all(a);
     if (rc == 0)

@@ -13,6 +13,7 @@
 #include "common/base/list.h"
 #include "common/base/thread.h"
 #include "tools/waits/trace_definitions.h"
+#include "tools/waits/trace_libotf2.h"
 
 #define NS_PER_S     UINT64_C(1000000000)
 #define ROUND_EVENTS ((size_t)1 << 18)
@@ -764,19 +765,6 @@ static char *anchor_of(const char *path, struct joule_error *err)
     return NULL;
 }
 
-static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
-                                 const char *function, OTF2_ErrorCode code,
-                                 const char *format, va_list ap)
-{
-    (void)arg;
-    (void)file;
-    (void)line;
-    (void)function;
-    (void)format;
-    (void)ap;
-    return code;
-}
-
 /* One open file for each location. */
 static void allow_files(void)
 {
@@ -1084,7 +1072,7 @@ int joule_trace_read(const struct joule_trace_reading *reading,
         how.round_events = ROUND_EVENTS;
     run->reading = &how;
     run->d = definitions;
-    OTF2_Error_RegisterCallback(no_message, NULL);
+    joule_otf2_silence();
     allow_files();
     rc = define(run, anchor, ret, err);
     if (rc == 0) {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * trace_libotf2.h - how slurm-joule uses libotf2: without its messages, with buffers
+ * that are written when they are full, and with its errors as sentences.
+ */
+#ifndef JOULE_WAITS_TRACE_LIBOTF2_H
+#define JOULE_WAITS_TRACE_LIBOTF2_H
+
+#include <otf2/otf2.h>
+
+#include "common/base/error.h"
+
+/* libotf2 prints no messages any more, in the whole process. */
+void joule_otf2_silence(void);
+
+/* One process writes the archive, and full buffers go to its files. */
+OTF2_ErrorCode joule_otf2_prepare(OTF2_Archive *archive);
+
+/* 0, or -1 with EIO and what libotf2 says about [code]. */
+int joule_otf2_check(OTF2_ErrorCode code, struct joule_error *err);
+
+#endif
