@@ -89,10 +89,12 @@ if HAVE_OTF2
 tools_waits_libwaits_a_SOURCES += \
 	tools/waits/trace_copy.c tools/waits/trace_copy.h \
 	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+	tools/waits/trace_libotf2.c tools/waits/trace_libotf2.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 else
 EXTRA_DIST += tools/waits/trace_copy.c tools/waits/trace_copy.h \
 	tools/waits/trace_definitions.c tools/waits/trace_definitions.h \
+	tools/waits/trace_libotf2.c tools/waits/trace_libotf2.h \
 	tools/waits/trace_reader.c tools/waits/trace_reader.h
 endif
 

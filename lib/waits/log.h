@@ -21,7 +21,7 @@
 #define JOULE_WAITS_VERSION 2
 #define JOULE_WAITS_NAME    64
 #define JOULE_WAITS_TEXT    248
-#define JOULE_WAITS_THREADS 65536 /* of a log */
+#define JOULE_WAITS_THREADS 4096 /* of a log */
 #define JOULE_WAITS_REGIONS 64    /* within each other */
 
 enum joule_waits_state {

@@ -249,7 +249,7 @@ static bool has_wish(const struct joule_slurm_step *step, const char *name)
 {
     const char *text = joule_slurm_step_getenv(step, name);
 
-    return text && *text;
+    return text && *text && strcmp(text, "none") != 0;
 }
 
 /* srun --energy-regions, or the user himself, has set the one; --energy-waits the

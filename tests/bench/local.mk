@@ -43,7 +43,7 @@ tests_bench_bench_waits_SOURCES = tests/bench/bench_waits.c
 tests_bench_bench_waits_LDADD = $(LIBBENCH) $(LIBWAITS)
 tests_bench_maketrace_SOURCES = tests/bench/maketrace.c $(TRACEFILE)
 tests_bench_maketrace_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
-tests_bench_maketrace_LDADD = $(OTF2_LIBS)
+tests_bench_maketrace_LDADD = $(LIBWAITS)
 
 check_PROGRAMS += tests/bench/bench_states
 tests_bench_bench_states_SOURCES = tests/bench/bench_states.c

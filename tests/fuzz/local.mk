@@ -35,6 +35,12 @@ check_PROGRAMS += tests/fuzz/fuzz_waits
 tests_fuzz_fuzz_waits_SOURCES = tests/fuzz/fuzz_waits.c $(FUZZ_COMMON)
 tests_fuzz_fuzz_waits_LDADD = $(LIBJOULE)
 
+if HAVE_OTF2
+check_PROGRAMS += tests/fuzz/fuzz_waits_log
+endif
+tests_fuzz_fuzz_waits_log_SOURCES = tests/fuzz/fuzz_waits_log.c $(FUZZ_COMMON)
+tests_fuzz_fuzz_waits_log_LDADD = $(LIBWAITS)
+
 dist_check_SCRIPTS += tests/fuzz/run-fuzz.sh
 TESTS += tests/fuzz/run-fuzz.sh
 

@@ -457,6 +457,9 @@ if [ -x "$PROGRAMS/mpich" ]; then
         --energy-waits --wrap "srun --mpi=pmi2 $PROGRAMS/mpich 2 < /dev/null"
     check "... is the option of its steps, in a directory of their own" \
         cluster user waits sh -c 'ls joule-waits-*.0/traces.otf2'
+    step waits off --energy-waits=none -n2 --mpi=pmi2 "$PROGRAMS/mpich" 1
+    check "--energy-waits=none leaves nothing, and says nothing" \
+        bash -c '! [ -e "$1" ] && ! grep energy-waits "$2"' - "$SCRATCH/off" "$SCRATCH/said"
     step waits no/such/directory -n2 --mpi=pmi2 "$PROGRAMS/mpich" 1
     check "a directory that cannot be made: the program runs" test $? = 0
     check "... and its user is told" grep -q 'not recorded: No such file' "$SCRATCH/said"

@@ -254,7 +254,7 @@ tests_unit_test_cpufreq_step_SOURCES = tests/unit/test_cpufreq_step.c \
 	plugins/spank/joule/cpufreq_step.c
 tests_unit_test_cpufreq_step_LDFLAGS = $(FREQ_WRAP) -Wl,--wrap=open
 tests_unit_test_region_hooks_SOURCES = tests/unit/test_region_hooks.c \
-	plugins/spank/joule/region_hooks.c
+	plugins/spank/joule/region_hooks.c plugins/spank/joule/waits_option.c
 
 tests_unit_test_cpuset_SOURCES = tests/unit/test_cpuset.c
 endif

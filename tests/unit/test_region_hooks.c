@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What --energy-regions makes of a step's environment, with a Slurm of this test's
- * own.
+ * What --energy-regions and --energy-waits make of a step's environment, with a Slurm
+ * of this test's own.
  */
 #include <check.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/spank/joule/spank_joule.h"
@@ -17,7 +18,7 @@ slurm_conf_t slurm_conf;
 
 static char *variables[16]; /* of the step: "NAME=value" */
 static unsigned count;
-static uint32_t profile, step_id;
+static uint32_t profile, job_id, step_id;
 static struct joule_error err;
 static struct joule_spank_options options;
 
@@ -56,9 +57,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     va_list ap;
 
     (void)spank;
-    ck_assert_int_eq(item, S_JOB_STEPID);
+    ck_assert(item == S_JOB_ID || item == S_JOB_STEPID);
     va_start(ap, item);
-    *va_arg(ap, uint32_t *) = step_id;
+    *va_arg(ap, uint32_t *) = item == S_JOB_ID ? job_id : step_id;
     va_end(ap);
     return ESPANK_SUCCESS;
 }
@@ -80,13 +81,24 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value,
     return ESPANK_SUCCESS;
 }
 
+spank_context_t spank_context(void)
+{
+    return S_CTX_REMOTE;
+}
+
+void slurm_error(const char *format, ...)
+{
+    ck_abort_msg("%s", format);
+}
+
 static void setup(void)
 {
     profile = ACCT_GATHER_PROFILE_ENERGY;
     step_id = 0;
     slurm_conf.acct_gather_profile_type =
         (char *)"acct_gather_profile/joule_hdf5";
-    options = (struct joule_spank_options){.hooks = "/proc/self/maps"};
+    options = (struct joule_spank_options){.hooks = "/proc/self/maps",
+                                           .waits = "/proc/self/maps"};
 }
 
 static void teardown(void)
@@ -259,6 +271,68 @@ START_TEST(taken)
 }
 END_TEST
 
+/* ---- --energy-waits ---- */
+
+static void waits(const char *wish, const char *directory)
+{
+    ck_assert_int_eq(joule_spank_waits_begin(NULL, wish, &options, &err), 0);
+    has("JOULE_WAITS_DIR", directory);
+}
+
+START_TEST(waits_directory)
+{
+    job_id = 12;
+    step_id = 3;
+    waits("", NULL);
+    waits("none", NULL);
+    waits("/d/%j.%s%%j%x%", "/d/12.3%j%x%");
+    /* Its own environment is before the job's option. */
+    spank_setenv(NULL, "JOULE_ENERGY_WAITS", "/e/%s", 1);
+    waits("/d", "/e/3");
+}
+END_TEST
+
+START_TEST(waits_not)
+{
+    spank_setenv(NULL, "JOULE_ENERGY_WAITS", "none", 1);
+    waits("/d", NULL);
+}
+END_TEST
+
+/* What srun makes of a directory, in one whose name has a pattern. */
+START_TEST(waits_wish)
+{
+    char path[] = "/tmp/%j-XXXXXX", whole[64], *pattern;
+
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    ck_assert_int_eq(chdir(path), 0);
+    ck_assert_int_eq(joule_spank_waits_wish("w%s", &err), 0);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(rmdir(path), 0);
+    pattern = getenv("JOULE_ENERGY_WAITS");
+    snprintf(whole, sizeof(whole), "%s/w3", path);
+    step_id = 3;
+    waits(pattern, whole);
+    ck_assert_int_eq(joule_spank_waits_wish("none", &err), 0);
+    ck_assert_str_eq(getenv("JOULE_ENERGY_WAITS"), "none");
+    ck_assert_int_eq(joule_spank_waits_wish("/w%", &err), 0);
+    ck_assert_str_eq(getenv("JOULE_ENERGY_WAITS"), "/w%");
+}
+END_TEST
+
+/* Components of a heterogeneous job are the jobs 12 and 13. */
+START_TEST(waits_components)
+{
+    job_id = 13;
+    spank_setenv(NULL, "SLURM_JOB_ID", "12", 1);
+    waits("/d/%j", "/d/13");
+    spank_setenv(NULL, "SLURM_HET_SIZE", "2", 1);
+    waits("/d/%j", "/d/12");
+    job_id = 14; /* another job */
+    waits("/d/%j", "/d/14");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("region hooks");
@@ -277,6 +351,10 @@ int main(void)
     tcase_add_test(c, without_environment);
     tcase_add_loop_test(c, refused, 0, sizeof(bad) / sizeof(bad[0]));
     tcase_add_test(c, taken);
+    tcase_add_test(c, waits_directory);
+    tcase_add_test(c, waits_not);
+    tcase_add_test(c, waits_wish);
+    tcase_add_test(c, waits_components);
     suite_add_tcase(s, c);
     runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);

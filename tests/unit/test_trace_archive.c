@@ -31,6 +31,7 @@ static char directory[256];
 static uint64_t waited_ns[JOULE_WAIT_PATTERNS][4];
 static char paths[16][64];
 static unsigned found;
+static uint64_t locations;
 static struct joule_definitions definitions;
 
 static void setup(void)
@@ -149,14 +150,19 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
     free(path);
 }
 
+static void must_make(void)
+{
+    ck_assert_msg(joule_archive_make(directory, false, NULL, &facts, &err) == 0,
+                  "%s", err.text);
+}
+
 static void make_and_read(void)
 {
     const struct joule_trace_reading reading = {
         .path = directory, .threads = 1, .take = take};
     struct joule_trace_facts read_facts;
 
-    ck_assert_msg(joule_archive_make(directory, false, &facts, &err) == 0, "%s",
-                  err.text);
+    must_make();
     ck_assert_int_eq(joule_definitions_init(&definitions), 0);
     ck_assert_msg(joule_trace_read(&reading, &definitions, &read_facts, &err) ==
                       0,
@@ -165,6 +171,7 @@ static void make_and_read(void)
     ck_assert_uint_eq(read_facts.unknown_references, 0);
     ck_assert_uint_eq(read_facts.unbalanced, 0);
     ck_assert_uint_eq(read_facts.times_back, 0);
+    locations = read_facts.locations;
     joule_trace_facts_free(&read_facts);
 }
 
@@ -183,6 +190,22 @@ static void put_waits(struct log *l)
             .kind = JOULE_WAITS_RECEIVE, .peer = 0, .tag = 7, .received = 4});
     put(&l[0], JOULE_MPI_Barrier, 1200 * MS, 1251 * MS, barrier);
     put(&l[1], JOULE_MPI_Barrier, 1250 * MS, 1251 * MS, barrier);
+}
+
+static void refused(const char *text)
+{
+    ck_assert_int_eq(joule_archive_make(directory, false, NULL, &facts, &err),
+                     -1);
+    ck_assert_msg(strstr(err.text, text), "%s", err.text);
+    /* Nothing is left of it. */
+    for (int rank = 0; rank < 4; rank++) {
+        char path[300];
+
+        snprintf(path, sizeof(path), "%s/n.%d.waits", directory, rank);
+        unlink(path);
+    }
+    ck_assert_int_eq(rmdir(directory), 0);
+    ck_assert_int_eq(mkdir(directory, 0755), 0);
 }
 
 START_TEST(two_ranks)
@@ -206,12 +229,12 @@ START_TEST(two_ranks)
     /* No log is left, and an archive is not made twice. */
     snprintf(path, sizeof(path), "%s/n.0.waits", directory);
     ck_assert_int_eq(access(path, F_OK), -1);
-    ck_assert_int_eq(joule_archive_make(directory, false, &facts, &err), -1);
+    ck_assert_int_eq(joule_archive_make(directory, false, NULL, &facts, &err),
+                     -1);
     ck_assert_int_eq(errno, EEXIST);
 }
 END_TEST
 
-/* Another machine: its clock is 5,000 s behind, and loses 100 us in a second. */
 /* Nothing is removed of what the archive was made of, unless all of it is written. */
 START_TEST(full_disk)
 {
@@ -228,7 +251,7 @@ START_TEST(full_disk)
     limit = before;
     limit.rlim_cur = 1000; /* the definitions alone are longer */
     setrlimit(RLIMIT_FSIZE, &limit);
-    rc = joule_archive_make(directory, false, &facts, &err);
+    rc = joule_archive_make(directory, false, NULL, &facts, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, SIG_DFL);
     ck_assert_int_eq(rc, -1);
@@ -239,6 +262,7 @@ START_TEST(full_disk)
 }
 END_TEST
 
+/* Another machine: its clock is 5,000 s behind, and loses 100 us in a second. */
 START_TEST(clocks)
 {
     struct log l[2] = {new_log(0, 2), new_log(1, 2)};
@@ -289,6 +313,74 @@ START_TEST(missing)
     ck_assert_uint_eq(waited_ns[JOULE_LATE_SENDER][2], 30 * MS);
     ck_assert_uint_eq(definitions.processes, 3);
     joule_definitions_free(&definitions);
+}
+END_TEST
+
+/* One that is cut short is left out, and left. */
+START_TEST(unreadable)
+{
+    struct log l[2] = {new_log(0, 3), new_log(2, 3)};
+    char path[300];
+
+    put_waits(l);
+    l[0].record[0].peer = 2;
+    write_log(&l[0]);
+    write_log(&l[1]);
+    snprintf(path, sizeof(path), "%s/n.1.waits", directory);
+    ck_assert_int_eq(fclose(fopen(path, "w")), 0);
+    make_and_read();
+    ck_assert_uint_eq(facts.unreadable, 1);
+    ck_assert_ptr_nonnull(strstr(facts.first_unreadable.text, "cut short"));
+    ck_assert_uint_eq(facts.missing, 0);
+    ck_assert_uint_eq(waited_ns[JOULE_LATE_SENDER][2], 30 * MS);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    joule_definitions_free(&definitions);
+}
+END_TEST
+
+/* Where ranks are in MPI_COMM_WORLD is known without their logs; in a communicator
+ * of all if there is one that can be there, and one place. */
+START_TEST(places)
+{
+    for (uint32_t ranks = 3; ranks <= 4; ranks++) {
+        struct log l[2] = {new_log(0, ranks), new_log(1, ranks)};
+
+        put_waits(l);
+        for (int i = 0; i < 2; i++) {
+            l[i].comm[l[i].comms++] = (struct joule_waits_comm){
+                .id = 6, .comm = 1, .rank = i, .size = (int32_t)ranks};
+            l[i].record[1].comm = 1; /* the barrier */
+            write_log(&l[i]);
+        }
+        make_and_read();
+        ck_assert_uint_eq(facts.missing, ranks - 2);
+        ck_assert_uint_eq(facts.unplaced, ranks - 3);
+        ck_assert_uint_eq(definitions.comms, 2 - facts.unplaced);
+        ck_assert_uint_eq(waited_ns[JOULE_LATE_SENDER][1], 30 * MS);
+        joule_definitions_free(&definitions);
+        teardown();
+        setup();
+    }
+}
+END_TEST
+
+/* A log that is damaged may have had the communicator, too. */
+START_TEST(damaged)
+{
+    struct log l[2] = {new_log(0, 3), new_log(2, 3)};
+    char path[300];
+
+    put_waits(l);
+    l[0].record[0].peer = 2;
+    l[0].comm[l[0].comms++] =
+        (struct joule_waits_comm){.id = 6, .comm = 1, .rank = 0, .size = 2};
+    write_log(&l[0]);
+    write_log(&l[1]);
+    snprintf(path, sizeof(path), "%s/n.2.waits", directory);
+    ck_assert_int_eq(truncate(path, (off_t)(sizeof(l[1].head) + 200)), 0);
+    must_make();
+    ck_assert_uint_eq(facts.damaged, 1);
+    ck_assert_uint_eq(facts.unplaced, 1);
 }
 END_TEST
 
@@ -351,6 +443,81 @@ START_TEST(nonsense)
 }
 END_TEST
 
+/* Times out of all range: no sum of them overflows. */
+START_TEST(times)
+{
+    const int64_t end = INT64_C(1) << 60;
+    struct log l[2] = {new_log(0, 2), new_log(1, 2)};
+
+    put_waits(l);
+    l[0].record[0].enter_ns = INT64_MIN;
+    l[0].record[0].leave_ns = INT64_MAX;
+    l[1].record[1].leave_ns = INT64_MAX;
+    l[1].head.machine = 2;
+    l[1].head.begin_ns = -end;
+    l[1].head.end_ns = end;
+    l[1].head.clock[0] = (struct joule_waits_clock){end - 1, end, 3000};
+    l[1].head.clock[1] = (struct joule_waits_clock){end, -end, 3000};
+    write_log(&l[0]);
+    write_log(&l[1]);
+    must_make();
+}
+END_TEST
+
+/* One log does not make files of a million ranks, nor a list of them for each of its
+ * communicators. */
+START_TEST(too_many)
+{
+    struct log l = new_log(7, 1 << 20);
+    const size_t comms = 65535;
+    struct joule_waits_comm *comm = calloc(comms, sizeof(*comm));
+    struct rusage before, after;
+    FILE *file;
+    char path[300];
+
+    l.head.rank = 0;
+    write_log(&l);
+    refused("1048575 of 1048576 ranks have left no log");
+    l = new_log(0, 1000);
+    write_log(&l);
+    for (size_t i = 0; i < comms; i++)
+        comm[i] = (struct joule_waits_comm){
+            .id = 100 + i, .comm = (uint32_t)i + 1, .rank = 0, .size = 1000};
+    snprintf(path, sizeof(path), "%s/n.0.waits", directory);
+    file = fopen(path, "a");
+    ck_assert_ptr_nonnull(file);
+    write_block(file, JOULE_WAITS_COMMS, 0, 0, comm, sizeof(*comm), comms);
+    ck_assert_int_eq(fclose(file), 0);
+    free(comm);
+    getrusage(RUSAGE_SELF, &before);
+    must_make();
+    getrusage(RUSAGE_SELF, &after);
+    ck_assert_uint_eq(facts.unplaced, comms);
+    ck_assert_int_lt(after.ru_maxrss - before.ru_maxrss, 300 * 1024);
+}
+END_TEST
+
+/* Threads have locations if they have records, and no more than a program has. */
+START_TEST(threads)
+{
+    struct log l = new_log(0, 1);
+
+    put(&l, JOULE_MPI_Barrier, 1010 * MS, 1020 * MS,
+        (struct joule_waits_record){0});
+    put(&l, JOULE_MPI_Barrier, 1010 * MS, 1020 * MS,
+        (struct joule_waits_record){0});
+    put(&l, JOULE_MPI_Barrier, 1010 * MS, 1020 * MS,
+        (struct joule_waits_record){0});
+    l.thread[1] = 4000;
+    l.thread[2] = 65534;
+    write_log(&l);
+    make_and_read();
+    ck_assert_uint_eq(locations, 2);
+    ck_assert_uint_eq(facts.damaged, 1);
+    joule_definitions_free(&definitions);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("trace archive");
@@ -359,12 +526,19 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
     tcase_add_test(tc, two_ranks);
     tcase_add_test(tc, full_disk);
     tcase_add_test(tc, clocks);
     tcase_add_test(tc, missing);
+    tcase_add_test(tc, unreadable);
+    tcase_add_test(tc, places);
+    tcase_add_test(tc, damaged);
     tcase_add_test(tc, regions);
     tcase_add_test(tc, nonsense);
+    tcase_add_test(tc, times);
+    tcase_add_test(tc, too_many);
+    tcase_add_test(tc, threads);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

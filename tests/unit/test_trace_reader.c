@@ -71,6 +71,14 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
     told[part].wait[told[part].count++] = *wait;
 }
 
+static uint64_t rounds;
+
+static void tick(void *arg)
+{
+    (void)arg;
+    rounds++;
+}
+
 static int compare_waits(const void *pa, const void *pb)
 {
     const struct joule_wait *a = pa, *b = pb;
@@ -91,7 +99,8 @@ static int read_trace(unsigned threads, size_t round_events)
                                                 .threads = threads,
                                                 .round_events = round_events,
                                                 .with_slack = with_slack,
-                                                .take = take};
+                                                .take = take,
+                                                .tick = tick};
     int rc;
 
     for (unsigned i = 0; i < JOULE_MATCHER_PARTS_MAX; i++)
@@ -727,6 +736,50 @@ START_TEST(odd_events)
 }
 END_TEST
 
+/* A second without events is not a round for each ns, however short the rounds before
+ * were. */
+START_TEST(gap)
+{
+    const struct tracefile_spec spec = {.ranks = 2};
+
+    clock_of = same_clock;
+    t = tracefile_create(trace, &spec);
+    for (uint64_t i = 0; i < 400; i++)
+        send_to(0, 2 * i, 2 * i + 1, TRACEFILE_SEND, 1, 0, 3);
+    receive(1, 100, 200, 0, 0, 3);
+    send_to(0, UINT64_C(1) << 40, (UINT64_C(1) << 40) + 1, TRACEFILE_SEND, 1, 0,
+            4);
+    receive(1, 1000, (UINT64_C(1) << 40) + 2, 0, 0, 4);
+    tracefile_close(t);
+    read_well(_i);
+    is_wait(0, JOULE_LATE_SENDER, 1, "MPI_Recv", "MPI_COMM_WORLD", 1000,
+            UINT64_C(1) << 40);
+    ck_assert_uint_eq(told[0].count, 1);
+    forget();
+}
+END_TEST
+
+/* The end of time is a round, too, and not one for each event. */
+START_TEST(end_of_time)
+{
+    const struct tracefile_spec spec = {.ranks = 2, .ticks_per_s = 1};
+    const uint64_t late = UINT64_C(1) << 40;
+
+    clock_of = same_clock;
+    t = tracefile_create(trace, &spec);
+    enter(0, late, TRACEFILE_MAIN);
+    for (uint64_t i = 1; i < 20000; i++)
+        send_to(1, late + i, late + i, TRACEFILE_SEND, 0, 0, 3);
+    leave(0, late + 20000, TRACEFILE_MAIN);
+    tracefile_close(t);
+    rounds = 0;
+    read_well(_i);
+    if (ways[_i].round_events == 0)
+        ck_assert_uint_lt(rounds, 200);
+    forget();
+}
+END_TEST
+
 START_TEST(no_trace)
 {
     FILE *f;
@@ -972,6 +1025,8 @@ int main(void)
     tcase_add_loop_test(tc, threads_of_a_process, 0, WAYS);
     tcase_add_loop_test(tc, slack, 0, WAYS);
     tcase_add_loop_test(tc, odd_events, 0, WAYS);
+    tcase_add_loop_test(tc, gap, 0, WAYS);
+    tcase_add_loop_test(tc, end_of_time, 0, WAYS);
     tcase_add_test(tc, no_trace);
     tcase_add_loop_test(tc, missing_events, 0, WAYS);
     tcase_add_test(tc, random_archives);

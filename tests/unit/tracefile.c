@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/waits/trace_libotf2.h"
+
 #define DEFINITION_CHUNK (256 * 1024)
 
 struct tracefile {
@@ -39,22 +41,9 @@ static void check(OTF2_ErrorCode code, const char *what)
 
 #define CHECK(call) check((call), #call)
 
-static OTF2_FlushType before_flush(void *arg, OTF2_FileType type,
-                                   OTF2_LocationRef location, void *caller,
-                                   bool is_final)
-{
-    (void)arg;
-    (void)type;
-    (void)location;
-    (void)caller;
-    (void)is_final;
-    return OTF2_FLUSH;
-}
-
 struct tracefile *tracefile_create(const char *dir,
                                    const struct tracefile_spec *spec)
 {
-    static const OTF2_FlushCallbacks flush = {before_flush, NULL};
     struct tracefile *t = calloc(1, sizeof(*t));
 
     if (!t)
@@ -74,8 +63,7 @@ struct tracefile *tracefile_create(const char *dir,
         fprintf(stderr, "cannot make the archive %s\n", dir);
         abort();
     }
-    CHECK(OTF2_Archive_SetFlushCallbacks(t->archive, &flush, NULL));
-    CHECK(OTF2_Archive_SetSerialCollectiveCallbacks(t->archive));
+    CHECK(joule_otf2_prepare(t->archive));
     CHECK(OTF2_Archive_OpenEvtFiles(t->archive));
     return t;
 }

@@ -10,7 +10,7 @@
 
 #ifdef HAVE_OTF2
 
-#include <otf2/otf2.h>
+#include "tools/waits/trace_libotf2.h"
 
 #define EVENT_CHUNK      (1024 * 1024)
 #define DEFINITION_CHUNK (4 * 1024 * 1024)
@@ -23,24 +23,9 @@ struct writer {
     struct joule_error *err;
 };
 
-static OTF2_FlushType before_flush(void *arg, OTF2_FileType type,
-                                   OTF2_LocationRef location, void *caller,
-                                   bool is_final)
-{
-    (void)arg;
-    (void)type;
-    (void)location;
-    (void)caller;
-    (void)is_final;
-    return OTF2_FLUSH;
-}
-
 static int check(struct writer *w, OTF2_ErrorCode code)
 {
-    if (code == OTF2_SUCCESS)
-        return 0;
-    return joule_error_set(w->err, EIO, "cannot write the archive: %s",
-                           OTF2_Error_GetDescription(code));
+    return joule_otf2_check(code, w->err);
 }
 
 /* ---- definitions ---- */
@@ -296,12 +281,7 @@ static int put_local_definitions(struct writer *w)
 
 static int write_archive(struct writer *w, uint64_t *events)
 {
-    static const OTF2_FlushCallbacks flush = {before_flush, NULL};
-
-    return check(w, OTF2_Archive_SetFlushCallbacks(w->archive, &flush, NULL)) <
-                       0 ||
-                   check(w, OTF2_Archive_SetSerialCollectiveCallbacks(
-                                w->archive)) < 0 ||
+    return check(w, joule_otf2_prepare(w->archive)) < 0 ||
                    check(w, OTF2_Archive_SetCreator(w->archive,
                                                     PACKAGE_STRING)) < 0 ||
                    check(w, OTF2_Archive_OpenEvtFiles(w->archive)) < 0 ||
@@ -315,20 +295,6 @@ static int write_archive(struct writer *w, uint64_t *events)
                : 0;
 }
 
-/* libotf2 says on stderr what we say better. */
-static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
-                                 const char *function, OTF2_ErrorCode code,
-                                 const char *format, va_list ap)
-{
-    (void)arg;
-    (void)file;
-    (void)line;
-    (void)function;
-    (void)format;
-    (void)ap;
-    return code;
-}
-
 int joule_trace_otf2(const struct joule_trace *trace, const char *path,
                      struct joule_error *err)
 {
@@ -338,7 +304,7 @@ int joule_trace_otf2(const struct joule_trace *trace, const char *path,
 
     if (!events)
         return joule_error_set(err, ENOMEM, "out of memory");
-    OTF2_Error_RegisterCallback(no_message, NULL);
+    joule_otf2_silence();
     w.archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE,
                                   EVENT_CHUNK, DEFINITION_CHUNK,
                                   OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);

@@ -248,7 +248,91 @@ static int list_states(void)
     return rc < 0 ? complain(&err) : 0;
 }
 
-/* ---- reading, in a process of its own ---- */
+/* ---- a process that may die ---- */
+
+/* The process ends with SIGPROF unless this is called again. */
+static void watch(time_t cpu_s)
+{
+    const struct itimerval timer = {.it_value.tv_sec = cpu_s};
+
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+/* Three quarters of the memory of this machine are enough, where a hostile file
+ * asks for more. */
+static void bound_resources(void)
+{
+    const struct rlimit no_core = {0, 0};
+    struct rlimit data;
+
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (JOULE_HAS_SANITIZER)
+        return;
+    data.rlim_cur = data.rlim_max =
+        (rlim_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (rlim_t)sysconf(_SC_PAGESIZE);
+    setrlimit(RLIMIT_DATA, &data);
+}
+
+/* The exit status of a child; -1 with a sentence: it died. */
+static int wait_for(pid_t pid, const char *trace, struct joule_error *err)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return joule_error_set(err, errno, "the reader is gone: %m");
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    /* Whoever read what it prints is gone. */
+    if (WTERMSIG(status) == SIGPIPE)
+        return 1;
+    if (WTERMSIG(status) == SIGPROF)
+        return joule_error_set(
+            err, ETIMEDOUT, "%s is damaged: its reader came to no end", trace);
+    return joule_error_set(err, EBADMSG,
+                           "%s is damaged: its reader died of signal %d", trace,
+                           WTERMSIG(status));
+}
+
+/* libotf2 may crash where a trace is damaged, and what a file holds may ask for more
+ * than there is: [run] is called in a child.  Returns its exit status; *ret_pid is of the
+ * child if it died, else 0. */
+static int run_in_child(int (*run)(const struct arguments *a,
+                                   const struct joule_power_envelope *envelope),
+                        const struct arguments *a,
+                        const struct joule_power_envelope *envelope,
+                        pid_t *ret_pid)
+{
+    struct joule_error err = {""};
+    pid_t parent = getpid(), pid;
+    int status;
+
+    *ret_pid = 0;
+    fflush(stdout);
+    pid = fork();
+    if (pid < 0) {
+        joule_error_set(&err, errno, "cannot start a reader: %m");
+        return complain(&err);
+    }
+    if (pid == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+            _exit(1);
+        bound_resources();
+        status = run(a, envelope);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            perror("joule: cannot write the output");
+            status = status ? status : 1;
+        }
+        _exit(status);
+    }
+    status = wait_for(pid, a->trace, &err);
+    if (status >= 0)
+        return status;
+    *ret_pid = pid;
+    return complain(&err);
+}
+
+/* ---- reading ---- */
 
 #ifdef HAVE_OTF2
 
@@ -342,14 +426,6 @@ static void take(void *arg, unsigned part, const struct joule_wait *wait)
         joule_wait_profile_add(c->profile, part, wait);
     if (joule_totals_add(&c->part[part], c->envelope, wait) < 0)
         c->is_out_of_memory[part] = true;
-}
-
-/* The process ends with SIGPROF unless this is called again. */
-static void watch(time_t cpu_s)
-{
-    const struct itimerval timer = {.it_value.tv_sec = cpu_s};
-
-    setitimer(ITIMER_PROF, &timer, NULL);
 }
 
 static void go_on(void *arg)
@@ -557,76 +633,10 @@ static int analyse(const struct arguments *a,
     return status;
 }
 
-/* Three quarters of the memory of this machine are enough, where a hostile file
- * asks for more. */
-static void bound_resources(void)
-{
-    const struct rlimit no_core = {0, 0};
-    struct rlimit data;
-
-    setrlimit(RLIMIT_CORE, &no_core);
-    if (JOULE_HAS_SANITIZER)
-        return;
-    data.rlim_cur = data.rlim_max =
-        (rlim_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * (rlim_t)sysconf(_SC_PAGESIZE);
-    setrlimit(RLIMIT_DATA, &data);
-}
-
-/* The exit status of a child; -1 with a sentence: it died. */
-static int wait_for(pid_t pid, const char *trace, struct joule_error *err)
-{
-    int status;
-
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return joule_error_set(err, errno, "the reader is gone: %m");
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
-    /* Whoever read what it prints is gone. */
-    if (WTERMSIG(status) == SIGPIPE)
-        return 1;
-    if (WTERMSIG(status) == SIGPROF)
-        return joule_error_set(
-            err, ETIMEDOUT, "%s is damaged: its reader came to no end", trace);
-    return joule_error_set(err, EBADMSG,
-                           "%s is damaged: its reader died of signal %d", trace,
-                           WTERMSIG(status));
-}
-
-/* libotf2 may crash where a trace is damaged: it runs in a child, which prints when
- * all is read. */
-static int analyse_in_child(const struct arguments *a,
-                            const struct joule_power_envelope *envelope)
-{
-    struct joule_error err = {""};
-    pid_t parent = getpid(), pid;
-    int status;
-
-    fflush(stdout);
-    pid = fork();
-    if (pid < 0) {
-        joule_error_set(&err, errno, "cannot start a reader: %m");
-        return complain(&err);
-    }
-    if (pid == 0) {
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-            _exit(1);
-        bound_resources();
-        status = analyse(a, envelope);
-        if (fflush(stdout) != 0 || ferror(stdout)) {
-            perror("joule: cannot write the output");
-            status = status ? status : 1;
-        }
-        _exit(status);
-    }
-    status = wait_for(pid, a->trace, &err);
-    return status < 0 ? complain(&err) : status;
-}
-
 #else
 
-static int analyse_in_child(const struct arguments *a,
-                            const struct joule_power_envelope *envelope)
+static int analyse(const struct arguments *a,
+                   const struct joule_power_envelope *envelope)
 {
     (void)a;
     (void)envelope;
@@ -651,6 +661,16 @@ static void tell_facts(const struct joule_archive_facts *f)
 {
     tell(f->missing, "ranks have left no log: what others waited for them is "
                      "not known");
+    if (f->unreadable > 0) {
+        fprintf(stderr, "joule waits: %llu logs are left out: ",
+                (unsigned long long)f->unreadable);
+        joule_text_put(stderr, f->first_unreadable.text);
+        fputc('\n', stderr);
+    }
+    tell(f->damaged, "logs are damaged: a part of what these ranks did is "
+                     "left out");
+    tell(f->unplaced, "communicators are left out: where a rank without its "
+                      "log is in them is not known");
     tell(f->killed, "ranks did not come to MPI_Finalize: of each the last "
                     "second may be missing");
     if (f->error)
@@ -694,18 +714,19 @@ static bool has_archive(const char *directory)
 /* -1: logs of a run that is over are there, and no archive; else the exit status. */
 static int look_for_logs(const struct arguments *a)
 {
-    bool is_written;
+    enum joule_recorded_state state = joule_recorded_state_of(a->trace);
     struct joule_error err;
 
-    if (!is_directory(a->trace) ||
-        !joule_recorded_is_there(a->trace, &is_written))
+    /* Damaged ones that are beside an archive were left out of it. */
+    if (!is_directory(a->trace) || state == JOULE_RECORDED_NONE ||
+        (state == JOULE_RECORDED_DAMAGED && has_archive(a->trace)))
         return 0;
     if (has_archive(a->trace))
         joule_error_set(&err, EEXIST,
                         "%s has a trace, and logs of another run: each step "
                         "wants a directory of its own",
                         a->trace);
-    else if (is_written)
+    else if (state == JOULE_RECORDED_RUNS)
         joule_error_set(&err, EBUSY, "%s is being written: the step runs",
                         a->trace);
     else
@@ -713,16 +734,20 @@ static int look_for_logs(const struct arguments *a)
     return complain(&err);
 }
 
-/* The exit status; 0: there is an archive now, or there was one. */
-static int make_archive(const struct arguments *a)
+static void make_more(void)
+{
+    watch(ROUND_CPU_S);
+}
+
+static int make(const struct arguments *a,
+                const struct joule_power_envelope *envelope)
 {
     struct joule_archive_facts facts;
     struct joule_error err;
-    int status = a->make_archive ? -1 : look_for_logs(a);
 
-    if (status >= 0)
-        return status;
-    if (joule_archive_make(a->trace, a->keep_logs, &facts, &err) < 0)
+    (void)envelope;
+    make_more();
+    if (joule_archive_make(a->trace, a->keep_logs, make_more, &facts, &err) < 0)
         return complain(&err);
     tell_facts(&facts);
     if (a->make_archive) {
@@ -734,12 +759,27 @@ static int make_archive(const struct arguments *a)
     return 0;
 }
 
+/* The exit status; 0: there is an archive now, or there was one. */
+static int make_archive(const struct arguments *a)
+{
+    int status = a->make_archive ? -1 : look_for_logs(a);
+    pid_t died;
+
+    if (status >= 0)
+        return status;
+    status = run_in_child(make, a, NULL, &died);
+    if (died)
+        joule_archive_remove(a->trace, died);
+    return status;
+}
+
 int joule_waits_main(int argc, char **argv)
 {
     struct arguments a = {0};
     struct joule_power_envelope envelope;
     struct joule_error err = {""};
     int status = parse(&a, argc, argv);
+    pid_t died;
 
     if (status >= 0)
         return status;
@@ -750,5 +790,5 @@ int joule_waits_main(int argc, char **argv)
     status = make_archive(&a);
     if (status > 0 || a.make_archive)
         return status;
-    return analyse_in_child(&a, a.power_states ? &envelope : NULL);
+    return run_in_child(analyse, &a, a.power_states ? &envelope : NULL, &died);
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/list.h"
 
 #define SIZE_MAX_RANKS (1u << 20)
@@ -20,6 +21,8 @@
 #define NAMES_MAX      (1u << 12)
 #define AT_ONCE        1024
 #define FRESH_S        5
+/* 36 years: what is made of several times does not overflow. */
+#define TIME_MAX_NS (INT64_C(1) << 60)
 
 /* ---- a file ---- */
 
@@ -41,6 +44,20 @@ static bool read_at(int fd, void *to, size_t size, off_t at)
     return true;
 }
 
+static bool is_time(int64_t ns)
+{
+    return ns >= -TIME_MAX_NS && ns <= TIME_MAX_NS;
+}
+
+static bool has_times(const struct joule_waits_head *h)
+{
+    for (int i = 0; i < 2; i++)
+        if (!is_time(h->clock[i].at_ns) || !is_time(h->clock[i].offset_ns))
+            return false;
+    return is_time(h->begin_ns) && is_time(h->end_ns) && h->wall_ns >= 0 &&
+           h->wall_ns < 4 * TIME_MAX_NS;
+}
+
 static int check_head(const struct joule_waits_head *h, const char *path,
                       struct joule_error *err)
 {
@@ -54,6 +71,9 @@ static int check_head(const struct joule_waits_head *h, const char *path,
     if (h->size == 0 || h->size > SIZE_MAX_RANKS || h->rank >= h->size)
         return joule_error_set(err, EINVAL, "%s is of rank %u of %u", path,
                                h->rank, h->size);
+    if (!has_times(h))
+        return joule_error_set(err, EINVAL, "%s has times out of all range",
+                               path);
     return 0;
 }
 
@@ -88,17 +108,19 @@ static bool take_names(struct joule_recorded_log *l, int fd, off_t at,
     return true;
 }
 
+/* Threads beyond the bound are left out. */
 static bool take_piece(struct joule_recorded_log *l,
                        const struct joule_waits_block *b, off_t at)
 {
-    if (b->count > RECORDS_MAX || b->thread >= JOULE_WAITS_THREADS ||
-        joule_list_grow(&l->piece, l->pieces, 1, &l->piece_room,
+    if (b->thread >= JOULE_WAITS_THREADS)
+        l->is_damaged = true;
+    if (b->thread >= JOULE_WAITS_THREADS || b->count == 0)
+        return true;
+    if (joule_list_grow(&l->piece, l->pieces, 1, &l->piece_room,
                         sizeof(*l->piece)) < 0)
         return false;
     l->piece[l->pieces++] = (struct joule_recorded_piece){
         b->thread, b->first, b->count, b->number, at};
-    if (b->thread >= l->threads)
-        l->threads = b->thread + 1;
     return true;
 }
 
@@ -116,28 +138,30 @@ static size_t bytes_each(uint32_t kind)
     }
 }
 
-/* Where the process was killed while it wrote, the last block is cut. */
-static void read_blocks(struct joule_recorded_log *l, int fd, off_t size)
+/* Returns where it came to. */
+static off_t read_blocks(struct joule_recorded_log *l, int fd, off_t size)
 {
-    off_t at = sizeof(l->head);
+    off_t at = sizeof(l->head), end;
     struct joule_waits_block b;
     bool good = true;
 
-    while (good && read_at(fd, &b, sizeof(b), at)) {
+    for (; read_at(fd, &b, sizeof(b), at); at = end) {
         size_t each = bytes_each(b.kind);
 
-        at += sizeof(b);
-        if (each == 0 || b.count > RECORDS_MAX ||
-            at + (off_t)(b.count * each) > size)
-            return;
+        end = at + (off_t)(sizeof(b) + b.count * each);
+        if (each == 0 || b.count > RECORDS_MAX || end > size)
+            break;
+        at += (off_t)sizeof(b);
         if (b.kind == JOULE_WAITS_COMMS)
             good = take_comms(l, fd, at, b.count);
         else if (b.kind == JOULE_WAITS_NAMES)
             good = take_names(l, fd, at, b.count);
         else
             good = take_piece(l, &b, at);
-        at += (off_t)(b.count * each);
+        if (!good)
+            break;
     }
+    return at;
 }
 
 static int compare_pieces(const void *pa, const void *pb)
@@ -149,6 +173,19 @@ static int compare_pieces(const void *pa, const void *pb)
     if (a->number != b->number)
         return a->number < b->number ? -1 : 1;
     return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Threads that have left records, without gaps between their numbers. */
+static void count_threads(struct joule_recorded_log *l)
+{
+    uint32_t before = UINT32_MAX;
+
+    for (size_t i = 0; i < l->pieces; i++) {
+        if (l->piece[i].thread != before)
+            l->threads++;
+        before = l->piece[i].thread;
+        l->piece[i].thread = l->threads - 1;
+    }
 }
 
 /* A process that was killed did not say when it ended. */
@@ -163,9 +200,24 @@ static void find_end(struct joule_recorded_log *l, int fd)
         if (p->count > 0 &&
             read_at(fd, &last, sizeof(last),
                     p->at + (off_t)((p->count - 1) * sizeof(last))) &&
-            last.leave_ns > l->end_ns)
+            last.leave_ns > l->end_ns && is_time(last.leave_ns))
             l->end_ns = last.leave_ns;
     }
+}
+
+/* Where a process was killed, or could not write, the last block is cut. */
+static void read_rest(struct joule_recorded_log *l, int fd, off_t size)
+{
+    l->head.node[sizeof(l->head.node) - 1] = '\0';
+    l->head.program[sizeof(l->head.program) - 1] = '\0';
+    l->head.library[sizeof(l->head.library) - 1] = '\0';
+    if (read_blocks(l, fd, size) != size)
+        l->is_damaged |=
+            l->head.state != JOULE_WAITS_RUNS && l->head.error == 0;
+    if (l->pieces > 0)
+        qsort(l->piece, l->pieces, sizeof(*l->piece), compare_pieces);
+    count_threads(l);
+    find_end(l, fd);
 }
 
 static int read_log(int dir_fd, const char *name, struct joule_recorded_log *l,
@@ -174,31 +226,21 @@ static int read_log(int dir_fd, const char *name, struct joule_recorded_log *l,
     int fd =
         openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
+    int rc;
 
     if (fd < 0)
         return joule_error_set(err, errno, "cannot open %s: %s", l->path,
                                strerror(errno));
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return joule_error_set(err, EINVAL, "%s is no file", l->path);
-    }
-    if (!read_at(fd, &l->head, sizeof(l->head), 0)) {
-        close(fd);
-        return joule_error_set(err, EINVAL, "%s is cut short", l->path);
-    }
-    if (check_head(&l->head, l->path, err) < 0) {
-        close(fd);
-        return -1;
-    }
-    l->head.node[sizeof(l->head.node) - 1] = '\0';
-    l->head.program[sizeof(l->head.program) - 1] = '\0';
-    l->head.library[sizeof(l->head.library) - 1] = '\0';
-    read_blocks(l, fd, st.st_size);
-    if (l->pieces > 0)
-        qsort(l->piece, l->pieces, sizeof(*l->piece), compare_pieces);
-    find_end(l, fd);
-    close(fd);
-    return 0;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        rc = joule_error_set(err, EINVAL, "%s is no file", l->path);
+    else if (!read_at(fd, &l->head, sizeof(l->head), 0))
+        rc = joule_error_set(err, EINVAL, "%s is cut short", l->path);
+    else
+        rc = check_head(&l->head, l->path, err);
+    if (rc == 0)
+        read_rest(l, fd, st.st_size);
+    joule_close(fd);
+    return rc;
 }
 
 /* ---- a directory of them ---- */
@@ -219,28 +261,46 @@ static int compare_logs(const void *pa, const void *pb)
     return strcmp(a->path, b->path);
 }
 
+static void free_log(struct joule_recorded_log *l)
+{
+    free(l->path);
+    free(l->comm);
+    free(l->name);
+    free(l->piece);
+}
+
+/* What cannot be read is left out. */
+static int add_log(struct joule_recorded_logs *logs, int dir_fd,
+                   const char *directory, const char *name)
+{
+    struct joule_recorded_log l = {0};
+    struct joule_error why;
+
+    if (joule_list_grow(&logs->log, logs->logs, 1, &logs->room,
+                        sizeof(*logs->log)) < 0 ||
+        asprintf(&l.path, "%s/%s", directory, name) < 0)
+        return -1;
+    if (read_log(dir_fd, name, &l, &why) == 0) {
+        logs->log[logs->logs++] = l;
+        return 0;
+    }
+    if (logs->unreadable++ == 0) {
+        logs->error = errno;
+        logs->first_unreadable = why;
+    }
+    free_log(&l);
+    return 0;
+}
+
 static int read_all(DIR *dir, const char *directory,
                     struct joule_recorded_logs *logs, struct joule_error *err)
 {
     const struct dirent *entry;
 
-    while ((entry = readdir(dir))) {
-        struct joule_recorded_log *l;
-
-        if (!is_log(entry->d_name))
-            continue;
-        if (joule_list_grow(&logs->log, logs->logs, 1, &logs->room,
-                            sizeof(*logs->log)) < 0)
+    while ((entry = readdir(dir)))
+        if (is_log(entry->d_name) &&
+            add_log(logs, dirfd(dir), directory, entry->d_name) < 0)
             return joule_error_set(err, ENOMEM, "out of memory");
-        l = &logs->log[logs->logs++];
-        memset(l, 0, sizeof(*l));
-        if (asprintf(&l->path, "%s/%s", directory, entry->d_name) < 0) {
-            l->path = NULL;
-            return joule_error_set(err, ENOMEM, "out of memory");
-        }
-        if (read_log(dirfd(dir), entry->d_name, l, err) < 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -250,6 +310,9 @@ static int check_ranks(const struct joule_recorded_logs *logs,
 {
     const struct joule_recorded_log *l = logs->log;
 
+    if (logs->logs == 0 && logs->unreadable > 0)
+        return joule_error_set(err, logs->error, "%s",
+                               logs->first_unreadable.text);
     if (logs->logs == 0)
         return joule_error_set(err, ENOENT, "%s has no logs (*%s)", directory,
                                JOULE_WAITS_SUFFIX);
@@ -299,51 +362,49 @@ void joule_recorded_close(struct joule_recorded_logs *logs)
 {
     int saved = errno;
 
-    for (size_t i = 0; i < logs->logs; i++) {
-        free(logs->log[i].path);
-        free(logs->log[i].comm);
-        free(logs->log[i].name);
-        free(logs->log[i].piece);
-    }
+    for (size_t i = 0; i < logs->logs; i++)
+        free_log(&logs->log[i]);
     free(logs->log);
     *logs = (struct joule_recorded_logs){0};
     errno = saved;
 }
 
 /* A process writes at least once a second. */
-static bool is_fresh(int dir_fd, const char *name)
+static enum joule_recorded_state state_of(int dir_fd, const char *name)
 {
+    enum joule_recorded_state state = JOULE_RECORDED_DAMAGED;
     struct joule_waits_head head;
     struct stat st;
-    bool runs = false;
     int fd =
         openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (fd < 0)
-        return false;
-    if (fstat(fd, &st) == 0 && read_at(fd, &head, sizeof(head), 0))
-        runs = head.state == JOULE_WAITS_RUNS &&
-               time(NULL) - st.st_mtime < FRESH_S;
-    close(fd);
-    return runs;
+        return state;
+    if (fstat(fd, &st) == 0 && read_at(fd, &head, sizeof(head), 0) &&
+        check_head(&head, name, NULL) == 0)
+        state =
+            head.state == JOULE_WAITS_RUNS && time(NULL) - st.st_mtime < FRESH_S
+                ? JOULE_RECORDED_RUNS
+                : JOULE_RECORDED_OVER;
+    joule_close(fd);
+    return state;
 }
 
-bool joule_recorded_is_there(const char *directory, bool *ret_is_written)
+enum joule_recorded_state joule_recorded_state_of(const char *directory)
 {
     DIR *dir = opendir(directory);
+    enum joule_recorded_state most = JOULE_RECORDED_NONE, state;
     const struct dirent *entry;
-    bool any = false;
 
-    *ret_is_written = false;
     while (dir && (entry = readdir(dir))) {
         if (!is_log(entry->d_name))
             continue;
-        any = true;
-        *ret_is_written |= is_fresh(dirfd(dir), entry->d_name);
+        state = state_of(dirfd(dir), entry->d_name);
+        most = state > most ? state : most;
     }
     if (dir)
         closedir(dir);
-    return any;
+    return most;
 }
 
 /* ---- records ---- */
@@ -372,14 +433,24 @@ int joule_recorded_read(const struct joule_recorded_log *log, uint32_t thread,
                                     size_t count),
                         void *arg, struct joule_error *err)
 {
-    int fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc = 0;
+    int fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    size_t low = 0, high = log->pieces;
+    int rc = 0;
 
     if (fd < 0)
         return joule_error_set(err, errno, "cannot open %s: %s", log->path,
                                strerror(errno));
-    for (size_t i = 0; i < log->pieces && rc == 0; i++)
-        if (log->piece[i].thread == thread)
-            rc = read_piece(fd, &log->piece[i], take, arg);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (log->piece[middle].thread < thread)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < log->pieces && log->piece[low].thread == thread && rc == 0;
+         low++)
+        rc = read_piece(fd, &log->piece[low], take, arg);
     close(fd);
     return rc;
 }

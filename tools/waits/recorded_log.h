@@ -9,8 +9,8 @@
  *         joule_recorded_read(&logs.log[i], thread, take, arg, &err);
  *     joule_recorded_close(&logs);
  *
- * What the files hold is not trusted: numbers out of range are refused, a block that
- * is cut ends its file.
+ * What the files hold is not trusted: a log whose head makes no sense is left out, a
+ * block that is cut or makes none ends its file.
  */
 #ifndef JOULE_WAITS_RECORDED_LOG_H
 #define JOULE_WAITS_RECORDED_LOG_H
@@ -40,28 +40,38 @@ struct joule_recorded_log {
     struct joule_recorded_piece *piece; /* of the threads one after the other */
     size_t pieces;
     size_t comm_room, name_room, piece_room;
-    uint32_t threads;
-    int64_t end_ns; /* of the last record, or as the head has it */
+    uint32_t
+        threads;     /* with records: their numbers are made 0 to threads - 1 */
+    bool is_damaged; /* a part is left out, and the process was not killed */
+    int64_t end_ns;  /* of the last record, or as the head has it */
 };
 
 struct joule_recorded_logs {
     struct joule_recorded_log *log; /* by rank */
     size_t logs, room;
-    uint32_t size; /* of MPI_COMM_WORLD */
+    uint32_t size;     /* of MPI_COMM_WORLD */
+    size_t unreadable; /* left out */
+    int error;         /* errno and sentence of the first of these */
+    struct joule_error first_unreadable;
 };
 
 /*
- * All logs of the directory: those of one run, each rank no more than once.  -1
- * with errno and a sentence: ENOENT there are none; EINVAL they are not of one
- * run, or damaged; or of the file system.
+ * All logs of the directory that can be read: those of one run, each rank no more
+ * than once.  -1 with errno and a sentence: ENOENT there are none; EINVAL they are not
+ * of one run; or why none can be read.
  */
 int joule_recorded_open(const char *directory, struct joule_recorded_logs *ret,
                         struct joule_error *err);
 void joule_recorded_close(struct joule_recorded_logs *logs);
 
-/* Whether the directory has a log, and whether one is still being written: of a
- * process that runs, in the last seconds. */
-bool joule_recorded_is_there(const char *directory, bool *ret_is_written);
+enum joule_recorded_state {
+    JOULE_RECORDED_NONE,    /* the directory has no log */
+    JOULE_RECORDED_DAMAGED, /* none that can be read */
+    JOULE_RECORDED_OVER,
+    JOULE_RECORDED_RUNS, /* one is still written: its process wrote just now */
+};
+
+enum joule_recorded_state joule_recorded_state_of(const char *directory);
 
 /* Call [take] with the records of a thread, in their order, some at a time; it
  * returns -1, with a sentence in [err], to end this. */

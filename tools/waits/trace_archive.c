@@ -2,10 +2,12 @@
 #include "tools/waits/trace_archive.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -17,9 +19,17 @@
 
 #include "lib/waits/mpi_calls.h"
 #include "tools/waits/trace_definitions.h"
+#include "tools/waits/trace_libotf2.h"
 
 #define EVENT_CHUNK      (1024 * 1024)
 #define DEFINITION_CHUNK (4 * 1024 * 1024)
+
+/* So many ranks may be missing, or as many as have left a log: what there is of them is
+ * files. */
+#define MISSING_MAX 4096
+/* Ranks, and their further threads: each has two files. */
+#define LOCATIONS_MAX (1u << 18)
+#define TIME_MAX_NS   (INT64_C(1) << 60) /* that of recorded_log.c */
 
 enum joule_mpi_call {
     JOULE_WAITS_ALL_CALLS(JOULE_WAITS_NUMBER) JOULE_MPI_COUNT
@@ -61,9 +71,11 @@ static const struct operation {
 struct group {
     uint64_t id;
     uint32_t size, known;
-    uint64_t
-        *member; /* ranks in MPI_COMM_WORLD; UINT64_MAX: its log is missing */
+    uint32_t claims;  /* of logs, to have a rank in it */
+    uint64_t *member; /* ranks in MPI_COMM_WORLD, or UNKNOWN; NULL: left out */
 };
+
+#define UNKNOWN UINT64_MAX
 
 /* What a process calls by numbers of its own, in the archive's. */
 struct translation {
@@ -79,34 +91,29 @@ struct archive {
     uint32_t strings;
     struct group *group;
     uint32_t groups;
-    char (*name)[JOULE_WAITS_TEXT]; /* of regions and callers, each once */
+    const char **name; /* of regions and callers, each once, sorted */
     uint32_t names;
+    uint64_t *location; /* of each log: that of its second thread */
+    uint32_t *missing;  /* the ranks that have left no log */
+    uint32_t missings;
+    void (*tick)(void);
     int64_t begin_ns, end_ns; /* on the clock of rank 0 */
 };
 
-static OTF2_FlushType before_flush(void *arg, OTF2_FileType type,
-                                   OTF2_LocationRef location, void *caller,
-                                   bool is_final)
-{
-    (void)arg;
-    (void)type;
-    (void)location;
-    (void)caller;
-    (void)is_final;
-    return OTF2_FLUSH;
-}
-
 static int check(struct archive *a, OTF2_ErrorCode code)
 {
-    if (code == OTF2_SUCCESS)
-        return 0;
-    return joule_error_set(a->err, EIO, "cannot write the archive: %s",
-                           OTF2_Error_GetDescription(code));
+    return joule_otf2_check(code, a->err);
 }
 
 static int no_memory(struct archive *a)
 {
     return joule_error_set(a->err, ENOMEM, "out of memory");
+}
+
+static void go_on(const struct archive *a)
+{
+    if (a->tick)
+        a->tick();
 }
 
 /* ---- clocks ---- */
@@ -124,12 +131,23 @@ find_leader(const struct joule_recorded_logs *logs,
     return NULL;
 }
 
+static int64_t bounded(double ns)
+{
+    if (ns >= (double)TIME_MAX_NS)
+        return TIME_MAX_NS;
+    return ns > (double)-TIME_MAX_NS ? (int64_t)ns : -TIME_MAX_NS;
+}
+
 /* A line through both offsets; with one of them, a constant. */
 static int64_t to_rank_0(const struct joule_waits_head *leader, int64_t ns)
 {
     const struct joule_waits_clock *c;
     double slope;
 
+    if (ns > TIME_MAX_NS)
+        ns = TIME_MAX_NS;
+    if (ns < -TIME_MAX_NS)
+        ns = -TIME_MAX_NS;
     if (!leader)
         return ns;
     c = leader->clock;
@@ -137,7 +155,7 @@ static int64_t to_rank_0(const struct joule_waits_head *leader, int64_t ns)
         return ns + c[0].offset_ns;
     slope = (double)(c[1].offset_ns - c[0].offset_ns) /
             (double)(c[1].at_ns - c[0].at_ns);
-    return ns + c[0].offset_ns + (int64_t)(slope * (double)(ns - c[0].at_ns));
+    return ns + c[0].offset_ns + bounded(slope * (double)(ns - c[0].at_ns));
 }
 
 static void find_times(struct archive *a)
@@ -183,7 +201,9 @@ static int compare_groups(const void *pa, const void *pb)
 {
     const struct group *a = pa, *b = pb;
 
-    return a->id < b->id ? -1 : a->id > b->id;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return a->size < b->size ? -1 : a->size > b->size;
 }
 
 static bool makes_sense(const struct joule_recorded_logs *logs,
@@ -200,6 +220,8 @@ static int list_groups(struct archive *a)
 
     for (size_t i = 0; i < a->logs->logs; i++)
         all += a->logs->log[i].comms;
+    if (all >= UINT32_MAX)
+        return no_memory(a);
     a->group = calloc(all + 1, sizeof(*a->group));
     if (!a->group)
         return no_memory(a);
@@ -212,87 +234,214 @@ static int list_groups(struct archive *a)
                     (struct group){.id = c->id, .size = (uint32_t)c->size};
         }
     qsort(a->group, n, sizeof(*a->group), compare_groups);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (a->groups == 0 || a->group[a->groups - 1].id != a->group[i].id)
             a->group[a->groups++] = a->group[i];
+        a->group[a->groups - 1].claims++;
+    }
     return 0;
 }
 
-/* The first rank from [rank] on that has left no log. */
-static uint32_t next_missing(const struct archive *a, uint32_t rank)
+static bool is_world(const struct archive *a, const struct group *g)
 {
-    for (size_t i = 0; i < a->logs->logs; i++)
-        if (a->logs->log[i].head.rank == rank)
-            rank++;
-    return rank;
+    const struct joule_recorded_log *first = &a->logs->log[0];
+
+    return g->size == a->logs->size && first->comms > 0 &&
+           g->id == first->comm[0].id;
 }
 
-/* Who has left no log has not said where it was. */
-static void place_missing(const struct archive *a, struct group *g)
+static int list_missing(struct archive *a)
 {
-    uint32_t rank = next_missing(a, 0);
+    size_t i = 0;
 
-    for (uint32_t r = 0; r < g->size && rank < a->logs->size; r++) {
-        if (g->member[r] != UINT64_MAX)
+    a->missings = a->logs->size - (uint32_t)a->logs->logs;
+    a->missing = malloc(((size_t)a->missings + 1) * sizeof(*a->missing));
+    if (!a->missing)
+        return no_memory(a);
+    a->missings = 0;
+    for (uint32_t r = 0; r < a->logs->size; r++)
+        if (i < a->logs->logs && a->logs->log[i].head.rank == r)
+            i++;
+        else
+            a->missing[a->missings++] = r;
+    return 0;
+}
+
+/* Ranks that may be in a communicator without their log telling so. */
+struct doubtful {
+    uint32_t *rank, count;
+    uint32_t *seen_in; /* of each rank: the last group it was seen in, and 1 */
+};
+
+static int list_doubtful(const struct archive *a, struct doubtful *ret)
+{
+    ret->rank = malloc(a->logs->size * sizeof(*ret->rank));
+    ret->seen_in = calloc(a->logs->size, sizeof(*ret->seen_in));
+    if (!ret->rank || !ret->seen_in)
+        return -1;
+    memcpy(ret->rank, a->missing, a->missings * sizeof(*ret->rank));
+    ret->count = a->missings;
+    for (size_t i = 0; i < a->logs->logs; i++)
+        if (a->logs->log[i].head.state == JOULE_WAITS_RUNS ||
+            a->logs->log[i].head.error || a->logs->log[i].is_damaged)
+            ret->rank[ret->count++] = a->logs->log[i].head.rank;
+    return 0;
+}
+
+/* The one that must be in the group beside those that are; UNKNOWN: there is none, or
+ * several. */
+static uint64_t find_last(struct doubtful *d, const struct group *g,
+                          uint32_t number)
+{
+    uint64_t found = UNKNOWN;
+
+    for (uint32_t r = 0; r < g->size; r++)
+        if (g->member[r] != UNKNOWN)
+            d->seen_in[g->member[r]] = number + 1;
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (d->seen_in[d->rank[i]] == number + 1)
             continue;
-        g->member[r] = rank;
-        g->known++;
-        rank = next_missing(a, rank + 1);
+        if (found != UNKNOWN)
+            return UNKNOWN;
+        found = d->rank[i];
     }
+    return found;
+}
+
+/* In MPI_COMM_WORLD all have their own ranks.  Elsewhere a place is known where one is
+ * free and one rank can be there. */
+static void place_missing(const struct archive *a, struct group *g,
+                          struct doubtful *d)
+{
+    uint32_t at = 0;
+
+    if (is_world(a, g)) {
+        for (uint32_t r = 0; r < g->size; r++)
+            g->member[r] = r;
+        g->known = g->size;
+    }
+    if (g->known + 1 != g->size)
+        return;
+    while (g->member[at] != UNKNOWN)
+        at++;
+    g->member[at] = find_last(d, g, (uint32_t)(g - a->group));
+    g->known += g->member[at] != UNKNOWN;
+}
+
+/* A group that lacks more than one cannot be known. */
+static int make_room(struct archive *a, struct group *g)
+{
+    if (g->claims + 1 < g->size && !is_world(a, g))
+        return 0;
+    g->member = malloc(g->size * sizeof(*g->member));
+    if (!g->member)
+        return no_memory(a);
+    for (uint32_t r = 0; r < g->size; r++)
+        g->member[r] = UNKNOWN;
+    return 0;
+}
+
+static void claim(struct archive *a, const struct joule_recorded_log *l,
+                  const struct joule_waits_comm *c)
+{
+    struct group *g = find_group(a, c->id);
+
+    if (!g || !g->member || !makes_sense(a->logs, c) ||
+        (uint32_t)c->size != g->size || g->member[c->rank] != UNKNOWN)
+        return;
+    g->member[c->rank] = l->head.rank;
+    g->known++;
 }
 
 /* Who is in it.  One of which a process is not known is left out. */
 static int fill_groups(struct archive *a)
 {
-    for (uint32_t g = 0; g < a->groups; g++) {
-        a->group[g].member =
-            malloc(a->group[g].size * sizeof(*a->group[g].member));
-        if (!a->group[g].member)
-            return no_memory(a);
-        for (uint32_t r = 0; r < a->group[g].size; r++)
-            a->group[g].member[r] = UINT64_MAX;
-    }
-    for (size_t i = 0; i < a->logs->logs; i++)
-        for (size_t k = 0; k < a->logs->log[i].comms; k++) {
-            const struct joule_waits_comm *c = &a->logs->log[i].comm[k];
-            struct group *g = find_group(a, c->id);
+    struct doubtful d = {0};
+    int rc = list_doubtful(a, &d) < 0 ? no_memory(a) : 0;
 
-            if (!g || !makes_sense(a->logs, c) ||
-                (uint32_t)c->size != g->size ||
-                g->member[c->rank] != UINT64_MAX)
-                continue;
-            g->member[c->rank] = a->logs->log[i].head.rank;
-            g->known++;
-        }
-    for (uint32_t g = 0; g < a->groups; g++)
-        place_missing(a, &a->group[g]);
-    return 0;
+    for (uint32_t g = 0; rc == 0 && g < a->groups; g++)
+        rc = make_room(a, &a->group[g]);
+    for (size_t i = 0; rc == 0 && i < a->logs->logs; i++)
+        for (size_t k = 0; k < a->logs->log[i].comms; k++)
+            claim(a, &a->logs->log[i], &a->logs->log[i].comm[k]);
+    for (uint32_t g = 0; rc == 0 && g < a->groups; g++) {
+        if (a->group[g].member)
+            place_missing(a, &a->group[g], &d);
+        a->facts->unplaced += a->group[g].known < a->group[g].size;
+    }
+    free(d.rank);
+    free(d.seen_in);
+    return rc;
 }
 
-static uint32_t find_name(struct archive *a, const char *text)
+static int compare_names(const void *a, const void *b)
 {
-    uint32_t n = 0;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-    while (n < a->names && strcmp(a->name[n], text) != 0)
-        n++;
-    if (n == a->names)
-        strcpy(a->name[a->names++], text);
-    return n;
+static uint32_t find_name(const struct archive *a, const char *text)
+{
+    const char **at =
+        bsearch(&text, a->name, a->names, sizeof(*a->name), compare_names);
+
+    return (uint32_t)(at - a->name);
 }
 
 static int list_names(struct archive *a)
 {
-    size_t all = 0;
+    size_t all = 0, n = 0;
 
     for (size_t i = 0; i < a->logs->logs; i++)
         all += a->logs->log[i].names;
+    if (all >= UINT32_MAX / 2)
+        return no_memory(a);
     a->name = calloc(all + 1, sizeof(*a->name));
     if (!a->name)
         return no_memory(a);
     for (size_t i = 0; i < a->logs->logs; i++)
         for (size_t k = 0; k < a->logs->log[i].names; k++)
-            find_name(a, a->logs->log[i].name[k].text);
+            a->name[n++] = a->logs->log[i].name[k].text;
+    qsort(a->name, n, sizeof(*a->name), compare_names);
+    for (size_t i = 0; i < n; i++)
+        if (a->names == 0 || strcmp(a->name[a->names - 1], a->name[i]) != 0)
+            a->name[a->names++] = a->name[i];
     return 0;
+}
+
+static uint32_t threads_of(const struct archive *a, size_t log)
+{
+    return a->logs->log[log].threads ? a->logs->log[log].threads : 1;
+}
+
+/* A rank's first thread has the rank's number; others come behind all ranks. */
+static int list_locations(struct archive *a)
+{
+    uint64_t all = a->logs->size;
+
+    a->location = calloc(a->logs->logs, sizeof(*a->location));
+    if (!a->location)
+        return no_memory(a);
+    for (size_t i = 0; i < a->logs->logs; i++) {
+        a->location[i] = all;
+        all += threads_of(a, i) - 1;
+    }
+    if (a->missings > MISSING_MAX && a->missings > a->logs->logs)
+        return joule_error_set(a->err, EINVAL,
+                               "%u of %u ranks have left no log that can be "
+                               "read: do all nodes see the directory?",
+                               a->missings, a->logs->size);
+    if (all > LOCATIONS_MAX)
+        return joule_error_set(a->err, EINVAL,
+                               "the logs are of %llu threads, more than %u",
+                               (unsigned long long)all, LOCATIONS_MAX);
+    return 0;
+}
+
+static uint64_t location_of(const struct archive *a, size_t log,
+                            uint32_t thread)
+{
+    return thread > 0 ? a->location[log] + thread - 1
+                      : a->logs->log[log].head.rank;
 }
 
 /* ---- definitions ---- */
@@ -396,25 +545,6 @@ static int put_system(struct archive *a)
     return 0;
 }
 
-/* A rank's first thread has the rank's number; others come behind all ranks. */
-static uint64_t location_of(const struct archive *a, size_t log,
-                            uint32_t thread)
-{
-    uint64_t location = a->logs->size;
-
-    if (thread == 0)
-        return a->logs->log[log].head.rank;
-    for (size_t i = 0; i < log; i++)
-        if (a->logs->log[i].threads > 1)
-            location += a->logs->log[i].threads - 1;
-    return location + thread - 1;
-}
-
-static uint32_t threads_of(const struct archive *a, size_t log)
-{
-    return a->logs->log[log].threads ? a->logs->log[log].threads : 1;
-}
-
 static int put_rank(struct archive *a, uint32_t rank, uint32_t node)
 {
     char text[32];
@@ -460,10 +590,12 @@ static int put_process(struct archive *a, size_t log, const uint64_t *events)
 /* Ranks without a log have no events. */
 static int put_missing(struct archive *a)
 {
-    for (uint32_t r = next_missing(a, 0); r < a->logs->size;
-         r = next_missing(a, r + 1))
-        if (put_rank(a, r, 0) < 0 || put_location(a, r, r, 0, 0) < 0)
+    for (uint32_t i = 0; i < a->missings; i++) {
+        uint32_t rank = a->missing[i];
+
+        if (put_rank(a, rank, 0) < 0 || put_location(a, rank, rank, 0, 0) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -471,6 +603,7 @@ static int put_no_events(struct archive *a, uint64_t location)
 {
     OTF2_EvtWriter *w = OTF2_Archive_GetEvtWriter(a->archive, location);
 
+    go_on(a);
     return check(a, w ? OTF2_Archive_CloseEvtWriter(a->archive, w)
                       : OTF2_ERROR_INVALID);
 }
@@ -479,6 +612,7 @@ static int put_no_definitions(struct archive *a, uint64_t location)
 {
     OTF2_DefWriter *w = OTF2_Archive_GetDefWriter(a->archive, location);
 
+    go_on(a);
     return check(a, w ? OTF2_Archive_CloseDefWriter(a->archive, w)
                       : OTF2_ERROR_INVALID);
 }
@@ -504,10 +638,7 @@ static int put_groups(struct archive *a)
 
         if (group->known < group->size)
             continue;
-        world = group->size == a->logs->size && a->logs->log[0].comms > 0 &&
-                        group->id == a->logs->log[0].comm[0].id
-                    ? put_string(a, "MPI_COMM_WORLD")
-                    : none;
+        world = is_world(a, group) ? put_string(a, "MPI_COMM_WORLD") : none;
         if (world < 0 ||
             check(a, OTF2_GlobalDefWriter_WriteGroup(
                          a->global, g + 1, (OTF2_StringRef)none,
@@ -749,6 +880,7 @@ static int put_records(void *arg, const struct joule_waits_record *records,
 {
     struct events *e = arg;
 
+    go_on(e->a);
     for (size_t i = 0; i < count; i++)
         if (check(e->a, put_record(e, &records[i])) < 0)
             return -1;
@@ -858,10 +990,10 @@ static int put_all(struct archive *a)
         rc = put_log(a, i, events + at);
         at += threads_of(a, i);
         add_facts(a->facts, &a->logs->log[i].head);
+        a->facts->damaged += a->logs->log[i].is_damaged;
     }
-    for (uint32_t r = next_missing(a, 0); rc == 0 && r < a->logs->size;
-         r = next_missing(a, r + 1))
-        rc = put_no_events(a, r);
+    for (uint32_t i = 0; rc == 0 && i < a->missings; i++)
+        rc = put_no_events(a, a->missing[i]);
     if (rc == 0)
         rc = check(a, OTF2_Archive_CloseEvtFiles(a->archive));
     a->global = OTF2_Archive_GetGlobalDefWriter(a->archive);
@@ -877,9 +1009,6 @@ static int put_all(struct archive *a)
         rc = put_missing(a);
     if (rc == 0)
         rc = put_groups(a);
-    /* To close the archive does it, too, and does not tell if that fails. */
-    if (rc == 0)
-        rc = check(a, OTF2_Archive_CloseGlobalDefWriter(a->archive, a->global));
     free(events);
     return rc;
 }
@@ -891,9 +1020,8 @@ static int put_definition_files(struct archive *a)
     for (size_t i = 0; rc == 0 && i < a->logs->logs; i++)
         for (uint32_t t = 0; rc == 0 && t < threads_of(a, i); t++)
             rc = put_no_definitions(a, location_of(a, i, t));
-    for (uint32_t r = next_missing(a, 0); rc == 0 && r < a->logs->size;
-         r = next_missing(a, r + 1))
-        rc = put_no_definitions(a, r);
+    for (uint32_t i = 0; rc == 0 && i < a->missings; i++)
+        rc = put_no_definitions(a, a->missing[i]);
     return rc == 0 ? check(a, OTF2_Archive_CloseDefFiles(a->archive)) : rc;
 }
 
@@ -909,8 +1037,6 @@ static int put_step(struct archive *a)
 
 static int write_archive(struct archive *a, const char *path)
 {
-    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush =
-                                                      before_flush};
     int rc;
 
     a->archive = OTF2_Archive_Open(path, "traces", OTF2_FILEMODE_WRITE,
@@ -919,9 +1045,7 @@ static int write_archive(struct archive *a, const char *path)
     if (!a->archive)
         return joule_error_set(a->err, EIO, "cannot make an archive in %s",
                                path);
-    rc = check(a, OTF2_Archive_SetFlushCallbacks(a->archive, &callbacks, NULL));
-    if (rc == 0)
-        rc = check(a, OTF2_Archive_SetSerialCollectiveCallbacks(a->archive));
+    rc = check(a, joule_otf2_prepare(a->archive));
     if (rc == 0)
         rc = put_all(a);
     if (rc == 0)
@@ -931,8 +1055,9 @@ static int write_archive(struct archive *a, const char *path)
     if (rc == 0 && a->logs->log[0].head.job > 0)
         rc = put_step(a);
     if (OTF2_Archive_Close(a->archive) != OTF2_SUCCESS && rc == 0)
-        rc = joule_error_set(a->err, EIO, "cannot write the archive in %s",
-                             path);
+        rc = check(a, OTF2_ERROR_FILE_INTERACTION);
+    if (rc == 0)
+        rc = check(a, joule_otf2_noted());
     return rc;
 }
 
@@ -941,7 +1066,11 @@ static int make(struct archive *a, const char *path)
     int rc;
 
     find_times(a);
-    rc = list_groups(a);
+    rc = list_missing(a);
+    if (rc == 0)
+        rc = list_locations(a);
+    if (rc == 0)
+        rc = list_groups(a);
     if (rc == 0)
         rc = fill_groups(a);
     if (rc == 0)
@@ -952,6 +1081,8 @@ static int make(struct archive *a, const char *path)
         free(a->group[g].member);
     free(a->group);
     free(a->name);
+    free(a->location);
+    free(a->missing);
     return rc;
 }
 
@@ -978,6 +1109,32 @@ static int move_parts(const char *from, const char *to, struct joule_error *err)
     return 0;
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type,
+                        struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    (void)where;
+    remove(path);
+    return 0;
+}
+
+static bool name_new(char path[PATH_MAX], const char *directory, pid_t pid)
+{
+    return snprintf(path, PATH_MAX, "%s/.archive-%ld", directory, (long)pid) <
+           PATH_MAX;
+}
+
+void joule_archive_remove(const char *directory, pid_t pid)
+{
+    char path[PATH_MAX];
+    int saved = errno;
+
+    if (name_new(path, directory, pid))
+        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    errno = saved;
+}
+
 static int check_new(const char *directory, struct joule_error *err)
 {
     char path[PATH_MAX];
@@ -990,28 +1147,48 @@ static int check_new(const char *directory, struct joule_error *err)
     return 0;
 }
 
-int joule_archive_make(const char *directory, bool keep,
+/* In a directory of its own, which is not there yet. */
+static int make_new(struct archive *a, const char *directory)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    if (!name_new(path, directory, getpid()))
+        return joule_error_set(a->err, ENAMETOOLONG, "%s is too long",
+                               directory);
+    if (mkdir(path, 0777) < 0)
+        return joule_error_set(a->err, errno, "cannot make %s: %s", path,
+                               strerror(errno));
+    rc = make(a, path);
+    if (rc == 0)
+        rc = move_parts(path, directory, a->err);
+    if (rc < 0)
+        joule_archive_remove(directory, getpid());
+    return rc;
+}
+
+int joule_archive_make(const char *directory, bool keep, void (*tick)(void),
                        struct joule_archive_facts *facts,
                        struct joule_error *err)
 {
     struct joule_recorded_logs logs;
-    struct archive a = {.logs = &logs, .facts = facts, .err = err};
-    char path[PATH_MAX];
+    struct archive a = {
+        .logs = &logs, .facts = facts, .tick = tick, .err = err};
+    uint32_t lacking;
     int rc;
 
     *facts = (struct joule_archive_facts){0};
     if (check_new(directory, err) < 0 ||
         joule_recorded_open(directory, &logs, err) < 0)
         return -1;
+    lacking = logs.size - (uint32_t)logs.logs;
     facts->ranks = logs.size;
-    facts->missing = logs.size - (uint32_t)logs.logs;
-    if (snprintf(path, sizeof(path), "%s/.archive-%ld", directory,
-                 (long)getpid()) >= (int)sizeof(path))
-        rc = joule_error_set(err, ENAMETOOLONG, "%s is too long", directory);
-    else
-        rc = make(&a, path);
-    if (rc == 0)
-        rc = move_parts(path, directory, err);
+    facts->unreadable = logs.unreadable;
+    facts->first_unreadable = logs.first_unreadable;
+    if (lacking > logs.unreadable)
+        facts->missing = lacking - (uint32_t)logs.unreadable;
+    joule_otf2_silence();
+    rc = make_new(&a, directory);
     for (size_t i = 0; rc == 0 && !keep && i < logs.logs; i++)
         unlink(logs.log[i].path);
     joule_recorded_close(&logs);
@@ -1020,14 +1197,21 @@ int joule_archive_make(const char *directory, bool keep,
 
 #else
 
-int joule_archive_make(const char *directory, bool keep,
+int joule_archive_make(const char *directory, bool keep, void (*tick)(void),
                        struct joule_archive_facts *facts,
                        struct joule_error *err)
 {
     (void)directory;
     (void)keep;
+    (void)tick;
     *facts = (struct joule_archive_facts){0};
     return joule_error_set(err, ENOTSUP, "slurm-joule was built without OTF2");
+}
+
+void joule_archive_remove(const char *directory, pid_t pid)
+{
+    (void)directory;
+    (void)pid;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/waits/trace_definitions.h"
+#include "tools/waits/trace_libotf2.h"
 
 #define EVENT_CHUNK      (1024 * 1024)
 #define DEFINITION_CHUNK (4 * 1024 * 1024)
@@ -60,32 +61,12 @@ int joule_mark_compare(const void *pa, const void *pb)
     return (int)a->pattern - (int)b->pattern;
 }
 
-static OTF2_FlushType before_flush(void *arg, OTF2_FileType type,
-                                   OTF2_LocationRef location, void *caller,
-                                   bool is_final)
-{
-    (void)arg;
-    (void)type;
-    (void)location;
-    (void)caller;
-    (void)is_final;
-    return OTF2_FLUSH;
-}
-
-/* Of a full disk libotf2 says that the structural integrity is not given. */
 static int check(struct copy *c, OTF2_ErrorCode code)
 {
-    bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-
     if (c->code != OTF2_SUCCESS)
         return -1; /* it was said */
     c->code = code;
-    if (code == OTF2_SUCCESS)
-        return 0;
-    return joule_error_set(c->err, is_full ? errno : EIO,
-                           "cannot write the archive %s: %s", c->how->directory,
-                           is_full ? strerror(errno)
-                                   : OTF2_Error_GetDescription(code));
+    return joule_otf2_check(code, c->err);
 }
 
 static OTF2_CallbackCode done(struct copy *c, OTF2_ErrorCode code)
@@ -537,8 +518,6 @@ static int put_properties(struct copy *c)
 
 static int write_archive(struct copy *c, const char *anchor)
 {
-    static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush =
-                                                      before_flush};
     int rc;
 
     c->archive = OTF2_Archive_Open(
@@ -547,9 +526,7 @@ static int write_archive(struct copy *c, const char *anchor)
     if (!c->archive)
         return joule_error_set(c->err, EEXIST, "cannot make the directory %s",
                                c->how->directory);
-    rc = check(c, OTF2_Archive_SetFlushCallbacks(c->archive, &callbacks, NULL));
-    if (rc == 0)
-        rc = check(c, OTF2_Archive_SetSerialCollectiveCallbacks(c->archive));
+    rc = check(c, joule_otf2_prepare(c->archive));
     if (rc == 0)
         rc = copy_locations(c);
     if (rc == 0)
@@ -603,7 +580,6 @@ int joule_trace_copy(const struct joule_trace_copying *copying,
     int rc = -1;
 
     memset(ret, 0, sizeof(*ret));
-    errno = 0;
     if (!anchor)
         return -1;
     if (joule_definitions_init(&c.d) < 0)

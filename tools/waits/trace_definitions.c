@@ -9,6 +9,7 @@
 
 #include "common/base/int128.h"
 #include "common/base/list.h"
+#include "tools/waits/trace_libotf2.h"
 
 /* A path up the system tree, which may be a circle. */
 #define TREE_DEPTH_MAX 64
@@ -478,24 +479,11 @@ char *joule_trace_anchor(const char *path, struct joule_error *err)
     return NULL;
 }
 
-static OTF2_ErrorCode no_message(void *arg, const char *file, uint64_t line,
-                                 const char *function, OTF2_ErrorCode code,
-                                 const char *format, va_list ap)
-{
-    (void)arg;
-    (void)file;
-    (void)line;
-    (void)function;
-    (void)format;
-    (void)ap;
-    return code;
-}
-
 OTF2_Reader *joule_trace_open(const char *anchor, struct joule_error *err)
 {
     OTF2_Reader *reader;
 
-    OTF2_Error_RegisterCallback(no_message, NULL);
+    joule_otf2_silence();
     reader = OTF2_Reader_Open(anchor);
     if (!reader ||
         OTF2_Reader_SetSerialCollectiveCallbacks(reader) != OTF2_SUCCESS) {

@@ -11,6 +11,7 @@
 #include "common/base/list.h"
 #include "common/base/thread.h"
 #include "tools/waits/trace_definitions.h"
+#include "tools/waits/trace_libotf2.h"
 
 #define ROUND_EVENTS ((size_t)1 << 18)
 #define STACK_SIZE   ((size_t)1 << 20)
@@ -349,10 +350,11 @@ static uint64_t time_of(struct location *l, OTF2_TimeStamp ticks)
     return ns;
 }
 
-/* Go on to the end of the round. */
+/* Go on to the end of the round; the last one has no end. */
 static OTF2_CallbackCode go_on(struct location *l, uint64_t ns)
 {
-    if (l->part->has_failed || ns >= l->part->until_ns)
+    if (l->part->has_failed ||
+        (ns >= l->part->until_ns && l->part->until_ns != UINT64_MAX))
         return OTF2_CALLBACK_INTERRUPT;
     return OTF2_CALLBACK_SUCCESS;
 }
@@ -758,7 +760,8 @@ static void plan_round(const struct run *run, struct progress *now)
         now->end_ns = now->end_ns > UINT64_MAX - now->width_ns
                           ? UINT64_MAX
                           : now->end_ns + now->width_ns;
-    if (!is_behind && events < most / 2 && now->width_ns < UINT64_MAX / 2)
+    /* Where there is nothing, it gets longer whatever [most] is. */
+    if (!is_behind && 2 * events < most && now->width_ns < UINT64_MAX / 2)
         now->width_ns *= 2;
     else if ((is_behind || events > 2 * most) && now->width_ns > 1)
         now->width_ns /= 2;

@@ -100,8 +100,8 @@ static void register_options(spank_t spank)
          .arginfo = (char *)"[directory]",
          .usage =
              (char *)"record when the processes of an MPI program wait for "
-                     "each other (default: in joule-waits-%j.%s); see "
-                     "joule waits",
+                     "each other (default: in joule-waits-%j.%s; none: do "
+                     "not); see joule waits",
          .has_arg = 2,
          .cb = take_waits}};
 

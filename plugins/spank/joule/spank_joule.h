@@ -134,9 +134,11 @@ int joule_spank_preload(struct spank_handle *spank, const char *object,
 #define JOULE_SPANK_WAITS_MAX      1024
 #define JOULE_SPANK_WAITS_VARIABLE "JOULE_ENERGY_WAITS"
 #define JOULE_SPANK_WAITS_DEFAULT  "joule-waits-%j.%s"
+#define JOULE_SPANK_WAITS_OFF      "none"
 
 /* The option in srun, sbatch or salloc: it goes into the environment, with the whole
- * path; NULL or "": the default.  0, or -1 with a sentence. */
+ * path; NULL or "": the default; "none": nothing is recorded, whatever a job's option
+ * says.  0, or -1 with a sentence. */
 int joule_spank_waits_wish(const char *directory, struct joule_error *err);
 
 /* As joule_spank_hooks_begin; [wish] counts where the environment has none. */

@@ -9,27 +9,47 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/parse.h"
 #include "plugins/slurm_abi/slurm_abi.h"
 #include "plugins/spank/joule/spank_joule.h"
 
 #define DIRECTORY_VARIABLE "JOULE_WAITS_DIR"
 
+static bool is_off(const char *directory)
+{
+    return strcmp(directory, JOULE_SPANK_WAITS_OFF) == 0;
+}
+
+/* The current directory for fill_in, with a '/' behind it. */
+static int put_here(char path[PATH_MAX], struct joule_error *err)
+{
+    char here[PATH_MAX];
+    size_t at = 0;
+
+    if (!getcwd(here, sizeof(here)))
+        return joule_error_set(err, errno, "cannot tell the directory: %s",
+                               strerror(errno));
+    for (const char *c = here; *c && at < PATH_MAX - 3; c++) {
+        path[at++] = *c;
+        if (*c == '%')
+            path[at++] = '%';
+    }
+    strcpy(path + at, "/");
+    return 0;
+}
+
 int joule_spank_waits_wish(const char *directory, struct joule_error *err)
 {
-    char here[PATH_MAX], path[PATH_MAX];
+    char here[PATH_MAX] = "", path[JOULE_SPANK_WAITS_MAX];
     int n;
 
     /* That is what 22.05 makes of no argument for the steps of a job. */
     if (!directory || !*directory || strcmp(directory, "(null)") == 0)
         directory = JOULE_SPANK_WAITS_DEFAULT;
-    if (directory[0] == '/')
-        *here = '\0';
-    else if (!getcwd(here, sizeof(here)))
-        return joule_error_set(err, errno, "cannot tell the directory: %s",
-                               strerror(errno));
-    n = snprintf(path, sizeof(path), "%s%s%s", here, *here ? "/" : "",
-                 directory);
-    if (n >= JOULE_SPANK_WAITS_MAX)
+    if (directory[0] != '/' && !is_off(directory) && put_here(here, err) < 0)
+        return -1;
+    n = snprintf(path, sizeof(path), "%s%s", here, directory);
+    if (n >= (int)sizeof(path))
         return joule_error_set(err, ENAMETOOLONG, "%.64s... is too long",
                                directory);
     if (setenv(JOULE_SPANK_WAITS_VARIABLE, path, 1) < 0)
@@ -37,7 +57,7 @@ int joule_spank_waits_wish(const char *directory, struct joule_error *err)
     return 0;
 }
 
-/* %j and %s are the numbers of job and step. */
+/* %j and %s are the numbers of job and step, %% is a %. */
 static int fill_in(const char *pattern, uint32_t job, uint32_t step,
                    char path[PATH_MAX], struct joule_error *err)
 {
@@ -49,6 +69,8 @@ static int fill_in(const char *pattern, uint32_t job, uint32_t step,
 
         if (pattern[0] == '%' && (pattern[1] == 'j' || pattern[1] == 's'))
             n = snprintf(path + at, left, "%u", *++pattern == 'j' ? job : step);
+        else if (pattern[0] == '%' && pattern[1] == '%')
+            n = snprintf(path + at, left, "%c", *++pattern);
         else
             n = snprintf(path + at, left, "%c", *pattern);
         if ((size_t)n >= left)
@@ -60,6 +82,32 @@ static int fill_in(const char *pattern, uint32_t job, uint32_t step,
     return 0;
 }
 
+static bool get_number(struct spank_handle *spank, const char *name,
+                       uint64_t *ret)
+{
+    char text[16];
+    const char *value = text;
+
+    if (spank_context() == S_CTX_LOCAL)
+        value = getenv(name);
+    else if (spank_getenv(spank, name, text, sizeof(text)) != ESPANK_SUCCESS)
+        return false;
+    return value && joule_parse_u64(value, 0, UINT32_MAX, ret) == 0;
+}
+
+/* A step of several components of a heterogeneous job has a number in each of them, one
+ * behind the other, and one directory: that of the first. */
+static uint32_t first_of(struct spank_handle *spank, uint32_t job)
+{
+    uint64_t first, size;
+
+    if (!get_number(spank, "SLURM_HET_SIZE", &size) ||
+        !get_number(spank, "SLURM_JOB_ID", &first) || job < first ||
+        job - first >= size)
+        return job;
+    return (uint32_t)first;
+}
+
 static int find_directory(struct spank_handle *spank, const char *pattern,
                           char path[PATH_MAX], struct joule_error *err)
 {
@@ -69,7 +117,7 @@ static int find_directory(struct spank_handle *spank, const char *pattern,
         spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS)
         return joule_error_set(err, ENOENT,
                                "Slurm does not tell the step's number");
-    return fill_in(pattern, job, step, path, err);
+    return fill_in(pattern, first_of(spank, job), step, path, err);
 }
 
 /* ---- slurmstepd ---- */
@@ -89,7 +137,7 @@ int joule_spank_waits_begin(struct spank_handle *spank, const char *wish,
     if (!*pattern)
         snprintf(pattern, sizeof(pattern), "%s", wish);
     /* sbatch's option is meant for the steps of the script. */
-    if (!*pattern ||
+    if (!*pattern || is_off(pattern) ||
         spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
         step >= SLURM_MAX_NORMAL_STEP_ID)
         return 0;
@@ -114,7 +162,7 @@ void joule_spank_waits_local(struct spank_handle *spank)
     struct joule_error err;
 
     *directory = '\0';
-    if (pattern && *pattern &&
+    if (pattern && *pattern && !is_off(pattern) &&
         find_directory(spank, pattern, directory, &err) < 0) {
         slurm_error("--energy-waits: %s", err.text);
         *directory = '\0';
