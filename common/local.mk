@@ -33,6 +33,7 @@ libjoule_a_SOURCES = \
 	common/energy/node_total.c common/energy/node_total.h \
 	common/energy/sensor_state.h \
 	common/sensors/counter_sensor.c common/sensors/counter_sensor.h \
+	common/sensors/cpu_counters.c common/sensors/cpu_counters.h \
 	common/sensors/cpu_states.c common/sensors/cpu_states.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
@@ -43,6 +44,7 @@ libjoule_a_SOURCES = \
 	common/sensors/ipmi_wire.c common/sensors/ipmi_wire.h \
 	common/sensors/meter.c common/sensors/meter.h \
 	common/sensors/meter_sensor.c common/sensors/meter_sensor.h \
+	common/sensors/powercap.c common/sensors/powercap.h \
 	common/sensors/rapl.c common/sensors/rapl.h \
 	common/sensors/rapl_row.c common/sensors/rapl_row.h \
 	common/sensors/sdr.c common/sensors/sdr.h \

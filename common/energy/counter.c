@@ -29,17 +29,30 @@ uint32_t joule_mean_mw(uint64_t uj, int64_t ns)
     return mw < UINT32_MAX ? (uint32_t)mw : UINT32_MAX;
 }
 
+static joule_u128 range_of(const struct joule_domain *d)
+{
+    return d->modulus ? d->modulus : (joule_u128)1 << d->width_bits;
+}
+
+/* Ticks from one reading to the next. */
+static uint64_t growth(const struct joule_domain *d, uint64_t from, uint64_t to)
+{
+    if (to >= from)
+        return to - from;
+    return (uint64_t)(range_of(d) - from + to);
+}
+
 int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
 {
     int64_t least_ns = INT64_MAX;
 
     for (size_t i = 0; i < count; i++) {
         const struct joule_domain *d = &domains[i];
-        joule_u128 range_uj =
-            ((joule_u128)d->unit.num << d->width_bits) >> d->unit.shift;
+        joule_u128 range_uj = range_of(d) * d->unit.num >> d->unit.shift;
 
         /* uJ / W = us */
-        if (d->width_bits < 64 && range_uj <= INT64_MAX / 1000 &&
+        if ((d->width_bits < 64 || d->modulus) &&
+            range_uj <= INT64_MAX / 1000 &&
             (int64_t)range_uj * 1000 / JOULE_DOMAIN_POWER_MAX_W < least_ns)
             least_ns = (int64_t)range_uj * 1000 / JOULE_DOMAIN_POWER_MAX_W;
     }
@@ -61,8 +74,7 @@ void joule_counter_update(struct joule_counter *c,
                           const struct joule_domain *domain,
                           struct joule_raw reading, int64_t now_ns)
 {
-    uint64_t mask = domain->width_bits == 64 ? UINT64_MAX : UINT32_MAX;
-    uint64_t ticks = (reading.raw - c->raw) & mask;
+    uint64_t ticks = growth(domain, c->raw, reading.raw);
     int64_t ns = now_ns - c->read_ns;
 
     if (reading.error) {

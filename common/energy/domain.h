@@ -44,7 +44,8 @@ struct joule_domain {
     uint32_t cpu;     /* logical CPU whose MSR device is read; that may become
                          another one, but for a core, which is known by it */
     struct joule_unit unit;
-    uint8_t width_bits; /* 32 or 64: where the counter wraps */
+    uint8_t width_bits; /* 32 or 64: where the counter wraps, */
+    uint64_t modulus;   /* or the number at which it is 0 again; 0: by width */
     bool in_total;      /* counts towards the node's energy */
     char name[32];      /* "package-0", "dram-1", "package-0-die-1", "psys",
                            "core-17": [a-z0-9-], unique in the source */
@@ -52,7 +53,7 @@ struct joule_domain {
 
 /* What a register of a counter holds. */
 struct joule_raw {
-    uint64_t raw; /* valid only when error is 0; below 2^width_bits */
+    uint64_t raw; /* valid only when error is 0; below where it wraps */
     int error;    /* 0 or an errno value */
 };
 

@@ -19,6 +19,8 @@ uint64_t joule_domains_key(const struct joule_domain *domains, size_t count)
         hash = joule_hash_u64(hash, (uint64_t)d->package << 16 | d->die);
         hash =
             joule_hash_u64(hash, (uint64_t)d->unit.num << 32 | d->unit.shift);
+        if (d->modulus)
+            hash = joule_hash_u64(hash, d->modulus);
         /* A core is told from its neighbours by its CPU; a package may be
          * read through another CPU after a hot-unplug. */
         hash = joule_hash_u64(hash, d->kind == JOULE_DOMAIN_CORE ? d->cpu : 0);

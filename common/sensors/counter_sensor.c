@@ -229,7 +229,7 @@ static int counter_remark(struct joule_sensor *sensor,
     bool never = has(s, JOULE_COUNTER_STILL);
 
     *ret_event = JOULE_EVENT_INFO;
-    if (s->counters->ops->remark(s->counters, ret))
+    if (joule_counter_sensor_moved(sensor, ret))
         return 1;
     if (s->read_ns == 0)
         return 0;
@@ -303,5 +303,9 @@ int joule_counter_sensor_moved(struct joule_sensor *sensor,
 {
     struct counter_sensor *s = (struct counter_sensor *)sensor;
 
-    return s->counters->ops->remark(s->counters, ret);
+    if (!s->counters->remark.text[0])
+        return 0;
+    *ret = s->counters->remark;
+    s->counters->remark.text[0] = '\0';
+    return 1;
 }

@@ -25,18 +25,19 @@ struct joule_counters_ops {
      * failed is tried once more, and then wherever else the same counter can be
      * read, before it is an error. */
     void (*read)(struct joule_counters *counters, struct joule_raw *out);
-    /* 1 and a sentence for the log about something that happened since the last
-     * call (a counter is read on another CPU), or 0. */
-    int (*remark)(struct joule_counters *counters,
-                  struct joule_error *ret_remark);
     void (*destroy)(struct joule_counters *counters);
 };
 
-/* The head of every set of counters; filled at creation, constant afterwards. */
+/* The head of every set of counters; but for the remark, filled at creation and
+ * constant afterwards. */
 struct joule_counters {
     const struct joule_counters_ops *ops;
+    const char *way; /* "MSR", "powercap" */
     const struct joule_domain *domains;
     size_t domain_count;
+    /* For the log, about something that has happened (a counter is read on another
+     * CPU); empty: nothing has since it was told. */
+    struct joule_error remark;
 };
 
 /* [counters] is the sensor's, also on failure: NULL with errno ENOMEM. */

@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/energy/attribution.h"
+#include "common/sensors/cpu_counters.h"
 #include "common/sensors/sensor.h"
 
 #define PACKAGE JOULE_DOMAIN_BIT(JOULE_DOMAIN_PACKAGE)
@@ -31,6 +32,13 @@ static const struct joule_word total_words[] = {
     {"package", PACKAGE},
     {"dram", DRAM},
     {"psys", PSYS},
+    {NULL, 0},
+};
+
+static const struct joule_word cpu_words[] = {
+    {"auto", JOULE_CPU_AUTO},
+    {"msr", JOULE_CPU_MSR},
+    {"powercap", JOULE_CPU_POWERCAP},
     {NULL, 0},
 };
 
@@ -176,6 +184,9 @@ const struct joule_option joule_energy_config_options[] = {
     WORDS("JouleRAPLDomains", WORDS, rapl_total_kinds, "package,dram",
           total_words, "package,dram or package or psys", .check = total_check,
           .help = "which RAPL domains make the node's energy"),
+    WORDS("JouleCPUCounters", WORD, cpu_way, "auto", cpu_words,
+          "auto, msr or powercap",
+          .help = "where the energy counters of the CPUs are read"),
     WORDS("JouleAttribution", WORD, attribution, "cputime", attribution_words,
           "cputime, alloc or node",
           .help = "how the node's energy is divided among its jobs"),

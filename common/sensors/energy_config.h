@@ -30,6 +30,7 @@ struct joule_energy_config {
     int64_t sample_period_ns;
     bool sample_period_given;  /* JouleSamplePeriod was set */
     unsigned rapl_total_kinds; /* JouleRAPLDomains: JOULE_DOMAIN_BIT()s */
+    unsigned cpu_way;          /* JouleCPUCounters: enum joule_cpu_way */
 
     /* Whose energy it is: doc/architecture.md. */
     unsigned attribution;   /* JouleAttribution: enum joule_attribution */

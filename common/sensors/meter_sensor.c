@@ -18,7 +18,7 @@ struct meter_sensor {
     int64_t edge_ns[EDGES];
     size_t edges; /* that there have been */
     int64_t last_edge_ns;
-    uint64_t uj[JOULE_DOMAINS_MAX]; /* as it was said last */
+    uint64_t uj[JOULE_DOMAINS_MAX];              /* as it was said last */
     struct joule_power power[JOULE_DOMAINS_MAX]; /* scratch */
 };
 

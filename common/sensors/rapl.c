@@ -54,7 +54,6 @@ struct rapl {
     struct joule_counters counters; /* first */
     int root_fd;                    /* our own copy */
     struct joule_topology topology;
-    struct joule_error remark; /* empty: none */
     size_t device_count;
     /* Each has a domain, but for the one that is being opened. */
     struct device devices[JOULE_DOMAINS_MAX + 1];
@@ -120,7 +119,7 @@ static void move_device(struct rapl *rapl, struct device *d, uint32_t cpu,
         if (d->scope != JOULE_TOPOLOGY_CORE)
             rapl->domains[i].cpu = cpu;
     }
-    joule_error_set(&rapl->remark, 0,
+    joule_error_set(&rapl->counters.remark, 0,
                     "energy counter %s is read on CPU %u now: on CPU %u it "
                     "failed (%s)",
                     name, cpu, d->at.cpu, strerror(errnum));
@@ -212,18 +211,6 @@ static void rapl_read(struct joule_counters *counters, struct joule_raw *out)
     }
 }
 
-static int rapl_remark(struct joule_counters *counters,
-                       struct joule_error *ret_remark)
-{
-    struct rapl *rapl = (struct rapl *)counters;
-
-    if (!rapl->remark.text[0])
-        return 0;
-    *ret_remark = rapl->remark;
-    rapl->remark.text[0] = '\0';
-    return 1;
-}
-
 static void rapl_destroy(struct joule_counters *counters)
 {
     struct rapl *rapl = (struct rapl *)counters;
@@ -238,7 +225,6 @@ static void rapl_destroy(struct joule_counters *counters)
 
 static const struct joule_counters_ops rapl_ops = {
     .read = rapl_read,
-    .remark = rapl_remark,
     .destroy = rapl_destroy,
 };
 
@@ -466,6 +452,7 @@ static int identify(struct builder *b)
     }
     b->row = joule_rapl_row_find(cpu);
     info->row = b->row ? b->row->name : NULL;
+    info->kernel_has_more = b->row && b->row->kernel_has_more;
     rc = joule_topology_read(b->rapl->root_fd, &b->rapl->topology, &reason);
     info->packages = b->rapl->topology.packages;
     info->dies = b->rapl->topology.dies;
@@ -540,6 +527,7 @@ struct joule_counters *joule_rapl_create(int root_fd,
         return NULL;
     }
     b.rapl->counters.ops = &rapl_ops;
+    b.rapl->counters.way = "MSR";
     b.rapl->counters.domains = b.rapl->domains;
     b.rapl->root_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
     if (b.rapl->root_fd < 0)
@@ -552,7 +540,7 @@ struct joule_counters *joule_rapl_create(int root_fd,
     if (rc < 0)
         rapl_destroy(&b.rapl->counters);
     else if (b.info.filtering)
-        joule_error_set(&b.rapl->remark, 0,
+        joule_error_set(&b.rapl->counters.remark, 0,
                         "RAPL energy filtering is on (MSR 0xBC bit 0, switched "
                         "on with SGX): readings carry noise that averages out "
                         "over seconds");

@@ -20,6 +20,7 @@ struct joule_rapl_info {
     const char *row; /* name of its row in rapl_row.h, or NULL; static */
     unsigned packages, dies; /* dies: in all packages together */
     uint64_t unit_raw;       /* the unit register of the first package */
+    bool kernel_has_more;    /* see rapl_row.h */
     bool filtering;          /* energy filtering is on (MSR 0xBC bit 0) */
     bool filtering_known;    /* false: register absent or unreadable */
 };

@@ -127,9 +127,11 @@ const struct joule_rapl_row joule_rapl_rows[] = {
      * Xeon 6767P (PAPI pull request 635, 2026).  PSYS as on Sapphire Rapids
      * (turbostat). */
     {INTEL_ROW("Granite Rapids", PACKAGE | PSYS), .models = {{0xAD, 0xAE}},
-     .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}},
-    {INTEL_ROW("Sierra Forest", PACKAGE), .models = {{0xAF, 0xAF}}},
-    {INTEL_ROW("Clearwater Forest", PACKAGE), .models = {{0xDD, 0xDD}}},
+     .fixed = {[JOULE_DOMAIN_PSYS] = UNIT_1_J}, .kernel_has_more = true},
+    {INTEL_ROW("Sierra Forest", PACKAGE), .models = {{0xAF, 0xAF}},
+     .kernel_has_more = true},
+    {INTEL_ROW("Clearwater Forest", PACKAGE), .models = {{0xDD, 0xDD}},
+     .kernel_has_more = true},
     /* Sandy Bridge was the first. */
     {INTEL_ROW("Core 2, Nehalem, Westmere and before", 0),
      .models = {{0x00, 0x29}, {0x2C, 0x2C}, {0x2E, 0x2F}, {0x35, 0x36}},
@@ -142,7 +144,9 @@ const struct joule_rapl_row joule_rapl_rows[] = {
      .map = &intel_map,
      .width_bits = 32,
      .per_die = true,
-     .without = "its counters are in TPMI alone, which is not read here"},
+     .without =
+         "its counters are in TPMI alone, which Linux 6.5 and later show in "
+         "powercap"},
 
     {AMD_ROW("AMD Zen 1/2", AMD, 0x17, 32), .models = ALL_MODELS},
     {AMD_ROW("Hygon Dhyana", HYGON, 0x18, 32), .models = ALL_MODELS},

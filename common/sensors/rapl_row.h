@@ -41,10 +41,11 @@ struct joule_rapl_row {
     unsigned kinds;     /* JOULE_DOMAIN_BIT()s that a machine may have */
     uint8_t width_bits; /* of the energy registers: 32 or 64 */
     bool esu_in_uj;     /* the ESU field means 2^ESU uJ, not 2^-ESU J */
-    bool per_die;  /* each die of a package counts for itself; otherwise the
+    bool per_die; /* each die of a package counts for itself; otherwise the
                       dies of a package show one and the same counter */
-    bool unlisted; /* for models of a family that no other row knows */
-    const char *without; /* NULL, or why a machine of this row has no counters
+    bool kernel_has_more; /* powercap's zones are right, and more than these */
+    bool unlisted;        /* for models of a family that no other row knows */
+    const char *without;  /* NULL, or why a machine of this row has no counters
                             that can be read here; then kinds is 0 */
     /* Units that are fixed whatever the register says; num 0: not fixed. */
     struct joule_unit fixed[JOULE_RAPL_KINDS];

@@ -9,10 +9,10 @@
 #include "common/base/file.h"
 #include "common/energy/integrator.h"
 #include "common/sensors/counter_sensor.h"
+#include "common/sensors/cpu_counters.h"
 #include "common/sensors/fused_sensor.h"
 #include "common/sensors/ipmi_helper.h"
 #include "common/sensors/meter_sensor.h"
-#include "common/sensors/rapl.h"
 
 /* BMCs have a new value once a second at most. */
 #define BMC_PERIOD_NS JOULE_NS_PER_S
@@ -99,10 +99,12 @@ static struct joule_meter *open_meter(const struct request *r,
 static struct joule_counters *open_counters(const struct request *r,
                                             struct joule_error *err)
 {
-    const struct joule_rapl_options opt = {.total_kinds =
-                                               r->config->rapl_total_kinds};
+    const struct joule_cpu_options opt = {
+        .way = r->config->cpu_way,
+        .total_kinds = r->config->rapl_total_kinds,
+    };
 
-    return joule_rapl_create(r->root_fd, &opt, err);
+    return joule_cpu_counters_create(r->root_fd, &opt, err);
 }
 
 static struct joule_sensor *open_rapl(const struct request *r)

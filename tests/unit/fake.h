@@ -51,13 +51,6 @@ static void fake_read(struct joule_counters *counters, struct joule_raw *out)
     }
 }
 
-static int fake_remark(struct joule_counters *counters, struct joule_error *ret)
-{
-    (void)counters;
-    (void)ret;
-    return 0;
-}
-
 static void fake_destroy(struct joule_counters *counters)
 {
     (void)counters;
@@ -65,7 +58,6 @@ static void fake_destroy(struct joule_counters *counters)
 
 static const struct joule_counters_ops fake_ops = {
     .read = fake_read,
-    .remark = fake_remark,
     .destroy = fake_destroy,
 };
 

@@ -5,6 +5,7 @@ UNIT_TESTS = \
 	tests/unit/test_cpu_states \
 	tests/unit/test_cpuinfo \
 	tests/unit/test_matcher \
+	tests/unit/test_powercap \
 	tests/unit/test_power_fit tests/unit/test_power_states \
 	tests/unit/test_rapl tests/unit/test_slack \
 	tests/unit/test_topology
