@@ -22,7 +22,8 @@ tests_sim_libsim_a_SOURCES = \
 	tests/sim/registers.c tests/sim/registers.h \
 	tests/sim/talk.c tests/sim/talk.h \
 	tests/sim/tree.c tests/sim/tree.h \
-	tests/sim/wattmeter.c tests/sim/wattmeter.h
+	tests/sim/wattmeter.c tests/sim/wattmeter.h \
+	tests/sim/zones.c tests/sim/zones.h
 
 # What serves a directory through FUSE.
 sim_serve_sources = \

@@ -245,6 +245,8 @@ struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
     m->pp1 = opt->pp1;
     m->psys = opt->psys;
     m->dead = opt->dead;
+    m->powercap = opt->powercap;
+    m->no_msr = opt->no_msr;
     m->hypervisor = opt->hypervisor;
     m->no_physical_id = opt->no_physical_id;
     m->filtering = opt->filtering;

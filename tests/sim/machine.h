@@ -37,6 +37,7 @@ struct sim_machine_options {
     unsigned esu, dram_esu, width;    /* or SIM_DEFAULT */
     const char *start;                /* "N" or "wrap-N" */
     bool no_dram, pp0, pp1, psys, dead, hypervisor, no_physical_id;
+    bool powercap, no_msr;
     enum sim_filtering filtering;
 };
 
@@ -59,6 +60,7 @@ struct sim_machine {
     uint8_t width_bits;
     uint64_t start; /* raw value of every energy counter at time 0 */
     bool dram, pp0, pp1, psys, dead, hypervisor, no_physical_id;
+    bool powercap, no_msr; /* zones; no MSR devices */
     enum sim_filtering filtering;
 };
 

@@ -13,6 +13,7 @@
 #include "common/base/parse.h"
 #include "tests/sim/fusemount.h"
 #include "tests/sim/procstat.h"
+#include "tests/sim/zones.h"
 
 #define FILE_SIZE INT64_C(0x100000000)
 #define READ_MAX  65536
@@ -29,7 +30,8 @@ struct stat_text {
 };
 
 /* The root is inode 1, CPU i of the machine has directory 2 + 2i and file
- * 3 + 2i; "stat" is the file after the last CPU's. */
+ * 3 + 2i; "stat" is the file after the last CPU's, and then
+ * those of the zones, "energy_uj-N". */
 static fuse_ino_t dir_ino(size_t cpu)
 {
     return 2 + 2 * cpu;
@@ -62,17 +64,34 @@ static bool ino_is_stat(fuse_req_t req, fuse_ino_t ino)
     return ino == stat_ino(req_machine(req));
 }
 
+static bool ino_is_zone(fuse_req_t req, fuse_ino_t ino, size_t *ret)
+{
+    size_t zone = (ino - stat_ino(req_machine(req))) / 2 - 1;
+
+    *ret = zone;
+    return ino % 2 == 1 && ino > stat_ino(req_machine(req)) &&
+           zone < sim_zones(req_machine(req));
+}
+
 static bool ino_valid(fuse_req_t req, fuse_ino_t ino)
 {
+    size_t zone;
+
     return ino == FUSE_ROOT_ID || ino_is_stat(req, ino) ||
+           ino_is_zone(req, ino, &zone) ||
            ino_cpu(ino) < req_machine(req)->cpu_count;
 }
 
 static struct stat ino_stat(fuse_req_t req, fuse_ino_t ino)
 {
+    size_t zone;
+
     if (ino_is_stat(req, ino))
         return (struct stat){
             .st_ino = ino, .st_mode = S_IFREG | 0444, .st_nlink = 1};
+    if (ino_is_zone(req, ino, &zone))
+        return (struct stat){
+            .st_ino = ino, .st_mode = S_IFREG | 0400, .st_nlink = 1};
     if (ino_is_dir(ino))
         return (struct stat){
             .st_ino = ino, .st_mode = S_IFDIR | 0755, .st_nlink = 2};
@@ -93,12 +112,16 @@ static void fs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
         if (sim_procstat_there(fs->node))
             entry.ino = stat_ino(m);
+    } else if (parent == FUSE_ROOT_ID && !strncmp(name, "energy_uj-", 10)) {
+        if (!joule_parse_u64(name + 10, 0, UINT32_MAX, &number) &&
+            number < sim_zones(m))
+            entry.ino = stat_ino(m) + 2 * (number + 1);
     } else if (parent == FUSE_ROOT_ID) {
         if (!joule_parse_u64(name, 0, UINT32_MAX, &number))
             for (size_t i = 0; i < m->cpu_count; i++)
                 if (m->cpus[i].number == number && m->cpus[i].online)
                     entry.ino = dir_ino(i);
-    } else if (ino_is_dir(parent) && !strcmp(name, "msr")) {
+    } else if (ino_is_dir(parent) && !strcmp(name, "msr") && !m->no_msr) {
         entry.ino = parent + 1;
     }
     if (!entry.ino) {
@@ -134,7 +157,7 @@ static bool dir_entry(const struct sim_machine *m, fuse_ino_t dir, size_t at,
     if (dir != FUSE_ROOT_ID) {
         strcpy(name, "msr");
         *ret_ino = dir + 1;
-        return at == 0;
+        return at == 0 && !m->no_msr;
     }
     if (at >= m->cpu_count)
         return false;
@@ -223,13 +246,32 @@ static void stat_read(fuse_req_t req, struct stat_text *open, size_t size,
                        size < open->length - at ? size : open->length - at);
 }
 
+static void zone_read(fuse_req_t req, size_t zone, size_t size, off_t off)
+{
+    const struct sim_msrfs *fs = fuse_req_userdata(req);
+    char text[SIM_ZONE_TEXT];
+    int errnum = sim_zone_read(fs->node, zone, text);
+    size_t length = errnum ? 0 : strlen(text);
+
+    if (errnum)
+        fuse_reply_err(req, errnum);
+    else if (off != 0)
+        fuse_reply_buf(req, NULL, 0);
+    else
+        fuse_reply_buf(req, text, size < length ? size : length);
+}
+
 static void fs_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                     struct fuse_file_info *fi)
 {
     struct sim_msrfs *fs = fuse_req_userdata(req);
     uint64_t values[READ_MAX / 8];
-    size_t count;
+    size_t count, zone;
 
+    if (ino_is_zone(req, ino, &zone)) {
+        zone_read(req, zone, size, off);
+        return;
+    }
     if (ino_is_stat(req, ino)) {
         stat_read(req, (struct stat_text *)(uintptr_t)fi->fh, size, off);
         return;

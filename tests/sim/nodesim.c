@@ -22,6 +22,7 @@
 #include "tests/sim/talk.h"
 #include "tests/sim/tree.h"
 #include "tests/sim/wattmeter.h"
+#include "tests/sim/zones.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -203,7 +204,8 @@ static int serve(const struct sim_options *opt)
         if (!s.meter)
             goto out;
     }
-    if (sim_tree_write(s.dir_fd, s.node.machine, &err))
+    if (sim_tree_write(s.dir_fd, s.node.machine, &err) ||
+        sim_zones_write(s.dir_fd, s.node.machine, &err))
         goto out;
     s.fs = sim_msrfs_create(mount_path, &s.node, &err);
     if (!s.fs)

@@ -52,6 +52,8 @@ MACHINE_FLAG(parse_pp1, pp1)
 MACHINE_FLAG(parse_psys, psys)
 MACHINE_FLAG(parse_hypervisor, hypervisor)
 MACHINE_FLAG(parse_dead, dead)
+MACHINE_FLAG(parse_powercap, powercap)
+MACHINE_FLAG(parse_no_msr, no_msr)
 
 #define STRING(name, field)                                                    \
     static int name(struct sim_options *opt, const char *text)                 \
@@ -265,6 +267,9 @@ static const struct row {
      "PSYS counter on package 0: 110 % of the node + 20 W"},
     {"filtering", MAYBE_ARG, "[=on|off]", parse_filtering, "on or off",
      "energy filtering: MSR 0xBC exists and is on (values stay exact)"},
+    {"powercap", NO_ARG, "", parse_powercap, "",
+     "the counters in sys/class/powercap, too"},
+    {"no-msr", NO_ARG, "", parse_no_msr, "", "no MSR devices"},
     {"dead", NO_ARG, "", parse_dead, "", "counters read 0 and never move"},
     {"step-us", ARG, "US", parse_step, "1 to 1000000",
      "counters move every so many us (1000)"},

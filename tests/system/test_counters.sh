@@ -46,6 +46,17 @@ kind "Sapphire Rapids, DRAM at the ordinary unit" 4 \
 kind "Silvermont, microjoule units" 4 \
     '--model 0x37 --esu 5 --packages 1 --load const:15'
 
+for model in 0x3F 0x6A 0x8F; do
+    kind "powercap, model $model, units that Linux has rounded" 4 \
+        "--model $model --powercap --no-msr --load const:90 --dram-share 0.4"
+done
+kind "powercap, four wraps in a step" 18 \
+    '--packages 1 --esu 16 --powercap --no-msr --load const:16000 --dram-share 0.1'
+kind "powercap, AMD" 4 \
+    '--vendor amd --family 0x19 --model 0x11 --powercap --no-msr --load const:90'
+kind "powercap, two packages of two dies" 4 \
+    '--packages 2 --dies 2 --cpus 8 --powercap --no-msr --load const:90'
+
 # Every 7th reading of a counter fails.
 up eio --sim '--packages 2 --cpus 4 --load const:80' || exit 1
 cluster sim eio node1 'eio every 7' > /dev/null

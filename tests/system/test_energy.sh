@@ -26,7 +26,9 @@ energy_is_right() {
 
 LONGEST=20
 ! is_long || LONGEST=60
-up loads --nodes 4 --sim '--load const:60' --sim3 '--load square:30:120:1.7' \
+# Node 2 has no MSR devices, and powercap.
+up loads --nodes 4 --sim '--load const:60' --sim2 '--load const:60 --powercap --no-msr' \
+    --sim3 '--load square:30:120:1.7' \
     --sim4 '--load ramp:20:100:3.3' || exit 1
 declare -A NODE=([constant]=node1 [square]=node3 [ramp]=node4)
 
@@ -47,4 +49,12 @@ for load in "${!NODE[@]}"; do
 done
 energy_is_right "two nodes, 2 s" loads -w node1,node2 -N2 -n2 -- --sleep 2
 energy_is_right "four nodes, 5 s" loads -N4 -n4 -- --sleep 5
+check "slurmd says where it reads" bash -c '"$0" log loads node2 |
+    grep -q "counters are read in /sys/class/powercap: there is no /dev/cpu/0/msr"' \
+    "$LIB/cluster"
+energy_is_right "powercap, 5 s" loads -w node2 -- --sleep 5
+cluster slurmd loads node2 stop && sleep 2 && cluster slurmd loads node2 start
+check "powercap: the node's total goes on over a restart" bash -c '"$0" log loads node2 |
+    grep -q "the node total goes on from"' "$LIB/cluster"
+energy_is_right "powercap, after a restart of slurmd, 2 s" loads -w node2 -- --sleep 2
 finish

@@ -24,26 +24,10 @@ static struct joule_reading out[FAKE_MAX];
 static struct joule_node_total total; /* of the domains */
 static struct joule_error text;
 static enum joule_event event;
-static char remark_of_counters[64]; /* said once; empty: none */
-
-static int remark(struct joule_counters *counters, struct joule_error *ret)
-{
-    (void)counters;
-    if (!remark_of_counters[0])
-        return 0;
-    snprintf(ret->text, sizeof(ret->text), "%s", remark_of_counters);
-    remark_of_counters[0] = '\0';
-    return 1;
-}
 
 static void setup(void)
 {
-    static struct joule_counters_ops ops;
-
-    ops = fake_ops;
-    ops.remark = remark;
     fake_init(&fake);
-    fake.counters.ops = &ops;
     sensor = NULL;
     memset(out, 0xFF, sizeof(out));
 }
@@ -562,12 +546,12 @@ START_TEST(remarks)
 {
     fake_add(&fake, JOULE_DOMAIN_PACKAGE, 0, 0);
     start();
-    snprintf(remark_of_counters, sizeof(remark_of_counters), "CPU 3 now");
+    joule_error_set(&fake.counters.remark, 0, "CPU 3 now");
     says(JOULE_EVENT_INFO, "CPU 3 now");
     ck_assert_str_eq(said(), "");
     fake.error[0] = EIO;
     step(S);
-    snprintf(remark_of_counters, sizeof(remark_of_counters), "CPU 4 now");
+    joule_error_set(&fake.counters.remark, 0, "CPU 4 now");
     ck_assert_int_eq(joule_counter_sensor_moved(sensor, &text), 1);
     ck_assert_str_eq(text.text, "CPU 4 now");
     ck_assert_int_eq(joule_counter_sensor_moved(sensor, &text), 0);

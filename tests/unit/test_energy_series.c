@@ -81,21 +81,13 @@ static void steady_read(struct joule_counters *counters, struct joule_raw *out)
     out[0].raw = (uint64_t)(now_ns / 1000 * WATTS) & UINT32_MAX;
 }
 
-static int steady_remark(struct joule_counters *counters,
-                         struct joule_error *ret)
-{
-    (void)counters;
-    (void)ret;
-    return 0;
-}
-
 static void steady_destroy(struct joule_counters *counters)
 {
     (void)counters;
 }
 
-static const struct joule_counters_ops steady_ops = {
-    .read = steady_read, .remark = steady_remark, .destroy = steady_destroy};
+static const struct joule_counters_ops steady_ops = {.read = steady_read,
+                                                     .destroy = steady_destroy};
 static const struct joule_domain steady_domain = {
     .kind = JOULE_DOMAIN_PACKAGE,
     .unit = {.num = 1, .shift = 0},

@@ -30,23 +30,12 @@ static struct joule_node_total total; /* of the domains */
 static struct joule_error err;
 static enum joule_event event;
 static int counters_destroyed, meters_destroyed;
-static char remark_of_counters[64]; /* said once; empty: none */
 
 #define NODE JOULE_FUSED_SENSOR_NODE
 #define BMC  JOULE_FUSED_SENSOR_BMC
 #define MEM  JOULE_FUSED_SENSOR_LABELS
 /* Behind the label. */
 #define COUNTERS (JOULE_FUSED_SENSOR_LABELS + 1)
-
-static int say_once(struct joule_counters *c, struct joule_error *ret)
-{
-    (void)c;
-    if (!remark_of_counters[0])
-        return 0;
-    snprintf(ret->text, sizeof(ret->text), "%s", remark_of_counters);
-    remark_of_counters[0] = '\0';
-    return 1;
-}
 
 static void count_counters(struct joule_counters *c)
 {
@@ -96,7 +85,6 @@ static void setup(void)
     bmc.watts[0] = 250;
     fake_power_add(&bmc, "Mem", 40);
     counters_ops = fake_ops;
-    counters_ops.remark = say_once;
     counters_ops.destroy = count_counters;
     counters.counters.ops = &counters_ops;
     meter_ops = fake_power_ops;
@@ -619,7 +607,7 @@ START_TEST(remarks)
     begin();
     bmc.remark = "reads sensor 7";
     wait_for_reads(2);
-    snprintf(remark_of_counters, sizeof(remark_of_counters), "CPU 3 now");
+    joule_error_set(&counters.counters.remark, 0, "CPU 3 now");
     ask();
     says(JOULE_EVENT_INFO, "CPU 3 now");
     says(JOULE_EVENT_INFO, "reads sensor 7");

@@ -45,6 +45,7 @@ struct joule_probe_sensor_domain {
 };
 
 struct joule_probe_sensor {
+    const char *way; /* how the counters are read: struct joule_counters */
     struct joule_rapl_info info; /* without counters: the CPU alone */
     bool opened;                 /* otherwise [error] says why not */
     struct joule_error error;

@@ -13,6 +13,7 @@
 #include "common/base/deadline.h"
 #include "common/base/file.h"
 #include "common/sensors/counter_sensor.h"
+#include "common/sensors/cpu_counters.h"
 #include "common/sensors/topology.h"
 
 static unsigned lowest_cpu(int root_fd)
@@ -60,24 +61,27 @@ void joule_access_collect(struct joule_access *a, int root_fd)
 
 /* All that the machine has; its cores only if there is room for them. */
 static struct joule_counters *open_counters(struct joule_probe_sensor *s,
-                                            int root_fd, unsigned total_kinds)
+                                            int root_fd,
+                                            const struct joule_energy_config *c)
 {
-    struct joule_rapl_options opt = {
-        .total_kinds = total_kinds,
+    struct joule_cpu_options opt = {
+        .way = c->cpu_way,
+        .total_kinds = c->rapl_total_kinds,
         .with_cores = true,
         .ret_info = &s->info,
     };
     struct joule_counters *counters =
-        joule_rapl_create(root_fd, &opt, &s->error);
+        joule_cpu_counters_create(root_fd, &opt, &s->error);
 
     if (!counters && (errno == E2BIG || errno == EMFILE)) {
         s->cores_left_out = true;
         opt.with_cores = false;
-        counters = joule_rapl_create(root_fd, &opt, &s->error);
+        counters = joule_cpu_counters_create(root_fd, &opt, &s->error);
     }
-    if (counters)
+    if (counters) {
         s->error.text[0] = '\0';
-    else
+        s->way = counters->way;
+    } else
         s->cores_left_out = false;
     return counters;
 }
@@ -175,7 +179,7 @@ void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
         judge(s, findings);
         return;
     }
-    counters = open_counters(s, p->root_fd, p->conf.config.rapl_total_kinds);
+    counters = open_counters(s, p->root_fd, &p->conf.config);
     if (counters) {
         sensor = joule_counter_sensor_create(p->clock, counters);
         if (!sensor)
@@ -190,13 +194,18 @@ void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
     judge(s, findings);
 }
 
+static double range_uj(const struct joule_domain *d)
+{
+    double ticks = d->modulus ? (double)d->modulus : ldexp(1, d->width_bits);
+
+    return ldexp(ticks * d->unit.num, -(int)d->unit.shift);
+}
+
 double joule_probe_sensor_wrap_s(const struct joule_domain *domain, uint64_t mw)
 {
     if (mw == 0)
         return 0;
-    return ldexp((double)domain->unit.num,
-                 (int)domain->width_bits - (int)domain->unit.shift) /
-           ((double)mw * 1000);
+    return range_uj(domain) / ((double)mw * 1000);
 }
 
 const char *joule_probe_state_name(enum joule_counter_state state)

@@ -39,14 +39,17 @@ static void put_seconds(struct joule_json *j, const char *key, double s)
         joule_json_milli(j, key, (uint64_t)(s * 1000 + 0.5));
 }
 
-static void put_cpu(struct joule_json *j, const struct joule_rapl_info *info)
+static void put_cpu(struct joule_json *j, const struct joule_probe_sensor *s)
 {
+    const struct joule_rapl_info *info = &s->info;
+
     joule_json_object(j, "cpu");
     joule_json_text(j, "vendor", info->cpu.vendor);
     joule_json_text(j, "name", info->cpu.name);
     joule_json_u64(j, "family", info->cpu.family);
     joule_json_u64(j, "model", info->cpu.model);
     joule_json_string(j, "rapl_row", info->row);
+    joule_json_string(j, "counters_read_in", s->way);
     joule_json_u64(j, "packages", info->packages);
     joule_json_u64(j, "dies", info->dies);
     joule_json_bool(j, "hypervisor", info->cpu.hypervisor);
@@ -361,7 +364,7 @@ void joule_probe_print_json(FILE *out, const struct joule_probe *p)
     joule_json_string(&j, "version", PACKAGE_VERSION);
     joule_json_string(&j, "node", p->node.name);
     joule_json_bool(&j, "job_would_be_measured", joule_probe_good(p));
-    put_cpu(&j, &p->sensor.info);
+    put_cpu(&j, &p->sensor);
     put_access(&j, &p->access);
     put_sensor(&j, &p->sensor);
     if (p->ipmi)

@@ -60,8 +60,11 @@ static void print_cpu(FILE *out, const struct joule_probe *p)
     fputs("CPU\n", out);
     row(out, "model", "%s", info->cpu.name[0] ? info->cpu.name : "unknown");
     row(out, "vendor", "%s family %u model %u",
-        info->cpu.vendor[0] ? info->cpu.vendor : "unknown", info->cpu.family, info->cpu.model);
+        info->cpu.vendor[0] ? info->cpu.vendor : "unknown", info->cpu.family,
+        info->cpu.model);
     row(out, "RAPL known as", "%s", info->row ? info->row : "not known");
+    row(out, "counters read in", "%s",
+        p->sensor.way ? p->sensor.way : "nothing");
     row(out, "packages, dies", "%u, %u", info->packages, info->dies);
     row(out, "virtual machine", "%s", info->cpu.hypervisor ? "yes" : "no");
     if (info->filtering_known)
@@ -209,7 +212,7 @@ static void print_bmc(FILE *out, const struct joule_bmc *bmc,
 static void wrap_text(const struct joule_domain *domain, uint64_t mw,
                       char buf[32])
 {
-    if (domain->width_bits >= 64)
+    if (domain->width_bits >= 64 && !domain->modulus)
         snprintf(buf, 32, "never");
     else if (mw == 0)
         snprintf(buf, 32, "-");
@@ -228,9 +231,10 @@ static void print_domain(FILE *out, const struct joule_probe_sensor_domain *d)
         watts(d->power_mw, power);
     else
         snprintf(power, sizeof(power), "%s", joule_probe_state_name(d->state));
-    fprintf(out, "  %-18s %-5s %5u %14s %4u %12s %12s %14s\n", d->domain.name,
-            d->domain.in_total ? "yes" : "no", (unsigned)d->domain.cpu, unit,
-            d->domain.width_bits, wrap, wrap_now, power);
+    fprintf(out, "  %-18s %-5s %5u %14.14s %4u %12s %12s %14s\n",
+            d->domain.name, d->domain.in_total ? "yes" : "no",
+            (unsigned)d->domain.cpu, unit, d->domain.width_bits, wrap, wrap_now,
+            power);
 }
 
 static void print_sensor(FILE *out, const struct joule_probe_sensor *s)

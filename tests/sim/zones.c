@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/sim/zones.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CLASS "sys/class/powercap"
+
+/* 2^-16 J, as Linux rounds it. */
+#define DRAM_FIXED_NJ 15300
+
+struct zone {
+    char path[48], name[SIM_ZONE_TEXT];
+    size_t cpu; /* that shows the counter */
+    uint32_t reg;
+    uint64_t unit_nj;
+};
+
+static uint64_t unit_nj(struct joule_unit unit)
+{
+    return ((uint64_t)unit.num * 1000) >> unit.shift;
+}
+
+static const struct part {
+    const char *name;
+    uint32_t intel, amd; /* 0: it has none */
+} parts[] = {
+    {"", 0x611, 0xc001029b}, /* the package */
+    {"dram", 0x619, 0},
+    {"core", 0x639, 0xc001029a},
+    {"uncore", 0x641, 0},
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static bool has_part(const struct sim_machine *m, size_t part)
+{
+    const bool there[PARTS] = {true, m->dram, m->pp0 || m->vendor != SIM_INTEL,
+                               m->pp1};
+
+    return there[part] && (m->vendor == SIM_INTEL || parts[part].amd);
+}
+
+/* The first CPU of that package and die. */
+static bool is_first(const struct sim_machine *m, size_t cpu)
+{
+    bool per_die = m->vendor == SIM_INTEL;
+
+    for (size_t i = 0; i < cpu; i++)
+        if (m->cpus[i].package == m->cpus[cpu].package &&
+            (!per_die || m->cpus[i].die == m->cpus[cpu].die))
+            return false;
+    return true;
+}
+
+static struct zone make_zone(const struct sim_machine *m, size_t cpu,
+                             unsigned top, size_t part, unsigned sub)
+{
+    const struct sim_cpu *c = &m->cpus[cpu];
+    bool is_intel = m->vendor == SIM_INTEL;
+    struct zone z = {.cpu = cpu,
+                     .reg = is_intel ? parts[part].intel : parts[part].amd,
+                     .unit_nj = unit_nj(m->unit)};
+
+    if (part == 0)
+        snprintf(z.path, sizeof(z.path), CLASS "/intel-rapl:%u", top);
+    else
+        snprintf(z.path, sizeof(z.path), CLASS "/intel-rapl:%u:%u", top, sub);
+    if (part > 0)
+        strcpy(z.name, parts[part].name);
+    else if (is_intel && m->dies > 1)
+        snprintf(z.name, sizeof(z.name), "package-%u-die-%u", c->package,
+                 c->die);
+    else
+        snprintf(z.name, sizeof(z.name), "package-%u", c->package);
+    if (z.reg == 0x619)
+        z.unit_nj = m->dram_unit.num == m->unit.num &&
+                            m->dram_unit.shift == m->unit.shift
+                        ? z.unit_nj
+                        : DRAM_FIXED_NJ;
+    return z;
+}
+
+/* Call [take] for each zone until it returns other than 0. */
+static int each_zone(const struct sim_machine *m,
+                     int (*take)(void *arg, size_t i, const struct zone *z),
+                     void *arg)
+{
+    unsigned top = 0;
+    size_t count = 0;
+    int rc = 0;
+
+    for (size_t cpu = 0; m->powercap && cpu < m->cpu_count; cpu++) {
+        unsigned sub = 0;
+
+        if (!is_first(m, cpu))
+            continue;
+        for (size_t part = 0; part < PARTS; part++) {
+            struct zone z = make_zone(m, cpu, top, part, sub);
+
+            if (!has_part(m, part) || count == SIM_ZONES_MAX)
+                continue;
+            sub += part > 0;
+            rc = take(arg, count++, &z);
+            if (rc != 0)
+                return rc;
+        }
+        top++;
+    }
+    if (m->powercap && m->psys && count < SIM_ZONES_MAX) {
+        struct zone z = make_zone(m, 0, top, 0, 0);
+
+        strcpy(z.name, "psys");
+        z.reg = 0x64d;
+        z.unit_nj = unit_nj(m->psys_unit);
+        rc = take(arg, count, &z);
+    }
+    return rc;
+}
+
+static int count_zone(void *arg, size_t i, const struct zone *z)
+{
+    (void)z;
+    *(size_t *)arg = i + 1;
+    return 0;
+}
+
+size_t sim_zones(const struct sim_machine *machine)
+{
+    size_t count = 0;
+
+    each_zone(machine, count_zone, &count);
+    return count;
+}
+
+/* ---- the tree ---- */
+
+struct writing {
+    int root_fd;
+    struct joule_error *err;
+};
+
+static int put_file(const struct writing *w, const struct zone *z,
+                    const char *name, const char *text)
+{
+    char path[80];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", z->path, name);
+    fd = openat(w->root_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                0444);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        joule_error_set(w->err, errno, "cannot write %s: %m", path);
+    else
+        return close(fd);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static int write_zone(void *arg, size_t i, const struct zone *z)
+{
+    const struct writing *w = arg;
+    char text[64], path[80];
+
+    if (mkdirat(w->root_fd, z->path, 0755) < 0 && errno != EEXIST)
+        return joule_error_set(w->err, errno, "cannot make %s: %m", z->path);
+    snprintf(text, sizeof(text), "%s\n", z->name);
+    if (put_file(w, z, "name", text) < 0)
+        return -1;
+    snprintf(text, sizeof(text), "%" PRIu64 "\n",
+             UINT64_C(0xffffffff) * z->unit_nj / 1000);
+    if (put_file(w, z, "max_energy_range_uj", text) < 0)
+        return -1;
+    snprintf(path, sizeof(path), "%s/energy_uj", z->path);
+    snprintf(text, sizeof(text), "../../../../dev/cpu/energy_uj-%zu", i);
+    unlinkat(w->root_fd, path, 0);
+    if (symlinkat(text, w->root_fd, path) < 0)
+        return joule_error_set(w->err, errno, "cannot make %s: %m", path);
+    return 0;
+}
+
+int sim_zones_write(int root_fd, const struct sim_machine *machine,
+                    struct joule_error *err)
+{
+    struct writing w = {root_fd, err};
+
+    if (!machine->powercap)
+        return 0;
+    if ((mkdirat(root_fd, "sys/class", 0755) < 0 && errno != EEXIST) ||
+        (mkdirat(root_fd, CLASS, 0755) < 0 && errno != EEXIST))
+        return joule_error_set(err, errno, "cannot make " CLASS ": %m");
+    return each_zone(machine, write_zone, &w);
+}
+
+/* ---- values ---- */
+
+struct reading {
+    struct sim_node *node;
+    size_t wanted;
+    char *text;
+};
+
+static int read_zone(void *arg, size_t i, const struct zone *z)
+{
+    struct reading *r = arg;
+    uint64_t ticks;
+    int errnum;
+
+    if (i != r->wanted)
+        return 0;
+    errnum = sim_node_rdmsr(r->node, z->cpu, z->reg, &ticks);
+    if (errnum)
+        return errnum;
+    snprintf(r->text, SIM_ZONE_TEXT, "%" PRIu64 "\n",
+             (ticks & UINT32_MAX) * z->unit_nj / 1000);
+    return -1; /* that was it */
+}
+
+int sim_zone_read(struct sim_node *node, size_t i, char text[SIM_ZONE_TEXT])
+{
+    struct reading r = {node, i, text};
+    int rc = each_zone(node->machine, read_zone, &r);
+
+    return rc == -1 ? 0 : rc == 0 ? ENOENT : rc;
+}
