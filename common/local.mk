@@ -36,6 +36,7 @@ libjoule_a_SOURCES = \
 	common/sensors/cpu_counters.c common/sensors/cpu_counters.h \
 	common/sensors/cpu_states.c common/sensors/cpu_states.h \
 	common/sensors/cpuinfo.c common/sensors/cpuinfo.h \
+	common/sensors/cray.c common/sensors/cray.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
 	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \
 	common/sensors/ipmi_choice.c common/sensors/ipmi_choice.h \

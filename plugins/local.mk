@@ -15,10 +15,16 @@ ENERGY_SOURCES = \
 
 if HAVE_SLURM
 plugins_PROGRAMS += \
+	plugins/acct_gather_energy_joule.so \
 	plugins/acct_gather_energy_joule_fused.so \
 	plugins/acct_gather_energy_joule_ipmi.so \
 	plugins/acct_gather_energy_joule_rapl.so
 endif
+plugins_acct_gather_energy_joule_so_SOURCES = $(ENERGY_SOURCES) \
+	plugins/acct_gather_energy/joule/acct_gather_energy_joule.c
+plugins_acct_gather_energy_joule_so_LDFLAGS = $(LDFLAGS_PLUGIN)
+plugins_acct_gather_energy_joule_so_LDADD = $(LIBJOULE)
+
 plugins_acct_gather_energy_joule_rapl_so_SOURCES = $(ENERGY_SOURCES) \
 	plugins/acct_gather_energy/joule_rapl/acct_gather_energy_joule_rapl.c
 plugins_acct_gather_energy_joule_rapl_so_LDFLAGS = $(LDFLAGS_PLUGIN)

@@ -63,11 +63,14 @@ int64_t joule_domains_wrap_ns(const struct joule_domain *domains, size_t count)
 static bool is_absurd(const struct joule_domain *domain, uint64_t ticks,
                       int64_t ns)
 {
-    /* The quantum of a fast counter is about 1 ms: two readings a few us
-     * apart may legitimately differ by one whole step.  The time of the
-     * earlier one is known to 1 ms (counter_sensor.c). */
+    int64_t refresh_ns =
+        INT64_C(1000000) * (domain->refresh_ms ? domain->refresh_ms : 1);
+
+    /* Two readings a few us apart may legitimately differ by one whole step.  The
+     * time of the earlier one is known to 1 ms (counter_sensor.c). */
     return to_uj(domain->unit, ticks) * 1000 >
-           (joule_u128)JOULE_DOMAIN_POWER_ABSURD_W * (uint64_t)(ns + 2000000);
+           (joule_u128)JOULE_DOMAIN_POWER_ABSURD_W *
+               (uint64_t)(ns + refresh_ns + 1000000);
 }
 
 void joule_counter_update(struct joule_counter *c,

@@ -44,10 +44,11 @@ struct joule_domain {
     uint32_t cpu;     /* logical CPU whose MSR device is read; that may become
                          another one, but for a core, which is known by it */
     struct joule_unit unit;
-    uint8_t width_bits; /* 32 or 64: where the counter wraps, */
-    uint64_t modulus;   /* or the number at which it is 0 again; 0: by width */
-    bool in_total;      /* counts towards the node's energy */
-    char name[32];      /* "package-0", "dram-1", "package-0-die-1", "psys",
+    uint8_t width_bits;  /* 32 or 64: where the counter wraps, */
+    uint64_t modulus;    /* or the number at which it is 0 again; 0: by width */
+    uint16_t refresh_ms; /* a counter moves so often; 0: each ms, about */
+    bool in_total;       /* counts towards the node's energy */
+    char name[32];       /* "package-0", "dram-1", "package-0-die-1", "psys",
                            "core-17": [a-z0-9-], unique in the source */
 };
 

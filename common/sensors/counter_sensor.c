@@ -8,8 +8,9 @@
 #include "common/energy/counter.h"
 
 /* Power is the mean over so much time at least: over less it is mostly the
- * counters' 1 ms quantum. */
-#define POWER_NS (100 * JOULE_NS_PER_MS)
+ * counters' quantum of 1 ms, or of so many as they have. */
+#define POWER_NS        (100 * JOULE_NS_PER_MS)
+#define POWER_REFRESHES 10
 
 /* Each of them is said once; all but the first are taken back. */
 enum problem {
@@ -38,7 +39,8 @@ struct counter_sensor {
  * can be said; a package that does is none. */
 static bool must_move(const struct joule_domain *d)
 {
-    return d->kind == JOULE_DOMAIN_PACKAGE || d->kind == JOULE_DOMAIN_PSYS;
+    return d->kind == JOULE_DOMAIN_PACKAGE || d->kind == JOULE_DOMAIN_PSYS ||
+           (d->kind == JOULE_DOMAIN_POWER && d->in_total);
 }
 
 static bool is_silent(const struct joule_counter *c, int64_t now_ns)
@@ -63,12 +65,15 @@ static enum joule_reading_state state_of(const struct joule_domain *d,
 static uint64_t power_of(struct counter_sensor *s, size_t i,
                          const struct joule_reading *r)
 {
-    int64_t ns = r->mono_ns - s->power_ns[i];
+    int64_t ns = r->mono_ns - s->power_ns[i], least_ns = POWER_NS;
 
+    if (s->sensor.domains[i].refresh_ms > 0)
+        least_ns =
+            POWER_REFRESHES * s->sensor.domains[i].refresh_ms * JOULE_NS_PER_MS;
     if (r->state != JOULE_READING_OK || s->power_ns[i] == 0 ||
         r->uj < s->power_uj[i] || r->gap_ns != s->power_gap_ns[i]) {
         s->mw[i] = JOULE_MW_UNKNOWN;
-    } else if (ns < POWER_NS) {
+    } else if (ns < least_ns) {
         return s->mw[i];
     } else {
         s->mw[i] = joule_power_mw(r->uj - s->power_uj[i], ns);

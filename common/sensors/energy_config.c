@@ -35,6 +35,12 @@ static const struct joule_word total_words[] = {
     {NULL, 0},
 };
 
+static const struct joule_word sensor_words[] = {
+    {"auto", JOULE_USE_ALL},    {"cray", JOULE_USE_CRAY},
+    {"fused", JOULE_USE_FUSED}, {"ipmi", JOULE_USE_IPMI},
+    {"rapl", JOULE_USE_RAPL},   {NULL, 0},
+};
+
 static const struct joule_word cpu_words[] = {
     {"auto", JOULE_CPU_AUTO},
     {"msr", JOULE_CPU_MSR},
@@ -184,6 +190,9 @@ const struct joule_option joule_energy_config_options[] = {
     WORDS("JouleRAPLDomains", WORDS, rapl_total_kinds, "package,dram",
           total_words, "package,dram or package or psys", .check = total_check,
           .help = "which RAPL domains make the node's energy"),
+    WORDS("JouleSensors", WORDS, sensors, "auto", sensor_words,
+          "auto, or some of cray, fused, ipmi and rapl",
+          .help = "which sensors acct_gather_energy/joule may take"),
     WORDS("JouleCPUCounters", WORD, cpu_way, "auto", cpu_words,
           "auto, msr or powercap",
           .help = "where the energy counters of the CPUs are read"),

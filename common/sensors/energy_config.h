@@ -19,6 +19,15 @@
 #define JOULE_CONFIG_PATH_SIZE    1024
 #define JOULE_CONFIG_WORDS_SIZE   256
 
+/* What acct_gather_energy/joule may take. */
+enum joule_use {
+    JOULE_USE_CRAY = 1,
+    JOULE_USE_FUSED = 2,
+    JOULE_USE_IPMI = 4,
+    JOULE_USE_RAPL = 8,
+    JOULE_USE_ALL = 15,
+};
+
 /* Whose profiles show the power of the whole node. */
 enum joule_profile_node {
     JOULE_PROFILE_NODE_ALONE,  /* those of jobs that have it alone */
@@ -30,6 +39,7 @@ struct joule_energy_config {
     int64_t sample_period_ns;
     bool sample_period_given;  /* JouleSamplePeriod was set */
     unsigned rapl_total_kinds; /* JouleRAPLDomains: JOULE_DOMAIN_BIT()s */
+    unsigned sensors;          /* JouleSensors: enum joule_use */
     unsigned cpu_way;          /* JouleCPUCounters: enum joule_cpu_way */
 
     /* Whose energy it is: doc/architecture.md. */

@@ -2,6 +2,8 @@
 #include "common/sensors/sensor_table.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "common/energy/integrator.h"
 #include "common/sensors/counter_sensor.h"
 #include "common/sensors/cpu_counters.h"
+#include "common/sensors/cray.h"
 #include "common/sensors/fused_sensor.h"
 #include "common/sensors/ipmi_helper.h"
 #include "common/sensors/meter_sensor.h"
@@ -149,18 +152,77 @@ static struct joule_sensor *open_fused(const struct request *r)
     return joule_fused_sensor_create(&opt, r->err);
 }
 
+static struct joule_sensor *open_cray(const struct request *r)
+{
+    struct joule_counters *counters = joule_cray_create(r->root_fd, r->err);
+
+    return counters ? joule_counter_sensor_create(&joule_clock_system, counters)
+                    : NULL;
+}
+
+/* ---- whether a node has it: 0, or -1 and why not ---- */
+
+static int has_cray(const struct request *r)
+{
+    struct joule_counters *counters = joule_cray_create(r->root_fd, r->err);
+
+    if (counters)
+        counters->ops->destroy(counters);
+    return counters ? 0 : -1;
+}
+
+static int has_counters(const struct request *r)
+{
+    struct joule_counters *counters = open_counters(r, r->err);
+
+    if (counters)
+        counters->ops->destroy(counters);
+    return counters ? 0 : -1;
+}
+
+/* One that is named, or a driver's device. */
+static int has_bmc(const struct request *r)
+{
+    static const char *const devices[] = {"dev/ipmi0", "dev/ipmi/0",
+                                          "dev/ipmidev/0"};
+
+    if (r->config->ipmi_host[0] ||
+        r->config->ipmi.driver != JOULE_IPMI_DRIVER_ANY)
+        return 0;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
+        if (faccessat(r->root_fd, devices[i], F_OK, 0) == 0)
+            return 0;
+    return joule_error_set(r->err, ENOENT,
+                           "there is no /dev/ipmi0, and JouleIPMIHost is not "
+                           "set");
+}
+
+static int has_both(const struct request *r)
+{
+    return has_counters(r) == 0 ? has_bmc(r) : -1;
+}
+
+/* What covers more comes first. */
 static const struct row {
-    const char *name;
+    const char *name, *what;
+    unsigned word; /* of JouleSensors */
+    int (*is_there)(const struct request *r);
     struct joule_sensor *(*open)(const struct request *r);
 } rows[] = {
-    {"joule_rapl", open_rapl},
-    {"joule_ipmi", open_ipmi},
-    {"joule_fused", open_fused},
+    {"joule_cray", "the counters of the blade's controller, of the whole node",
+     JOULE_USE_CRAY, has_cray, open_cray},
+    {"joule_fused", "the BMC's power in the shape of the CPUs' counters",
+     JOULE_USE_FUSED, has_both, open_fused},
+    {"joule_ipmi", "the BMC's power", JOULE_USE_IPMI, has_bmc, open_ipmi},
+    {"joule_rapl", "the CPUs' counters, no more of the node than these",
+     JOULE_USE_RAPL, has_counters, open_rapl},
 };
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static const struct row *find_row(const char *name)
 {
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < ROWS; i++)
         if (strcmp(name, rows[i].name) == 0)
             return &rows[i];
     return NULL;
@@ -168,7 +230,45 @@ static const struct row *find_row(const char *name)
 
 bool joule_sensor_is_there(const char *name)
 {
-    return find_row(name) != NULL;
+    return strcmp(name, JOULE_SENSOR_CHOICE) == 0 || find_row(name) != NULL;
+}
+
+static void add_text(struct joule_error *to, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_text(struct joule_error *to, const char *fmt, ...)
+{
+    size_t length = strlen(to->text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(to->text + length, sizeof(to->text) - length, fmt, ap);
+    va_end(ap);
+}
+
+const char *joule_sensor_choose(int root_fd,
+                                const struct joule_energy_config *config,
+                                struct joule_error *ret_why)
+{
+    struct joule_error reason, rest = {""};
+    const struct request r = {root_fd, config, NULL, JOULE_SENSOR_MEASURE,
+                              &reason};
+    const struct row *found = NULL;
+
+    for (size_t i = 0; i < ROWS && !found; i++) {
+        const char *name = rows[i].name + strlen("joule_");
+
+        if (!(config->sensors & rows[i].word))
+            add_text(&rest, "; not %s: JouleSensors", name);
+        else if (rows[i].is_there(&r) == 0)
+            found = &rows[i];
+        else
+            add_text(&rest, "; not %s: %s", name, reason.text);
+    }
+    joule_error_set(ret_why, ENODEV, "%s%s%s", found ? found->name : "nothing",
+                    found ? ": " : "", found ? found->what : "");
+    add_text(ret_why, "%s", rest.text);
+    return found ? found->name : NULL;
 }
 
 struct joule_sensor *joule_sensor_open(const char *name, int root_fd,
@@ -179,8 +279,17 @@ struct joule_sensor *joule_sensor_open(const char *name, int root_fd,
 {
     const struct request r = {root_fd, config, node, use, err};
     const struct row *row = find_row(name);
+    struct joule_error why;
     struct joule_sensor *sensor;
 
+    if (strcmp(name, JOULE_SENSOR_CHOICE) == 0) {
+        name = joule_sensor_choose(root_fd, config, &why);
+        if (!name) {
+            joule_error_set(err, ENODEV, "this node has %s", why.text);
+            return NULL;
+        }
+        row = find_row(name);
+    }
     if (!row) {
         joule_error_set(err, ENOTSUP, "there is no sensor \"%s\"", name);
         return NULL;

@@ -15,9 +15,22 @@ enum joule_sensor_use {
                              publishes, reads counters itself, asks no meter */
 };
 
+/* The plugin that takes what the node has. */
+#define JOULE_SENSOR_CHOICE "joule"
+
+/*
+ * What [JOULE_SENSOR_CHOICE] takes below root_fd, of what config->sensors allows: the
+ * name of a row, and why, and why not those that cover more; NULL: nothing is
+ * there.  Nothing is asked that might have to be waited for: a BMC is there if it
+ * is configured, or its device is.
+ */
+const char *joule_sensor_choose(int root_fd,
+                                const struct joule_energy_config *config,
+                                struct joule_error *ret_why);
+
 /*
  * Open the sensor of the plugin [name] ("joule_rapl", "joule_ipmi",
- * "joule_fused") below root_fd, as root; nothing is waited for.  [node] is the
+ * "joule_fused", "joule"; "joule_cray" is one that it chooses) below root_fd, as root; nothing is waited for.  [node] is the
  * NodeName, for the patterns of a BMC's host.  NULL with errno and a sentence;
  * ENOTSUP: there is no such plugin.
  */

@@ -70,7 +70,7 @@ static struct {
         *step_energy;          /* in the ledger; NULL: not registered */
     struct joule_usage *usage; /* of the step; NULL: as above */
     bool is_extern, said_unknown;
-    bool step_begun;    /* the first get_data: the tasks are about to run */
+    bool step_begun; /* the first get_data: the tasks are about to run */
 } self = {.root_fd = -1};
 
 static void on_event(enum joule_event event, const char *text, void *arg)
@@ -133,6 +133,17 @@ static void say_sensor(const struct joule_sampler_options *opt)
                names, period);
 }
 
+/* What the plugin that chooses has chosen on this node. */
+static void say_choice(void)
+{
+    struct joule_error why;
+
+    if (strcmp(joule_energy_plugin, JOULE_SENSOR_CHOICE) == 0 &&
+        joule_sensor_choose(self.root_fd, &self.config, &why))
+        slurm_info("%s: this node is measured by %s", joule_energy_plugin,
+                   why.text);
+}
+
 static void slurmd_open(void)
 {
     struct joule_sampler_options opt = {
@@ -163,6 +174,7 @@ static void slurmd_open(void)
         return;
     }
     self.said_missing = false;
+    say_choice();
     say_sensor(&opt);
 }
 

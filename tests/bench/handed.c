@@ -62,7 +62,7 @@ void handed_init(struct handed *h)
 {
     memset(h, 0, sizeof(*h));
     h->domain = (struct joule_domain){
-        JOULE_DOMAIN_POWER, 0, 0, 0, {1, 0}, 64, 0, true, "Node"};
+        JOULE_DOMAIN_POWER, 0, 0, 0, {1, 0}, 64, 0, 0, true, "Node"};
     h->meter = (struct joule_meter){&ops, &h->domain, 1};
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);

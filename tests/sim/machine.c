@@ -247,6 +247,7 @@ struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
     m->dead = opt->dead;
     m->powercap = opt->powercap;
     m->no_msr = opt->no_msr;
+    m->cray = opt->cray;
     m->hypervisor = opt->hypervisor;
     m->no_physical_id = opt->no_physical_id;
     m->filtering = opt->filtering;

@@ -37,7 +37,7 @@ struct sim_machine_options {
     unsigned esu, dram_esu, width;    /* or SIM_DEFAULT */
     const char *start;                /* "N" or "wrap-N" */
     bool no_dram, pp0, pp1, psys, dead, hypervisor, no_physical_id;
-    bool powercap, no_msr;
+    bool powercap, no_msr, cray;
     enum sim_filtering filtering;
 };
 
@@ -60,7 +60,7 @@ struct sim_machine {
     uint8_t width_bits;
     uint64_t start; /* raw value of every energy counter at time 0 */
     bool dram, pp0, pp1, psys, dead, hypervisor, no_physical_id;
-    bool powercap, no_msr; /* zones; no MSR devices */
+    bool powercap, no_msr, cray; /* zones; no MSR devices; pm_counters */
     enum sim_filtering filtering;
 };
 

@@ -31,7 +31,7 @@ struct stat_text {
 
 /* The root is inode 1, CPU i of the machine has directory 2 + 2i and file
  * 3 + 2i; "stat" is the file after the last CPU's, and then
- * those of the zones, "energy_uj-N". */
+ * those of the zones, "energy-N". */
 static fuse_ino_t dir_ino(size_t cpu)
 {
     return 2 + 2 * cpu;
@@ -112,8 +112,8 @@ static void fs_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
         if (sim_procstat_there(fs->node))
             entry.ino = stat_ino(m);
-    } else if (parent == FUSE_ROOT_ID && !strncmp(name, "energy_uj-", 10)) {
-        if (!joule_parse_u64(name + 10, 0, UINT32_MAX, &number) &&
+    } else if (parent == FUSE_ROOT_ID && !strncmp(name, "energy-", 7)) {
+        if (!joule_parse_u64(name + 7, 0, UINT32_MAX, &number) &&
             number < sim_zones(m))
             entry.ino = stat_ino(m) + 2 * (number + 1);
     } else if (parent == FUSE_ROOT_ID) {

@@ -54,6 +54,7 @@ MACHINE_FLAG(parse_hypervisor, hypervisor)
 MACHINE_FLAG(parse_dead, dead)
 MACHINE_FLAG(parse_powercap, powercap)
 MACHINE_FLAG(parse_no_msr, no_msr)
+MACHINE_FLAG(parse_cray, cray)
 
 #define STRING(name, field)                                                    \
     static int name(struct sim_options *opt, const char *text)                 \
@@ -270,6 +271,9 @@ static const struct row {
     {"powercap", NO_ARG, "", parse_powercap, "",
      "the counters in sys/class/powercap, too"},
     {"no-msr", NO_ARG, "", parse_no_msr, "", "no MSR devices"},
+    {"cray", NO_ARG, "", parse_cray, "",
+     "sys/cray/pm_counters: whole J of the node, and of parts, ten times a "
+     "second"},
     {"dead", NO_ARG, "", parse_dead, "", "counters read 0 and never move"},
     {"step-us", ARG, "US", parse_step, "1 to 1000000",
      "counters move every so many us (1000)"},

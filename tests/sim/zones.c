@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/sim/zones.h"
 
+#include "tests/sim/model.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +17,7 @@
 #define DRAM_FIXED_NJ 15300
 
 struct zone {
-    char path[48], name[SIM_ZONE_TEXT];
+    char path[48], name[24];
     size_t cpu; /* that shows the counter */
     uint32_t reg;
     uint64_t unit_nj;
@@ -130,12 +132,50 @@ static int count_zone(void *arg, size_t i, const struct zone *z)
     return 0;
 }
 
-size_t sim_zones(const struct sim_machine *machine)
+static size_t zone_count(const struct sim_machine *machine)
 {
     size_t count = 0;
 
     each_zone(machine, count_zone, &count);
     return count;
+}
+
+/* ---- pm_counters ---- */
+
+#define CRAY       "sys/cray/pm_counters"
+#define UPDATE_NS  (100 * JOULE_NS_PER_MS)
+#define CPU_PPM    600000u
+#define MEMORY_PPM 150000u
+
+enum { ENERGY, CPU_ENERGY, MEMORY_ENERGY, FRESHNESS, STARTUP, CRAY_FILES };
+
+static const char *const cray_files[CRAY_FILES] = {
+    "energy", "cpu_energy", "memory_energy", "freshness", "startup"};
+
+/* The energy of the last update. */
+static void read_cray(struct sim_node *node, int file, char text[SIM_ZONE_TEXT])
+{
+    int64_t now_ns = joule_clock_mono_ns(node->clock);
+    int64_t age_ns = now_ns % UPDATE_NS;
+    uint64_t nj = sim_node_exact(node, now_ns).node_nj;
+    uint64_t since_nj =
+        (uint64_t)sim_node_uw(node, now_ns) * (uint64_t)age_ns / 1000000;
+    static const uint32_t ppm[] = {1000000, CPU_PPM, MEMORY_PPM};
+
+    nj = nj > since_nj ? nj - since_nj : 0;
+    if (file == FRESHNESS)
+        snprintf(text, SIM_ZONE_TEXT, "%" PRId64 "\n", now_ns / UPDATE_NS);
+    else if (file == STARTUP)
+        snprintf(text, SIM_ZONE_TEXT, "1606240000123456\n");
+    else
+        snprintf(text, SIM_ZONE_TEXT, "%" PRIu64 " J %" PRId64 " us\n",
+                 sim_share(nj, ppm[file]) / 1000000000 + 1000000,
+                 (now_ns - age_ns) / 1000);
+}
+
+size_t sim_zones(const struct sim_machine *machine)
+{
+    return zone_count(machine) + (machine->cray ? CRAY_FILES : 0);
 }
 
 /* ---- the tree ---- */
@@ -163,6 +203,18 @@ static int put_file(const struct writing *w, const struct zone *z,
     return -1;
 }
 
+static int put_link(const struct writing *w, const char *path, const char *root,
+                    size_t i)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "%s/dev/cpu/energy-%zu", root, i);
+    unlinkat(w->root_fd, path, 0);
+    if (symlinkat(text, w->root_fd, path) < 0)
+        return joule_error_set(w->err, errno, "cannot make %s: %m", path);
+    return 0;
+}
+
 static int write_zone(void *arg, size_t i, const struct zone *z)
 {
     const struct writing *w = arg;
@@ -178,11 +230,22 @@ static int write_zone(void *arg, size_t i, const struct zone *z)
     if (put_file(w, z, "max_energy_range_uj", text) < 0)
         return -1;
     snprintf(path, sizeof(path), "%s/energy_uj", z->path);
-    snprintf(text, sizeof(text), "../../../../dev/cpu/energy_uj-%zu", i);
-    unlinkat(w->root_fd, path, 0);
-    if (symlinkat(text, w->root_fd, path) < 0)
-        return joule_error_set(w->err, errno, "cannot make %s: %m", path);
-    return 0;
+    return put_link(w, path, "../../../..", i);
+}
+
+static int write_cray(const struct writing *w, const struct sim_machine *m)
+{
+    char path[80];
+    int rc = 0;
+
+    if ((mkdirat(w->root_fd, "sys/cray", 0755) < 0 && errno != EEXIST) ||
+        (mkdirat(w->root_fd, CRAY, 0755) < 0 && errno != EEXIST))
+        return joule_error_set(w->err, errno, "cannot make " CRAY ": %m");
+    for (size_t i = 0; i < CRAY_FILES && rc == 0; i++) {
+        snprintf(path, sizeof(path), CRAY "/%s", cray_files[i]);
+        rc = put_link(w, path, "../../..", zone_count(m) + i);
+    }
+    return rc;
 }
 
 int sim_zones_write(int root_fd, const struct sim_machine *machine,
@@ -190,6 +253,8 @@ int sim_zones_write(int root_fd, const struct sim_machine *machine,
 {
     struct writing w = {root_fd, err};
 
+    if (machine->cray && write_cray(&w, machine) < 0)
+        return -1;
     if (!machine->powercap)
         return 0;
     if ((mkdirat(root_fd, "sys/class", 0755) < 0 && errno != EEXIST) ||
@@ -225,7 +290,14 @@ static int read_zone(void *arg, size_t i, const struct zone *z)
 int sim_zone_read(struct sim_node *node, size_t i, char text[SIM_ZONE_TEXT])
 {
     struct reading r = {node, i, text};
-    int rc = each_zone(node->machine, read_zone, &r);
+    size_t zones = zone_count(node->machine);
+    int rc;
+
+    if (i >= zones) {
+        read_cray(node, (int)(i - zones), text);
+        return 0;
+    }
+    rc = each_zone(node->machine, read_zone, &r);
 
     return rc == -1 ? 0 : rc == 0 ? ENOENT : rc;
 }

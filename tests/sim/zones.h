@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * zones.h - the node's counters as powercap shows them: sys/class/powercap below its
- * directory, whose energy_uj are links to files energy_uj-N beside the MSR devices.
+ * zones.h - the node's counters as text: sys/class/powercap and sys/cray/pm_counters
+ * below its directory, whose values are links to files energy-N beside the MSR
+ * devices.
  *
- * As Linux counts: 32 bits of ticks, in whole nJ each (15,300 where DRAM has a unit of
+ * powercap as Linux counts: 32 bits of ticks, in whole nJ each (15,300 where DRAM has a unit of
  * its own); zones of packages, or of their dies, with dram, core and uncore in them,
- * and psys.
+ * and psys.  pm_counters as a blade's controller does: whole joules of ten updates a
+ * second, with the time of the last one.
  */
 #ifndef SIM_ZONES_H
 #define SIM_ZONES_H
@@ -13,16 +15,16 @@
 #include "tests/sim/node.h"
 
 #define SIM_ZONES_MAX 256
-#define SIM_ZONE_TEXT 24
+#define SIM_ZONE_TEXT 64
 
-/* How many the machine has; 0 without powercap. */
+/* How many files energy-N the machine has. */
 size_t sim_zones(const struct sim_machine *machine);
 
 /* The tree without values.  0, or -1 with errno and a sentence. */
 int sim_zones_write(int root_fd, const struct sim_machine *machine,
                     struct joule_error *err);
 
-/* What energy_uj of zone [i] reads now: 0, or an errno value. */
+/* What energy-[i] reads now: 0, or an errno value. */
 int sim_zone_read(struct sim_node *node, size_t i, char text[SIM_ZONE_TEXT]);
 
 #endif

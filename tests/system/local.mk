@@ -84,6 +84,7 @@ dist_check_SCRIPTS += \
 	tests/system/test_reread.sh \
 	tests/system/test_restart.sh \
 	tests/system/test_sampling.sh \
+	tests/system/test_unlike.sh \
 	tests/system/test_symbols.sh \
 	tests/system/test_valgrind.sh \
 	tests/system/test_waits_page.sh

@@ -41,6 +41,8 @@ may common/cpufreq common/cgroup
 may common/waits
 may plugins/slurm_abi common/energy common/sensors common/node common/cgroup \
     common/daemon common/step common/profile
+may plugins/acct_gather_energy/joule plugins/slurm_abi common/energy \
+    common/sensors
 may plugins/acct_gather_energy/joule_rapl plugins/slurm_abi common/energy \
     common/sensors
 may plugins/acct_gather_energy/joule_fused plugins/slurm_abi common/energy \

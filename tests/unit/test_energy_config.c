@@ -157,7 +157,7 @@ START_TEST(keys_of_slurm)
                 break;
         }
     }
-    ck_assert_uint_eq(ours, 12);
+    ck_assert_uint_eq(ours, 14);
     ck_assert_int_eq(config.sample_period_ns, 10 * JOULE_NS_PER_S);
     ck_assert_int_eq(make(), 0);
     ck_assert_int_eq(ipmi.driver, JOULE_IPMI_DRIVER_OPENIPMI);

@@ -127,7 +127,7 @@ static void must_remark(struct joule_sensor *sensor, enum joule_event event,
 START_TEST(test_unknown_name)
 {
     static const char *const unknown[] = {
-        "",          "rapl",        "joule",      "JOULE_RAPL",
+        "",          "rapl",        "jouler",     "JOULE_RAPL",
         "joule_rap", "joule_rapl ", "joule_none", "joule_ipmi,joule_rapl"};
 
     machine();
@@ -173,6 +173,146 @@ START_TEST(test_rapl)
     sensor = must_open("joule_rapl", uses[_i], "counters");
     must_have(sensor, "package-0* dram-0");
     joule_sensor_destroy(sensor);
+}
+END_TEST
+
+/* ---- what the node has ---- */
+
+static void blade(void)
+{
+    tree_write(&tree, "sys/cray/pm_counters/energy",
+               "598732067 J 16062400 us\n");
+    tree_write(&tree, "sys/cray/pm_counters/cpu_energy",
+               "1000 J 16062400 us\n");
+    tree_write(&tree, "sys/cray/pm_counters/memory_energy", "500 J\n");
+    tree_write(&tree, "sys/cray/pm_counters/accel1_energy", "7 J 0 us\n");
+    tree_write(&tree, "sys/cray/pm_counters/freshness", "10\n");
+    tree_write(&tree, "sys/cray/pm_counters/startup", "100\n");
+}
+
+static void chooses(const char *name, const char *why)
+{
+    struct joule_error text;
+    const char *chosen = joule_sensor_choose(tree.fd, &config, &text);
+
+    ck_assert_str_eq(text.text, why);
+    if (name)
+        ck_assert_str_eq(chosen, name);
+    else
+        ck_assert_ptr_null(chosen);
+}
+
+#define NO_CRAY                                                                \
+    "not cray: cannot open /sys/cray/pm_counters/energy: No such file or "     \
+    "directory"
+#define NO_BMC "there is no /dev/ipmi0, and JouleIPMIHost is not set"
+#define CRAY                                                                   \
+    "joule_cray: the counters of the blade's controller, of the whole node"
+#define RAPL "joule_rapl: the CPUs' counters, no more of the node than these"
+
+START_TEST(choice)
+{
+    struct joule_sensor *sensor;
+
+    machine();
+    chooses("joule_rapl",
+            RAPL "; " NO_CRAY "; not fused: " NO_BMC "; not ipmi: " NO_BMC);
+    tree_write(&tree, "dev/ipmi0", "");
+    chooses("joule_fused", "joule_fused: the BMC's power in the shape of the "
+                           "CPUs' counters; " NO_CRAY);
+    blade();
+    chooses("joule_cray", CRAY);
+    sensor = must_open("joule", uses[_i], "counters");
+    must_have(sensor, "Node* CPU Memory Accel1");
+    joule_sensor_destroy(sensor);
+    set("JouleSensors", "ipmi,rapl");
+    chooses("joule_ipmi",
+            "joule_ipmi: the BMC's power; not cray: JouleSensors; "
+            "not fused: JouleSensors");
+    set("JouleSensors", "rapl");
+    chooses("joule_rapl", RAPL "; not cray: JouleSensors; not fused: "
+                               "JouleSensors; not ipmi: JouleSensors");
+    set("JouleSensors", "auto");
+    tree_write(&tree, "sys/cray/pm_counters/energy", "many J\n");
+    chooses("joule_fused",
+            "joule_fused: the BMC's power in the shape of the CPUs' counters; "
+            "not cray: /sys/cray/pm_counters/energy: it is no energy");
+    tree_remove(&tree, "dev/ipmi0");
+    tree_remove(&tree, "proc/cpuinfo");
+    set("JouleSensors", "cray,rapl");
+    must_refuse("joule", uses[_i], ENODEV, "this node has nothing; not cray: ");
+}
+END_TEST
+
+START_TEST(cray)
+{
+    struct joule_sensor *sensor;
+
+    blade();
+    sensor = must_open("joule_cray", uses[_i], "counters");
+    ck_assert_int_eq(sensor->wrap_ns, INT64_MAX);
+    joule_sensor_read(sensor, 0, readings);
+    ck_assert_uint_eq(readings[0].state, JOULE_READING_UNKNOWN);
+    /* 500 J at once: ten updates a second, and 5 kW. */
+    tree_write(&tree, "sys/cray/pm_counters/energy",
+               "598732567 J 16062500 us\n");
+    joule_sensor_read(sensor, 0, readings);
+    ck_assert_uint_eq(readings[0].state, JOULE_READING_OK);
+    ck_assert_uint_eq(readings[0].uj, 500 * J);
+    ck_assert_uint_eq(readings[2].uj, 0);
+    ck_assert_uint_eq(readings[0].gap_ns, 0);
+    /* What is no number is none, and is counted when it is one again. */
+    tree_write(&tree, "sys/cray/pm_counters/energy", "");
+    joule_sensor_read(sensor, 0, readings);
+    ck_assert_uint_eq(readings[0].uj, 500 * J);
+    ck_assert_uint_eq(readings[0].errors, 1);
+    tree_write(&tree, "sys/cray/pm_counters/energy",
+               "598732569 J 16062600 us\n");
+    joule_sensor_read(sensor, 0, readings);
+    ck_assert_uint_eq(readings[0].uj, 502 * J);
+    /* The controller restarts. */
+    tree_write(&tree, "sys/cray/pm_counters/energy", "3 J 16062700 us\n");
+    tree_write(&tree, "sys/cray/pm_counters/startup", "200\n");
+    joule_sensor_read(sensor, 0, readings);
+    ck_assert_uint_eq(readings[0].uj, 502 * J);
+    ck_assert_int_gt(readings[0].gap_ns, 0);
+    must_remark(sensor, JOULE_EVENT_INFO,
+                "the blade's controller has restarted");
+    tree_write(&tree, "sys/cray/pm_counters/energy", "5 J 16062800 us\n");
+    joule_sensor_read(sensor, 0, readings);
+    ck_assert_uint_eq(readings[0].uj, 504 * J);
+    joule_sensor_destroy(sensor);
+}
+END_TEST
+
+static const char *const no_energies[] = {
+    "",
+    "5",
+    "J",
+    "-5 J 1 us\n",
+    "5 W 1 us\n",
+    "5  J\n",
+    "5 J 1 s\n",
+    "5 J 1\n",
+    "5 J us\n",
+    "0x5 J 1 us\n",
+    "5 J 1 us 2\n",
+    "5 J 1 us\n\n",
+    "99999999999999999999 J 1 us\n",
+    "5 J -1 us\n",
+    "5 J "
+    "11111111111111111111111111111111111111111111111111111111111111111111111"
+    "111111111111111111111 us\n",
+};
+
+START_TEST(cray_nonsense)
+{
+    blade();
+    tree_write(&tree, "sys/cray/pm_counters/cpu_energy", no_energies[_i]);
+    must_refuse("joule_cray", JOULE_SENSOR_MEASURE, EINVAL,
+                "/sys/cray/pm_counters/cpu_energy: it is no energy");
+    tree_bytes(&tree, "sys/cray/pm_counters/cpu_energy", "5 J\0\n", 5);
+    must_refuse("joule_cray", JOULE_SENSOR_MEASURE, EINVAL, "it is no energy");
 }
 END_TEST
 
@@ -359,6 +499,9 @@ int main(void)
     tcase_add_loop_test(good, test_follows_power, 0, 2);
     tcase_add_loop_test(good, test_follows_both, 0, COUNT(names));
     tcase_add_test(good, test_fused_without_counters);
+    tcase_add_loop_test(good, choice, 0, COUNT(uses));
+    tcase_add_loop_test(good, cray, 0, COUNT(uses));
+    tcase_add_loop_test(good, cray_nonsense, 0, COUNT(no_energies));
     suite_add_tcase(suite, good);
 
     runner = srunner_create(suite);

@@ -25,11 +25,13 @@ static const struct plugin {
     {"acct_gather_energy/joule_rapl", "acct_gather_energy_joule_rapl.so"},
     {"acct_gather_energy/joule_ipmi", "acct_gather_energy_joule_ipmi.so"},
     {"acct_gather_energy/joule_fused", "acct_gather_energy_joule_fused.so"},
+    {"acct_gather_energy/joule", "acct_gather_energy_joule.so"},
 };
 
 #define RAPL  (&plugins[0])
 #define IPMI  (&plugins[1])
 #define FUSED (&plugins[2])
+#define ANY   (&plugins[3])
 
 /* Options of ours: a table for each type of plugin. */
 struct ours {
@@ -206,6 +208,7 @@ static void choose_plugin(struct check *c)
         c->plugin = our_plugin(item);
         c->result->ipmi = c->plugin == IPMI || c->plugin == FUSED;
         c->result->fused = c->plugin == FUSED;
+        c->result->chooses = c->plugin == ANY;
         return;
     }
 }
@@ -533,6 +536,7 @@ static void check_gather(struct check *c)
                                     "AcctGatherEnergyType",
                                     names_plugin(energy, "joule_rapl") ||
                                         names_plugin(energy, "joule_ipmi") ||
+                                        names_plugin(energy, "joule") ||
                                         names_plugin(energy, "joule_fused")};
     c->ours[PROFILE] = (struct ours){joule_profile_options, &c->profile,
                                      "AcctGatherProfileType",

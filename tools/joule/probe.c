@@ -12,6 +12,7 @@
 #include "common/base/file.h"
 #include "common/base/parse.h"
 #include "common/daemon/sampler.h"
+#include "common/sensors/sensor_table.h"
 #include "tools/joule/command.h"
 
 #define MEASURE_MIN_NS (100 * JOULE_NS_PER_MS)
@@ -150,6 +151,19 @@ static void glance_at_counters(struct joule_probe *p)
     free(scratch);
 }
 
+/* What acct_gather_energy/joule would take here. */
+static void choose(struct joule_probe *p)
+{
+    const char *name =
+        joule_sensor_choose(p->root_fd, &p->conf.config, &p->choice);
+
+    if (!name)
+        name = "joule_rapl";
+    p->cray = strcmp(name, "joule_cray") == 0;
+    p->fused = strcmp(name, "joule_fused") == 0;
+    p->ipmi = p->fused || strcmp(name, "joule_ipmi") == 0;
+}
+
 static int probe_sensors(struct joule_probe *p,
                          const struct joule_probe_options *opt,
                          struct joule_error *err)
@@ -161,6 +175,8 @@ static int probe_sensors(struct joule_probe *p,
             return -1;
     p->ipmi = opt->ipmi || p->conf.ipmi;
     p->fused = !opt->ipmi && p->conf.fused;
+    if (!opt->ipmi && p->conf.chooses)
+        choose(p);
     joule_node_collect(p, opt->node);
     joule_attribution_check_ledger(p);
     if (!p->ipmi) {

@@ -149,6 +149,7 @@ struct joule_confcheck {
     char plugin[JOULE_PLACE_MAX];      /* the energy plugin's file, or empty */
     bool ipmi;                         /* it is joule_ipmi or joule_fused */
     bool fused;                        /* it is joule_fused */
+    bool chooses;                      /* it is joule */
     struct joule_energy_config config; /* what the plugin will use */
     bool config_known; /* it is; otherwise these are the defaults */
     struct joule_conf_place
@@ -227,6 +228,8 @@ struct joule_probe {
     struct joule_probe_sensor sensor;
     bool ipmi;  /* the node is, or would be, measured by its BMC */
     bool fused; /* and by its counters */
+    bool cray;  /* by those of a Cray blade */
+    struct joule_error choice; /* of acct_gather_energy/joule: why; or empty */
     struct joule_bmc bmc;
     struct joule_node node;
     struct joule_attribution_check share;

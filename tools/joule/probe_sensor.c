@@ -14,6 +14,7 @@
 #include "common/base/file.h"
 #include "common/sensors/counter_sensor.h"
 #include "common/sensors/cpu_counters.h"
+#include "common/sensors/cray.h"
 #include "common/sensors/topology.h"
 
 static unsigned lowest_cpu(int root_fd)
@@ -78,10 +79,9 @@ static struct joule_counters *open_counters(struct joule_probe_sensor *s,
         opt.with_cores = false;
         counters = joule_cpu_counters_create(root_fd, &opt, &s->error);
     }
-    if (counters) {
+    if (counters)
         s->error.text[0] = '\0';
-        s->way = counters->way;
-    } else
+    else
         s->cores_left_out = false;
     return counters;
 }
@@ -179,7 +179,9 @@ void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
         judge(s, findings);
         return;
     }
-    counters = open_counters(s, p->root_fd, &p->conf.config);
+    counters = p->cray ? joule_cray_create(p->root_fd, &s->error)
+                       : open_counters(s, p->root_fd, &p->conf.config);
+    s->way = counters ? counters->way : NULL;
     if (counters) {
         sensor = joule_counter_sensor_create(p->clock, counters);
         if (!sensor)

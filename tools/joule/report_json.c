@@ -364,6 +364,8 @@ void joule_probe_print_json(FILE *out, const struct joule_probe *p)
     joule_json_string(&j, "version", PACKAGE_VERSION);
     joule_json_string(&j, "node", p->node.name);
     joule_json_bool(&j, "job_would_be_measured", joule_probe_good(p));
+    joule_json_string(&j, "measured_by",
+                      p->choice.text[0] ? p->choice.text : NULL);
     put_cpu(&j, &p->sensor);
     put_access(&j, &p->access);
     put_sensor(&j, &p->sensor);

@@ -417,6 +417,11 @@ void joule_probe_print_text(FILE *out, const struct joule_probe *p)
 {
     put(out, "%s %s on node %s", PACKAGE_NAME, PACKAGE_VERSION, p->node.name);
     fputs("\n\n", out);
+    if (p->choice.text[0]) {
+        fputs("Choice\n", out);
+        row(out, "measured by", "%s", p->choice.text);
+        fputs("\n", out);
+    }
     print_cpu(out, p);
     if (p->ipmi)
         print_bmc(out, &p->bmc, &p->conf.config);
