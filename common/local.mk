@@ -39,6 +39,7 @@ libjoule_a_SOURCES = \
 	common/sensors/cray.c common/sensors/cray.h \
 	common/sensors/energy_config.c common/sensors/energy_config.h \
 	common/sensors/fused_sensor.c common/sensors/fused_sensor.h \
+	common/sensors/hwmon.c common/sensors/hwmon.h \
 	common/sensors/ipmi_choice.c common/sensors/ipmi_choice.h \
 	common/sensors/ipmi_config.c common/sensors/ipmi_config.h \
 	common/sensors/ipmi_helper.c common/sensors/ipmi_helper.h \

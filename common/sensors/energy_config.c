@@ -36,9 +36,13 @@ static const struct joule_word total_words[] = {
 };
 
 static const struct joule_word sensor_words[] = {
-    {"auto", JOULE_USE_ALL},    {"cray", JOULE_USE_CRAY},
-    {"fused", JOULE_USE_FUSED}, {"ipmi", JOULE_USE_IPMI},
-    {"rapl", JOULE_USE_RAPL},   {NULL, 0},
+    {"auto", JOULE_USE_ALL},
+    {"cray", JOULE_USE_CRAY},
+    {"fused", JOULE_USE_FUSED},
+    {"hwmon", JOULE_USE_HWMON},
+    {"ipmi", JOULE_USE_IPMI},
+    {"rapl", JOULE_USE_RAPL},
+    {NULL, 0},
 };
 
 static const struct joule_word cpu_words[] = {
@@ -191,7 +195,7 @@ const struct joule_option joule_energy_config_options[] = {
           total_words, "package,dram or package or psys", .check = total_check,
           .help = "which RAPL domains make the node's energy"),
     WORDS("JouleSensors", WORDS, sensors, "auto", sensor_words,
-          "auto, or some of cray, fused, ipmi and rapl",
+          "auto, or some of cray, fused, hwmon, ipmi and rapl",
           .help = "which sensors acct_gather_energy/joule may take"),
     WORDS("JouleCPUCounters", WORD, cpu_way, "auto", cpu_words,
           "auto, msr or powercap",

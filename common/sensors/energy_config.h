@@ -25,7 +25,8 @@ enum joule_use {
     JOULE_USE_FUSED = 2,
     JOULE_USE_IPMI = 4,
     JOULE_USE_RAPL = 8,
-    JOULE_USE_ALL = 15,
+    JOULE_USE_HWMON = 16,
+    JOULE_USE_ALL = 31,
 };
 
 /* Whose profiles show the power of the whole node. */

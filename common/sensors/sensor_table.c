@@ -14,6 +14,7 @@
 #include "common/sensors/cpu_counters.h"
 #include "common/sensors/cray.h"
 #include "common/sensors/fused_sensor.h"
+#include "common/sensors/hwmon.h"
 #include "common/sensors/ipmi_helper.h"
 #include "common/sensors/meter_sensor.h"
 
@@ -118,18 +119,29 @@ static struct joule_sensor *open_rapl(const struct request *r)
                     : NULL;
 }
 
-static struct joule_sensor *open_ipmi(const struct request *r)
+static struct joule_sensor *open_power(const struct request *r,
+                                       struct joule_meter *meter)
 {
     int64_t period_ns = r->config->sample_period_ns;
     struct joule_meter_sensor_options opt = {
         .clock = &joule_clock_system,
-        .meter = open_meter(r, period_ns),
+        .meter = meter,
         .period_ns = r->use == JOULE_SENSOR_MEASURE ? period_ns : 0,
         .gap_ns = joule_power_gap_ns(period_ns),
         .no_carry = !r->config->ipmi_adjust,
     };
 
-    return opt.meter ? joule_meter_sensor_create(&opt) : NULL;
+    return meter ? joule_meter_sensor_create(&opt) : NULL;
+}
+
+static struct joule_sensor *open_ipmi(const struct request *r)
+{
+    return open_power(r, open_meter(r, r->config->sample_period_ns));
+}
+
+static struct joule_sensor *open_hwmon(const struct request *r)
+{
+    return open_power(r, joule_hwmon_create(r->root_fd, r->err));
 }
 
 static struct joule_sensor *open_fused(const struct request *r)
@@ -180,6 +192,15 @@ static int has_counters(const struct request *r)
     return counters ? 0 : -1;
 }
 
+static int has_hwmon(const struct request *r)
+{
+    struct joule_meter *meter = joule_hwmon_create(r->root_fd, r->err);
+
+    if (meter)
+        meter->ops->destroy(meter);
+    return meter ? 0 : -1;
+}
+
 /* One that is named, or a driver's device. */
 static int has_bmc(const struct request *r)
 {
@@ -213,6 +234,8 @@ static const struct row {
      JOULE_USE_CRAY, has_cray, open_cray},
     {"joule_fused", "the BMC's power in the shape of the CPUs' counters",
      JOULE_USE_FUSED, has_both, open_fused},
+    {"joule_hwmon", "the power meters of Grace", JOULE_USE_HWMON, has_hwmon,
+     open_hwmon},
     {"joule_ipmi", "the BMC's power", JOULE_USE_IPMI, has_bmc, open_ipmi},
     {"joule_rapl", "the CPUs' counters, no more of the node than these",
      JOULE_USE_RAPL, has_counters, open_rapl},

@@ -248,6 +248,7 @@ struct sim_machine *sim_machine_create(const struct sim_machine_options *opt,
     m->powercap = opt->powercap;
     m->no_msr = opt->no_msr;
     m->cray = opt->cray;
+    m->grace = opt->grace;
     m->hypervisor = opt->hypervisor;
     m->no_physical_id = opt->no_physical_id;
     m->filtering = opt->filtering;

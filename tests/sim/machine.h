@@ -37,7 +37,7 @@ struct sim_machine_options {
     unsigned esu, dram_esu, width;    /* or SIM_DEFAULT */
     const char *start;                /* "N" or "wrap-N" */
     bool no_dram, pp0, pp1, psys, dead, hypervisor, no_physical_id;
-    bool powercap, no_msr, cray;
+    bool powercap, no_msr, cray, grace;
     enum sim_filtering filtering;
 };
 
@@ -61,6 +61,7 @@ struct sim_machine {
     uint64_t start; /* raw value of every energy counter at time 0 */
     bool dram, pp0, pp1, psys, dead, hypervisor, no_physical_id;
     bool powercap, no_msr, cray; /* zones; no MSR devices; pm_counters */
+    bool grace;                  /* power meters in hwmon */
     enum sim_filtering filtering;
 };
 

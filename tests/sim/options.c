@@ -55,6 +55,7 @@ MACHINE_FLAG(parse_dead, dead)
 MACHINE_FLAG(parse_powercap, powercap)
 MACHINE_FLAG(parse_no_msr, no_msr)
 MACHINE_FLAG(parse_cray, cray)
+MACHINE_FLAG(parse_grace, grace)
 
 #define STRING(name, field)                                                    \
     static int name(struct sim_options *opt, const char *text)                 \
@@ -274,6 +275,9 @@ static const struct row {
     {"cray", NO_ARG, "", parse_cray, "",
      "sys/cray/pm_counters: whole J of the node, and of parts, ten times a "
      "second"},
+    {"grace", NO_ARG, "", parse_grace, "",
+     "power meters in sys/class/hwmon, as NVIDIA Grace has: the packages are "
+     "modules"},
     {"dead", NO_ARG, "", parse_dead, "", "counters read 0 and never move"},
     {"step-us", ARG, "US", parse_step, "1 to 1000000",
      "counters move every so many us (1000)"},

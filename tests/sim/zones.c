@@ -173,9 +173,35 @@ static void read_cray(struct sim_node *node, int file, char text[SIM_ZONE_TEXT])
                  (now_ns - age_ns) / 1000);
 }
 
+static size_t cray_count(const struct sim_machine *machine)
+{
+    return machine->cray ? CRAY_FILES : 0;
+}
+
+/* ---- hwmon ---- */
+
+#define HWMON     "sys/class/hwmon"
+#define GRACE_PPM 600000u
+
+/* Of each package its module and its processor. */
+static size_t grace_count(const struct sim_machine *machine)
+{
+    return machine->grace ? 2 * machine->packages : 0;
+}
+
+static void read_grace(struct sim_node *node, size_t i,
+                       char text[SIM_ZONE_TEXT])
+{
+    int64_t now_ns = joule_clock_mono_ns(node->clock);
+    uint64_t uw = (uint64_t)sim_node_uw(node, now_ns) / node->machine->packages;
+
+    snprintf(text, SIM_ZONE_TEXT, "%" PRIu64 "\n",
+             i % 2 == 0 ? uw : sim_share(uw, GRACE_PPM));
+}
+
 size_t sim_zones(const struct sim_machine *machine)
 {
-    return zone_count(machine) + (machine->cray ? CRAY_FILES : 0);
+    return zone_count(machine) + cray_count(machine) + grace_count(machine);
 }
 
 /* ---- the tree ---- */
@@ -248,12 +274,40 @@ static int write_cray(const struct writing *w, const struct sim_machine *m)
     return rc;
 }
 
+static int write_grace(const struct writing *w, const struct sim_machine *m)
+{
+    static const char *const labels[] = {"Module", "Grace"};
+    struct zone z = {.cpu = 0};
+    char path[96], text[64];
+    int rc = 0;
+
+    if ((mkdirat(w->root_fd, "sys/class", 0755) < 0 && errno != EEXIST) ||
+        (mkdirat(w->root_fd, HWMON, 0755) < 0 && errno != EEXIST))
+        return joule_error_set(w->err, errno, "cannot make " HWMON ": %m");
+    for (size_t i = 0; i < grace_count(m) && rc == 0; i++) {
+        snprintf(z.path, sizeof(z.path), HWMON "/hwmon%zu", i);
+        snprintf(path, sizeof(path), "%s/device", z.path);
+        if ((mkdirat(w->root_fd, z.path, 0755) < 0 && errno != EEXIST) ||
+            (mkdirat(w->root_fd, path, 0755) < 0 && errno != EEXIST))
+            return joule_error_set(w->err, errno, "cannot make %s: %m", path);
+        snprintf(text, sizeof(text), "%s Power Socket %zu\n", labels[i % 2],
+                 i / 2);
+        rc = put_file(w, &z, "device/power1_oem_info", text);
+        snprintf(path, sizeof(path), "%s/device/power1_average", z.path);
+        if (rc == 0)
+            rc = put_link(w, path, "../../../../..",
+                          zone_count(m) + cray_count(m) + i);
+    }
+    return rc;
+}
+
 int sim_zones_write(int root_fd, const struct sim_machine *machine,
                     struct joule_error *err)
 {
     struct writing w = {root_fd, err};
 
-    if (machine->cray && write_cray(&w, machine) < 0)
+    if ((machine->cray && write_cray(&w, machine) < 0) ||
+        (machine->grace && write_grace(&w, machine) < 0))
         return -1;
     if (!machine->powercap)
         return 0;
@@ -293,10 +347,12 @@ int sim_zone_read(struct sim_node *node, size_t i, char text[SIM_ZONE_TEXT])
     size_t zones = zone_count(node->machine);
     int rc;
 
-    if (i >= zones) {
+    if (i >= zones + cray_count(node->machine))
+        read_grace(node, i - zones - cray_count(node->machine), text);
+    else if (i >= zones)
         read_cray(node, (int)(i - zones), text);
+    if (i >= zones)
         return 0;
-    }
     rc = each_zone(node->machine, read_zone, &r);
 
     return rc == -1 ? 0 : rc == 0 ? ENOENT : rc;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * zones.h - the node's counters as text: sys/class/powercap and sys/cray/pm_counters
- * below its directory, whose values are links to files energy-N beside the MSR
- * devices.
+ * zones.h - the node's counters as text: sys/class/powercap, sys/cray/pm_counters and
+ * sys/class/hwmon below its directory, whose values are links to files energy-N beside
+ * the MSR devices.
  *
  * powercap as Linux counts: 32 bits of ticks, in whole nJ each (15,300 where DRAM has a unit of
  * its own); zones of packages, or of their dies, with dram, core and uncore in them,
  * and psys.  pm_counters as a blade's controller does: whole joules of ten updates a
- * second, with the time of the last one.
+ * second, with the time of the last one.  hwmon as NVIDIA Grace: for each package the
+ * power of its module, in uW, and 60 % of it for the processor's socket.
  */
 #ifndef SIM_ZONES_H
 #define SIM_ZONES_H

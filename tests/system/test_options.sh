@@ -15,7 +15,7 @@ shows() {
 # in Slurm's own parser, and no value at all is none.)
 BAD='JouleSamplePeriod|10ms to 60s|9ms 61s 0 -1 1x abc 1e3 9999999999999999999s 0x10
 JouleRAPLDomains|package,dram or package or psys|dram psys,package pp0 package,package core,dram package,;
-JouleSensors|auto, or some of cray, fused, ipmi and rapl|gpu cray,hwmon
+JouleSensors|auto, or some of cray, fused, hwmon, ipmi and rapl|gpu cray,gpu
 JouleCPUCounters|auto, msr or powercap|perf msr,powercap
 JouleAttribution|cputime, alloc or node|jobs cputime,alloc Node1
 JouleIdleWatts|0 to 100000|-1 100001 1.5 20W

@@ -29,7 +29,7 @@ up unlike --nodes 4 --energy acct_gather_energy/joule \
     --gather JouleAttribution=node --sim '--packages 2 --cpus 4 --load const:60' \
     --sim2 '--vendor amd --family 0x19 --model 0x11 --powercap --no-msr --load const:60' \
     --sim3 '--cray --load const:60' \
-    --sim4 '--family 6 --model 0xad --powercap --load const:60' || exit 1
+    --sim4 '--packages 2 --cpus 4 --grace --no-msr --load square:30:120:8' || exit 1
 check "a node with MSR devices" says node1 "this node is measured by joule_rapl: "
 check "... and why by no more" says node1 "this node is measured by joule_rapl: " \
     "; not cray: cannot open /sys/cray/pm_counters/energy: No such file or directory; \
@@ -38,18 +38,29 @@ check "a node with powercap alone" says node2 \
     "the energy counters are read in /sys/class/powercap: there is no /dev/cpu/0/msr"
 check "a Cray blade" says node3 \
     "this node is measured by joule_cray: the counters of the blade's controller"
-check "Granite Rapids" says node4 "the energy counters are read in /sys/class/powercap: \
-the kernel knows more of them on this CPU (Granite Rapids)"
+check "Grace" says node4 "this node is measured by joule_hwmon: the power meters of Grace"
+check "... by its modules alone" says node4 \
+    "the node's power is that of its modules, with GPU and memory (hwmon)"
 energy_is_right "MSR devices, 4 s" 1 -w node1
 energy_is_right "powercap, 4 s" 1 -w node2
 energy_is_right "a Cray blade, 4 s" 6.5 -w node3
-energy_is_right "Granite Rapids, 4 s" 1 -w node4
-energy_is_right "all of them, 4 s" 9.5 -N4 -n4
+# A meter is asked once a second: what changes between is a trapezoid.
+energy_is_right "Grace, 4 s" 50 -w node4
+energy_is_right "all of them, 4 s" 60 -N4 -n4
 cluster slurmd unlike node3 stop && sleep 2 && cluster slurmd unlike node3 start
 check "a Cray blade: the total goes on over a restart of slurmd" \
     says node3 "the node total goes on from"
 energy_is_right "a Cray blade, 4 s, after it" 6.5 -w node3
-check "joule probe says it, too" bash -c '"$0" at unlike node3 "$1" probe --node node3 |
-    tee /dev/stderr | grep -q "measured by *joule_cray: the counters of the blade"' \
-    "$LIB/cluster" "$JOULE_BUILD/tools/joule/joule"
+# probe NODE TEXT
+probe() {
+    cluster at unlike "$1" "$JOULE_BUILD/tools/joule/joule" probe --node "$1" \
+        > "$SCRATCH/probe" 2>&1
+    cat "$SCRATCH/probe"
+    grep -q "measured by *$2" "$SCRATCH/probe" &&
+        grep -q '^A job on this node would be measured\.' "$SCRATCH/probe"
+}
+check "joule probe: MSR devices" probe node1 joule_rapl
+check "joule probe: powercap" probe node2 joule_rapl
+check "joule probe: a Cray blade" probe node3 joule_cray
+check "joule probe: Grace" probe node4 joule_hwmon
 finish

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/energy/node_total.h"
+#include "common/sensors/hwmon.h"
 #include "common/sensors/sensor_table.h"
 #include "tests/unit/tree.h"
 
@@ -205,18 +207,33 @@ static void chooses(const char *name, const char *why)
 #define NO_CRAY                                                                \
     "not cray: cannot open /sys/cray/pm_counters/energy: No such file or "     \
     "directory"
-#define NO_BMC "there is no /dev/ipmi0, and JouleIPMIHost is not set"
+#define NO_HWMON "not hwmon: there is no /sys/class/hwmon"
+#define NO_BMC   "there is no /dev/ipmi0, and JouleIPMIHost is not set"
 #define CRAY                                                                   \
     "joule_cray: the counters of the blade's controller, of the whole node"
 #define RAPL "joule_rapl: the CPUs' counters, no more of the node than these"
+
+static void grace(unsigned socket, const char *label, const char *uw)
+{
+    static unsigned number;
+    char path[96], text[64];
+
+    snprintf(path, sizeof(path),
+             "sys/class/hwmon/hwmon%u/device/power1_oem_info", number);
+    snprintf(text, sizeof(text), "%s Power Socket %u\n", label, socket);
+    tree_write(&tree, path, text);
+    snprintf(path, sizeof(path),
+             "sys/class/hwmon/hwmon%u/device/power1_average", number++);
+    tree_write(&tree, path, uw);
+}
 
 START_TEST(choice)
 {
     struct joule_sensor *sensor;
 
     machine();
-    chooses("joule_rapl",
-            RAPL "; " NO_CRAY "; not fused: " NO_BMC "; not ipmi: " NO_BMC);
+    chooses("joule_rapl", RAPL "; " NO_CRAY "; not fused: " NO_BMC "; " NO_HWMON
+                               "; not ipmi: " NO_BMC);
     tree_write(&tree, "dev/ipmi0", "");
     chooses("joule_fused", "joule_fused: the BMC's power in the shape of the "
                            "CPUs' counters; " NO_CRAY);
@@ -228,10 +245,18 @@ START_TEST(choice)
     set("JouleSensors", "ipmi,rapl");
     chooses("joule_ipmi",
             "joule_ipmi: the BMC's power; not cray: JouleSensors; "
-            "not fused: JouleSensors");
+            "not fused: JouleSensors; not hwmon: JouleSensors");
     set("JouleSensors", "rapl");
-    chooses("joule_rapl", RAPL "; not cray: JouleSensors; not fused: "
-                               "JouleSensors; not ipmi: JouleSensors");
+    chooses("joule_rapl",
+            RAPL "; not cray: JouleSensors; not fused: JouleSensors; not "
+                 "hwmon: JouleSensors; not ipmi: JouleSensors");
+    grace(0, "Grace", "1");
+    set("JouleSensors", "hwmon,rapl");
+    chooses("joule_hwmon", "joule_hwmon: the power meters of Grace; not cray: "
+                           "JouleSensors; not fused: JouleSensors");
+    sensor = must_open("joule", uses[_i], "meter");
+    must_have(sensor, "Node* Grace0");
+    joule_sensor_destroy(sensor);
     set("JouleSensors", "auto");
     tree_write(&tree, "sys/cray/pm_counters/energy", "many J\n");
     chooses("joule_fused",
@@ -282,6 +307,87 @@ START_TEST(cray)
     joule_sensor_read(sensor, 0, readings);
     ck_assert_uint_eq(readings[0].uj, 504 * J);
     joule_sensor_destroy(sensor);
+}
+END_TEST
+
+/* One reading of each domain: mW, or -1 where it is none. */
+static void has_power(const char *names_expected, const int64_t *mw)
+{
+    struct joule_power power[JOULE_DOMAINS_MAX];
+    struct joule_meter *meter = joule_hwmon_create(tree.fd, &err);
+    char text[256] = "";
+
+    ck_assert_msg(meter != NULL, "%s", err.text);
+    ck_assert_int_eq(meter->ops->read(meter, power, &err), 0);
+    for (size_t i = 0; i < meter->domain_count; i++) {
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ",
+                 meter->domains[i].name);
+        ck_assert_int_eq(power[i].status == JOULE_POWER_OK, mw[i] >= 0);
+        if (mw[i] >= 0)
+            ck_assert_int_eq(llround(power[i].watts * 1000), mw[i]);
+    }
+    ck_assert_str_eq(text, names_expected);
+    meter->ops->interrupt(meter);
+    ck_assert_int_eq(meter->ops->read(meter, power, &err), -1);
+    ck_assert_int_eq(errno, ECANCELED);
+    meter->ops->destroy(meter);
+}
+
+/* The sum of the modules, and not their processors beside them; of sockets where not
+ * each has a module. */
+START_TEST(hwmon)
+{
+    grace(1, "Grace", "200000000\n");
+    grace(0, "CPU", "90000000\n");
+    grace(0, "Grace", "100000000\n");
+    grace(0, "Fan", "5\n");
+    tree_write(&tree, "sys/class/hwmon/hwmon99/name", "coretemp\n");
+    has_power("Node Grace0 Grace1 CPU0 ",
+              (int64_t[]){300000, 100000, 200000, 90000});
+    grace(0, "Module", "500000000\n");
+    has_power("Node Module0 Grace0 Grace1 CPU0 ",
+              (int64_t[]){300000, 500000, 100000, 200000, 90000});
+    grace(1, "Module", "600000000\n");
+    has_power("Node Module0 Module1 Grace0 Grace1 CPU0 ",
+              (int64_t[]){1100000, 500000, 600000, 100000, 200000, 90000});
+    grace(1, "Module", "600000000\n");
+    must_refuse("joule_hwmon", JOULE_SENSOR_MEASURE, EINVAL, "twice");
+}
+END_TEST
+
+/* What is no power makes no sum. */
+static const char *const no_powers[] = {
+    "4294967295000\n",
+    "",
+    "-1\n",
+    "0\n",
+    "1.5\n",
+    "0x1\n",
+    "1 2\n",
+    "99999999999999999999\n",
+    "200000000000\n",
+    "1111111111111111111111111111111111111111111111111111111111111111111111\n",
+};
+
+START_TEST(hwmon_nonsense)
+{
+    grace(0, "Module", "500000000\n");
+    grace(1, "Module", no_powers[_i]);
+    has_power("Node Module0 Module1 ", (int64_t[]){-1, 500000, -1});
+}
+END_TEST
+
+START_TEST(no_hwmon)
+{
+    must_refuse("joule_hwmon", JOULE_SENSOR_MEASURE, ENODEV, "there is no");
+    grace(64, "Module", "1\n");
+    grace(0, "CPU", "1\n");
+    must_refuse("joule_hwmon", JOULE_SENSOR_MEASURE, ENODEV,
+                "has no power of a Grace module");
+    tree_write(&tree, "sys/class/hwmon/hwmon98/power1_oem_info",
+               "Module Power Socket 0\n");
+    must_refuse("joule_hwmon", JOULE_SENSOR_MEASURE, ENOENT,
+                "cannot open the power of");
 }
 END_TEST
 
@@ -501,6 +607,9 @@ int main(void)
     tcase_add_test(good, test_fused_without_counters);
     tcase_add_loop_test(good, choice, 0, COUNT(uses));
     tcase_add_loop_test(good, cray, 0, COUNT(uses));
+    tcase_add_test(good, hwmon);
+    tcase_add_loop_test(good, hwmon_nonsense, 0, COUNT(no_powers));
+    tcase_add_test(good, no_hwmon);
     tcase_add_loop_test(good, cray_nonsense, 0, COUNT(no_energies));
     suite_add_tcase(suite, good);
 

@@ -160,6 +160,7 @@ static void choose(struct joule_probe *p)
     if (!name)
         name = "joule_rapl";
     p->cray = strcmp(name, "joule_cray") == 0;
+    p->hwmon = strcmp(name, "joule_hwmon") == 0;
     p->fused = strcmp(name, "joule_fused") == 0;
     p->ipmi = p->fused || strcmp(name, "joule_ipmi") == 0;
 }

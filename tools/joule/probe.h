@@ -229,6 +229,7 @@ struct joule_probe {
     bool ipmi;  /* the node is, or would be, measured by its BMC */
     bool fused; /* and by its counters */
     bool cray;  /* by those of a Cray blade */
+    bool hwmon; /* by the power meters of hwmon */
     struct joule_error choice; /* of acct_gather_energy/joule: why; or empty */
     struct joule_bmc bmc;
     struct joule_node node;

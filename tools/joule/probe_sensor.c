@@ -15,6 +15,7 @@
 #include "common/sensors/counter_sensor.h"
 #include "common/sensors/cpu_counters.h"
 #include "common/sensors/cray.h"
+#include "common/sensors/sensor_table.h"
 #include "common/sensors/topology.h"
 
 static unsigned lowest_cpu(int root_fd)
@@ -110,6 +111,13 @@ static int64_t follow(struct joule_sensor *sensor, int64_t measure_ns,
     return now_ns - begin_ns;
 }
 
+/* Of a meter, in the words of a counter. */
+static uint32_t state_of_power(const struct joule_reading *r)
+{
+    return r->state == JOULE_READING_OK ? JOULE_COUNTER_MOVING
+                                        : JOULE_COUNTER_NEW;
+}
+
 static void measure(struct joule_probe_sensor *s, struct joule_sensor *sensor,
                     int64_t measure_ns, struct joule_node_total *total)
 {
@@ -122,7 +130,9 @@ static void measure(struct joule_probe_sensor *s, struct joule_sensor *sensor,
         struct joule_probe_sensor_domain *d = &s->domains[i];
 
         d->domain = sensor->domains[i];
-        d->state = sensor->state.counter[i].state;
+        d->state = sensor->state.counters == 0
+                       ? state_of_power(&total->reading[i])
+                       : sensor->state.counter[i].state;
         d->errors = (uint32_t)total->reading[i].errors;
         if (s->measured_ns > 0)
             d->power_mw = joule_power_mw(total->reading[i].uj, s->measured_ns);
@@ -165,13 +175,34 @@ static void judge(const struct joule_probe_sensor *s,
                           "there are too many of them to open");
 }
 
+static struct joule_sensor *open_sensor(struct joule_probe *p)
+{
+    struct joule_probe_sensor *s = &p->sensor;
+    struct joule_counters *counters;
+    struct joule_sensor *sensor = NULL;
+
+    if (p->hwmon) {
+        s->way = "hwmon";
+        return joule_sensor_open("joule_hwmon", p->root_fd, &p->conf.config,
+                                 p->node.name, JOULE_SENSOR_MEASURE, &s->error);
+    }
+    counters = p->cray ? joule_cray_create(p->root_fd, &s->error)
+                       : open_counters(s, p->root_fd, &p->conf.config);
+    if (counters) {
+        s->way = counters->way;
+        sensor = joule_counter_sensor_create(p->clock, counters);
+        if (!sensor)
+            joule_error_set(&s->error, ENOMEM, "out of memory");
+    }
+    return sensor;
+}
+
 void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
                                 struct joule_findings *findings)
 {
     struct joule_probe_sensor *s = &p->sensor;
     struct joule_node_total *total;
-    struct joule_counters *counters;
-    struct joule_sensor *sensor = NULL;
+    struct joule_sensor *sensor;
 
     total = calloc(1, sizeof(*total));
     if (!total) {
@@ -179,14 +210,7 @@ void joule_probe_sensor_collect(struct joule_probe *p, int64_t measure_ns,
         judge(s, findings);
         return;
     }
-    counters = p->cray ? joule_cray_create(p->root_fd, &s->error)
-                       : open_counters(s, p->root_fd, &p->conf.config);
-    s->way = counters ? counters->way : NULL;
-    if (counters) {
-        sensor = joule_counter_sensor_create(p->clock, counters);
-        if (!sensor)
-            joule_error_set(&s->error, ENOMEM, "out of memory");
-    }
+    sensor = open_sensor(p);
     if (sensor) {
         s->opened = true;
         measure(s, sensor, measure_ns, total);
