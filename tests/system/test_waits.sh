@@ -209,6 +209,9 @@ newer() { # MPI PMI
 #include <mpi.h>
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
+#if OMPI_MAJOR_VERSION >= 5
+#define MPIX_Barrier_init MPI_Barrier_init
+#endif
 #endif
 #include <unistd.h>
 int main(int argc, char **argv)
