@@ -18,9 +18,12 @@
 enum joule_cpu_way { JOULE_CPU_AUTO, JOULE_CPU_MSR, JOULE_CPU_POWERCAP };
 
 struct joule_cpu_options {
-    unsigned way;                     /* enum joule_cpu_way */
-    unsigned total_kinds;             /* as in rapl.h */
-    bool with_cores;                  /* as there; powercap has none */
+    unsigned way;         /* enum joule_cpu_way */
+    unsigned total_kinds; /* as in rapl.h */
+    bool with_cores;      /* as there; powercap has none */
+    bool
+        compares; /* MSRs with powercap, once, for a second: a remark where both are
+                      more than 2 % apart */
     struct joule_rapl_info *ret_info; /* as there */
 };
 

@@ -106,6 +106,7 @@ static struct joule_counters *open_counters(const struct request *r,
     const struct joule_cpu_options opt = {
         .way = r->config->cpu_way,
         .total_kinds = r->config->rapl_total_kinds,
+        .compares = r->use == JOULE_SENSOR_MEASURE,
     };
 
     return joule_cpu_counters_create(r->root_fd, &opt, err);

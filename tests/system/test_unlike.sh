@@ -26,7 +26,7 @@ energy_is_right() {
 }
 
 up unlike --nodes 4 --energy acct_gather_energy/joule \
-    --gather JouleAttribution=node --sim '--packages 2 --cpus 4 --load const:60' \
+    --gather JouleAttribution=node --sim '--packages 2 --cpus 4 --powercap --load const:60' \
     --sim2 '--vendor amd --family 0x19 --model 0x11 --powercap --no-msr --load const:60' \
     --sim3 '--cray --load const:60' \
     --sim4 '--packages 2 --cpus 4 --grace --no-msr --load square:30:120:8' || exit 1
@@ -63,4 +63,5 @@ check "joule probe: MSR devices" probe node1 joule_rapl
 check "joule probe: powercap" probe node2 joule_rapl
 check "joule probe: a Cray blade" probe node3 joule_cray
 check "joule probe: Grace" probe node4 joule_hwmon
+check_not "MSRs and powercap count the same" says node1 "the MSRs count"
 finish

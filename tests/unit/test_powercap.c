@@ -386,6 +386,53 @@ START_TEST(msrs_and_powercap)
 }
 END_TEST
 
+static void both_grow(uint64_t msr_ticks, uint64_t uj)
+{
+    msr_ticks += 5;
+    for (unsigned cpu = 0; cpu < 4; cpu++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "dev/cpu/%u/msr", cpu);
+        tree_poke(&tree, path, 0x611, &msr_ticks, sizeof(msr_ticks));
+    }
+    put_energy("intel-rapl:0", 1000 + uj);
+    put_energy("intel-rapl:1", 3000 + uj);
+}
+
+/* MSRs and powercap, which counts what they do, 3 % less, or 2. */
+START_TEST(comparison)
+{
+    static const uint64_t percent[] = {100, 97, 98};
+    const struct joule_cpu_options opt = {.total_kinds = TOTAL,
+                                          .compares = true};
+    unsigned fds = tree_open_fds();
+
+    xeon();
+    msrs(6, 0x55);
+    c = joule_cpu_counters_create(tree.fd, &opt, &err);
+    ck_assert_msg(c != NULL, "%s", err.text);
+    ck_assert_str_eq(c->way, "MSR");
+    c->ops->read(c, raw);
+    both_grow(16384 * 100, 1000000 * percent[_i]);
+    usleep(1010000);
+    c->ops->read(c, raw);
+    ck_assert_int_eq(c->remark.text[0] != '\0', percent[_i] < 98);
+    if (percent[_i] < 98)
+        ck_assert_msg(strstr(c->remark.text,
+                             "the MSRs count 200.0 J of the packages where "
+                             "/sys/class/powercap counts 194.0 J"),
+                      "%s", c->remark.text);
+    c->remark.text[0] = '\0';
+    both_grow(16384 * 200, 0);
+    c->ops->read(c, raw);
+    ck_assert_uint_eq(raw[0].raw, 16384 * 200 + 5);
+    ck_assert_str_eq(c->remark.text, "");
+    c->ops->destroy(c);
+    c = NULL;
+    ck_assert_uint_eq(tree_open_fds(), fds);
+}
+END_TEST
+
 START_TEST(no_msrs)
 {
     xeon();
@@ -450,6 +497,7 @@ int main(void)
     tcase_add_test(tc, nothing);
     tcase_add_test(tc, many);
     tcase_add_test(tc, msrs_and_powercap);
+    tcase_add_loop_test(tc, comparison, 0, 3);
     tcase_add_test(tc, no_msrs);
     tcase_add_test(tc, neither_way);
     suite_add_tcase(suite, tc);
