@@ -45,6 +45,10 @@ tests_bench_maketrace_SOURCES = tests/bench/maketrace.c $(TRACEFILE)
 tests_bench_maketrace_CPPFLAGS = $(AM_CPPFLAGS) $(OTF2_CFLAGS)
 tests_bench_maketrace_LDADD = $(LIBWAITS)
 
+check_PROGRAMS += tests/bench/bench_sensors
+tests_bench_bench_sensors_SOURCES = tests/bench/bench_sensors.c
+tests_bench_bench_sensors_LDADD = $(LIBBENCH) $(LIBJOULE)
+
 check_PROGRAMS += tests/bench/bench_states
 tests_bench_bench_states_SOURCES = tests/bench/bench_states.c
 tests_bench_bench_states_LDADD = $(LIBBENCH) $(LIBJOULE)
