@@ -299,8 +299,11 @@ eztrace_too() {
     check "a trace of EZTrace has these patterns, too" most_patterns
 }
 
+# Later releases have it in the directory itself.
 most_patterns() {
-    waits eztrace/mpich_trace --csv --by=pattern > "$SCRATCH/csv" || return 1
+    local trace=eztrace/mpich_trace
+    [ -d "$SCRATCH/$trace" ] || trace=eztrace
+    waits $trace --csv --by=pattern > "$SCRATCH/csv" || return 1
     cat "$SCRATCH/csv"
     awk -F, 'NR > 1 && $1 !~ /completion/ && $7 >= 5 && $8 > 0.005 { n++ }
         END { exit !(n >= 5) }' "$SCRATCH/csv"
