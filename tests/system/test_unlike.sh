@@ -7,6 +7,8 @@
 # or 1 J, and on a Cray blade to what it uses in 0.1 s, since that is how often the
 # blade's controller counts.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=profile.sh
+. "$LIB/profile.sh"
 
 # says NODE TEXT - slurmd's log there
 says() {
@@ -25,7 +27,7 @@ energy_is_right() {
     check "$name" step_within 0.1 "$j"
 }
 
-up unlike --nodes 4 --energy acct_gather_energy/joule \
+up unlike --nodes 4 --energy acct_gather_energy/joule --profile=$PROFILE \
     --gather JouleAttribution=node --sim '--packages 2 --cpus 4 --powercap --load const:60' \
     --sim2 '--vendor amd --family 0x19 --model 0x11 --powercap --no-msr --load const:60' \
     --sim3 '--cray --load const:60' \
@@ -47,6 +49,13 @@ energy_is_right "a Cray blade, 4 s" 6.5 -w node3
 # A meter is asked once a second: what changes between is a trapezoid.
 energy_is_right "Grace, 4 s" 50 -w node4
 energy_is_right "all of them, 4 s" 60 -N4 -n4
+# slurmstepd chooses what slurmd has chosen.
+if step unlike -N3 -n3 -w node1,node2,node3 --profile=energy --acctg-freq=energy=1 sleep 5; then
+    wait_for 20 ls "$(profile_dir unlike)/${JOB}_0_node3.h5" > /dev/null
+    series_is_right "MSR devices, powercap and a Cray blade" unlike "node1 node2 node3" 20
+else
+    not_ok "a step with a profile"
+fi
 cluster slurmd unlike node3 stop && sleep 2 && cluster slurmd unlike node3 start
 check "a Cray blade: the total goes on over a restart of slurmd" \
     says node3 "the node total goes on from"
