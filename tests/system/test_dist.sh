@@ -29,6 +29,7 @@ installs() {
     make -s -C "$JOULE_BUILD" install DESTDIR="$1" > "$SCRATCH/out" 2>&1 ||
         { tail -n 20 "$SCRATCH/out"; return 1; }
     diff - <(find "$1" -name '*joule*.so' -printf '%f\n' | sort) << 'END'
+acct_gather_energy_joule.so
 acct_gather_energy_joule_fused.so
 acct_gather_energy_joule_ipmi.so
 acct_gather_energy_joule_rapl.so

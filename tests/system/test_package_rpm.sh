@@ -54,6 +54,7 @@ check "the plugins want Slurm $release and no other" \
 check "and say so in their version" \
     grep -q "\.slurm${release//./\\.}" <(of_package plugins --qf '%{RELEASE}\n')
 check "the plugins" diff - <(of_package plugins -l | sed -n 's|.*/\([^/]*\.so\)$|\1|p') << 'END'
+acct_gather_energy_joule.so
 acct_gather_energy_joule_fused.so
 acct_gather_energy_joule_ipmi.so
 acct_gather_energy_joule_rapl.so
