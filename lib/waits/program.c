@@ -232,13 +232,16 @@ int MPI_Abort(uintptr_t comm, int error)
 
 /* ---- MPI_Pcontrol ---- */
 
-/* With a name it is of a region (libjoule_hooks.so). */
+/* With a name it is of a region or event (libjoule_hooks.so).  A call that has no second
+ * word may seem to have one: then it does not pause, but none stays paused by that. */
 static void control(int level, const void *name)
 {
     char text[JOULE_PRELOAD_TEXT];
 
-    if (level >= 0 && !joule_preload_copy_text(name, text))
-        joule_recorder_pause(level == 0);
+    if (level > 0)
+        joule_recorder_pause(false);
+    else if (level == 0 && !joule_preload_copy_text(name, text))
+        joule_recorder_pause(true);
 }
 
 /* What MPI does not define is passed on: as many words as registers have, so that none
