@@ -151,6 +151,7 @@ static const struct {
     {"--list-states", "x", NULL, "--list-states is of no trace", 2},
     {"--slack", "--each", "x", "--slack is of the text, --csv and --json", 2},
     {"--slack", "--by=pattern", "x", "--slack is by path or by process", 2},
+    {"--paraver=", "x", NULL, "--paraver=PATH", 2},
     {"a", "b", NULL, "too many arguments", 2},
     {"--colour", "x", NULL, "--colour is no option", 2},
     {"/nowhere", NULL, NULL, "joule waits: there is no trace /nowhere", 1},
@@ -417,6 +418,17 @@ START_TEST(outputs)
         ck_assert_int_eq(run(file_option(options[i], "out"), trace, NULL), 0);
         ck_assert_int_eq(fstatat(tree.fd, "out", &st, 0), 0);
         ck_assert_int_gt(st.st_size, 1000);
+        /* The trace itself is not written over; a name beside it is as good as any. */
+        ck_assert_int_eq(
+            run(file_option(options[i], "trace/traces.otf2"), trace, NULL), 1);
+        has("/trace/traces.otf2 is a part of the trace");
+        ck_assert_int_eq(
+            run(file_option(options[i], "trace/../trace/traces/0.evt"), trace,
+                NULL),
+            1);
+        has("is a part of the trace");
+        ck_assert_int_eq(
+            run(file_option(options[i], "trace/traces-page"), trace, NULL), 0);
         ck_assert_int_eq(run(file_option(options[i], "no/out"), trace, NULL),
                          1);
         has("/no/out: cannot open the directory");

@@ -510,6 +510,12 @@ START_TEST(other_files)
     refused(EINVAL, "runs of");
     put_log("a.waits", &head, "", 0);
     refused(EINVAL, "are both of rank 0");
+    head.job = 12;
+    head.step = 3;
+    put_log("a.waits", &head, "", 0);
+    refused(EINVAL, "each step wants a directory of its own");
+    head.job = head.step = 0;
+    put_log("a.waits", &head, "", 0);
     snprintf(path, sizeof(path), "%s/a.waits", directory);
     ck_assert_int_eq(truncate(path, 50), 0);
     left_out("cut short");

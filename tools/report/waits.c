@@ -187,6 +187,8 @@ static int parse(struct arguments *a, int argc, char **argv)
         return joule_command_error(argv[0], "--slack is by path or by process");
     if (!a->profile.input)
         a->profile.input = a->hdf5;
+    if (a->paraver && !*a->paraver)
+        return joule_command_error(argv[0], "--paraver=PATH");
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -474,6 +476,30 @@ static int print_to_file(const char *path, const struct joule_waits *w,
 
 /* No file is better than half of one: it has its name when it is whole.  A device or a
  * link, as /dev/stdout, is not replaced. */
+/* Whether the file is one of those that are read. */
+static bool is_of_trace(const char *path, const char *trace)
+{
+    static const char *const names[] = {"traces", "eztrace_log"};
+    char *file = realpath(path, NULL), *from = realpath(trace, NULL), *end;
+    bool is_one = false;
+    struct stat st;
+
+    if (file && from && stat(from, &st) == 0 && S_ISREG(st.st_mode) &&
+        (end = strrchr(from, '/')))
+        *end = '\0';
+    for (size_t i = 0; file && from && i < sizeof(names) / sizeof(names[0]);
+         i++) {
+        size_t dir = strlen(from), name = strlen(names[i]);
+
+        is_one |= strncmp(file, from, dir) == 0 && file[dir] == '/' &&
+                  strncmp(file + dir + 1, names[i], name) == 0 &&
+                  strchr("./", file[dir + 1 + name]) != NULL;
+    }
+    free(file);
+    free(from);
+    return is_one;
+}
+
 static int write_file(const char *path, const struct joule_waits *w,
                       printer *print)
 {
@@ -481,6 +507,10 @@ static int write_file(const char *path, const struct joule_waits *w,
     struct stat st;
     int rc;
 
+    if (is_of_trace(path, w->trace)) {
+        joule_error_set(&err, EEXIST, "%s is a part of the trace", path);
+        return complain(&err);
+    }
     if (lstat(path, &st) < 0 || S_ISREG(st.st_mode))
         rc = print_to_file(path, w, print, &err);
     else
@@ -671,7 +701,8 @@ static void tell_facts(const struct joule_archive_facts *f)
                      "left out");
     tell(f->unplaced, "communicators are left out: where a rank without its "
                       "log is in them is not known");
-    tell(f->killed, "ranks did not come to MPI_Finalize: of each the last "
+    tell(f->killed, "ranks did not come to MPI_Finalize, or have closed their "
+                    "log: of each the last "
                     "second may be missing");
     if (f->error)
         fprintf(stderr, "joule waits: records could not be written: %s\n",
@@ -756,7 +787,7 @@ static int make(const struct arguments *a,
         joule_text_put(stderr, a->trace);
         fputc('\n', stderr);
     }
-    return 0;
+    return a->make_archive && facts.missing + facts.unreadable > 0 ? 3 : 0;
 }
 
 /* The exit status; 0: there is an archive now, or there was one. */

@@ -317,6 +317,13 @@ static int check_ranks(const struct joule_recorded_logs *logs,
         return joule_error_set(err, ENOENT, "%s has no logs (*%s)", directory,
                                JOULE_WAITS_SUFFIX);
     for (size_t i = 1; i < logs->logs; i++) {
+        if (l[i].head.job != l[0].head.job || l[i].head.step != l[0].head.step)
+            return joule_error_set(
+                err, EINVAL,
+                "%s has logs of steps %u.%u and %u.%u: each step wants a "
+                "directory of its own",
+                directory, l[0].head.job, l[0].head.step, l[i].head.job,
+                l[i].head.step);
         if (l[i].head.size != l[0].head.size)
             return joule_error_set(
                 err, EINVAL, "%s and %s are of runs of %u and %u ranks",
