@@ -41,7 +41,7 @@ static void put_msrs(const char *dir)
 {
     static const uint64_t values[][2] = {
         {0x606, 0xA0E03}, {0x611, 0x12345678}, {0x619, 0x1234567}, {0x620, 0}};
-    char path[64];
+    char path[96];
     int root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
     bench_file(dir, "proc/cpuinfo",
