@@ -232,16 +232,13 @@ int MPI_Abort(uintptr_t comm, int error)
 
 /* ---- MPI_Pcontrol ---- */
 
-/* With a name it is of a region or event (libjoule_hooks.so).  A call that has no second
- * word may seem to have one: then it does not pause, but none stays paused by that. */
-static void control(int level, const void *name)
+/* Whatever is behind the level: most calls have nothing there, and what lies in its
+ * place may look like the name of a region on one rank and not on another, which would
+ * pause one of them alone. */
+static void control(int level)
 {
-    char text[JOULE_PRELOAD_TEXT];
-
-    if (level > 0)
-        joule_recorder_pause(false);
-    else if (level == 0 && !joule_preload_copy_text(name, text))
-        joule_recorder_pause(true);
+    if (level >= 0)
+        joule_recorder_pause(level == 0);
 }
 
 /* What MPI does not define is passed on: as many words as registers have, so that none
@@ -256,7 +253,7 @@ int MPI_Pcontrol(const int level, ...)
     for (int i = 0; i < 5; i++)
         word[i] = va_arg(arguments, void *);
     va_end(arguments);
-    control(level, word[0]);
+    control(level);
     if (!NEXT(next, "MPI_Pcontrol"))
         return joule_waits_absent("MPI_Pcontrol");
     return next(level, word[0], word[1], word[2], word[3], word[4]);
@@ -431,7 +428,7 @@ uint16_t joule_waits_caller(const void *address)
     {                                                                          \
         void (*next)(int *, int *);                                            \
                                                                                \
-        control(*level, NULL);                                                 \
+        control(*level);                                                       \
         if (NEXT(next, "mpi_pcontrol" #suffix))                                \
             next(level, error);                                                \
         else                                                                   \
