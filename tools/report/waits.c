@@ -755,7 +755,8 @@ static int look_for_logs(const struct arguments *a)
     if (has_archive(a->trace))
         joule_error_set(&err, EEXIST,
                         "%s has a trace, and logs of another run: each step "
-                        "wants a directory of its own",
+                        "wants a directory of its own; move those (*.waits) "
+                        "into one",
                         a->trace);
     else if (state == JOULE_RECORDED_RUNS)
         joule_error_set(&err, EBUSY, "%s is being written: the step runs",
@@ -790,10 +791,24 @@ static int make(const struct arguments *a,
     return a->make_archive && facts.missing + facts.unreadable > 0 ? 3 : 0;
 }
 
+/* -1, but while the step runs.  srun knows that it is over, also where a process was
+ * killed just now. */
+static int look_for_end(const struct arguments *a)
+{
+    struct joule_error err;
+
+    if (secure_getenv("JOULE_WAITS_IS_OVER") ||
+        joule_recorded_state_of(a->trace) != JOULE_RECORDED_RUNS)
+        return -1;
+    joule_error_set(&err, EBUSY, "%s is being written: the step runs",
+                    a->trace);
+    return complain(&err);
+}
+
 /* The exit status; 0: there is an archive now, or there was one. */
 static int make_archive(const struct arguments *a)
 {
-    int status = a->make_archive ? -1 : look_for_logs(a);
+    int status = a->make_archive ? look_for_end(a) : look_for_logs(a);
     pid_t died;
 
     if (status >= 0)

@@ -318,8 +318,8 @@ static int print(FILE *out, const struct joule_waits *w, size_t first_path,
     char subtitle[128];
     int rc;
 
-    snprintf(subtitle, sizeof(subtitle), "%s%s%u processes, %.3f s",
-             *w->d->step ? "step " : "", *w->d->step ? w->d->step : "",
+    snprintf(subtitle, sizeof(subtitle), "%s%s%s%u processes, %.3f s",
+             *w->d->step ? "step " : "", w->d->step, *w->d->step ? ", " : "",
              w->d->processes,
              (double)(w->facts->end_ns - w->facts->begin_ns) / 1e9);
     m.page.title = w->trace;

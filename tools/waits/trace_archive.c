@@ -1143,7 +1143,11 @@ static int check_new(const char *directory, struct joule_error *err)
         if (snprintf(path, sizeof(path), "%s/%s", directory, parts[i]) >=
                 (int)sizeof(path) ||
             access(path, F_OK) == 0)
-            return joule_error_set(err, EEXIST, "%s is there already", path);
+            return joule_error_set(
+                err, EEXIST,
+                "%s is there already: move the logs of this run "
+                "(*.waits) into a directory of their own",
+                path);
     return 0;
 }
 

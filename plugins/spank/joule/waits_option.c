@@ -195,6 +195,7 @@ void joule_spank_waits_local_end(const struct joule_spank_options *options,
         sigprocmask(SIG_SETMASK, &none, NULL);
         signal(SIGINT, SIG_DFL);
         signal(SIGTERM, SIG_DFL);
+        setenv("JOULE_WAITS_IS_OVER", "1", 1);
         execv(options->report, argv);
         fprintf(stderr, "joule: the waits are in %s: joule waits %s\n",
                 directory, directory);
