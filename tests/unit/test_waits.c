@@ -152,6 +152,8 @@ static const struct {
     {"--slack", "--each", "x", "--slack is of the text, --csv and --json", 2},
     {"--slack", "--by=pattern", "x", "--slack is by path or by process", 2},
     {"--paraver=", "x", NULL, "--paraver=PATH", 2},
+    {"--html=", "x", NULL, "--html=FILE", 2},
+    {"--otf2=", "x", NULL, "--otf2=DIRECTORY", 2},
     {"a", "b", NULL, "too many arguments", 2},
     {"--colour", "x", NULL, "--colour is no option", 2},
     {"/nowhere", NULL, NULL, "joule waits: there is no trace /nowhere", 1},
@@ -728,6 +730,24 @@ START_TEST(missing_part)
 }
 END_TEST
 
+static const struct {
+    const char *a, *b, *sentence;
+} named_profiles[] = {
+    {"--job=abc", NULL, "joule waits: the trace does not tell when it was"},
+    {"-i", "/nowhere.h5", "joule waits: the trace does not tell when it was"},
+    {"-u", "nobody", "joule waits: whose profile? the trace does not tell"},
+};
+
+START_TEST(named_profile)
+{
+    const char *a = named_profiles[_i].a, *b = named_profiles[_i].b;
+
+    write_trace("row");
+    ck_assert_int_eq(b ? run(a, b, trace) : run("--csv", a, trace), 3);
+    has(named_profiles[_i].sentence);
+}
+END_TEST
+
 /* ---- this machine's states ---- */
 
 #define CPU0 "sys/devices/system/cpu/cpu0/"
@@ -806,6 +826,8 @@ int main(void)
     tcase_add_test(tc, full_disk);
     tcase_add_test(tc, no_waits);
     tcase_add_test(tc, missing_part);
+    tcase_add_loop_test(tc, named_profile, 0,
+                        sizeof(named_profiles) / sizeof(named_profiles[0]));
     tcase_add_test(tc, machine_states);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);

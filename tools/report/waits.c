@@ -98,6 +98,7 @@ struct arguments {
     unsigned by;
     uint64_t top, threads;
     bool csv, json, each, slack, list_states, make_archive, keep_logs;
+    bool wants_profile; /* it is named, so it has to be there */
 };
 
 static int parse_number(const char *name, const char *text, uint64_t max,
@@ -156,6 +157,13 @@ static int parse(struct arguments *a, int argc, char **argv)
         {.name = "", .text = trace, .count = &traces, .max = 1},
         {NULL},
     };
+    const struct {
+        const char *const *path, *usage;
+    } output[] = {
+        {&a->html, "--html=FILE"},      {&a->cubex, "--cubex=FILE.cubex"},
+        {&a->otf2, "--otf2=DIRECTORY"}, {&a->paraver, "--paraver=PATH"},
+        {&a->hdf5, "--hdf5=FILE"},
+    };
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = joule_command_parse(table, usage, argc, argv);
 
@@ -185,10 +193,13 @@ static int parse(struct arguments *a, int argc, char **argv)
                                    "--slack is of the text, --csv and --json");
     if (a->slack && a->by & ~(unsigned)(JOULE_BY_PATH | JOULE_BY_PROCESS))
         return joule_command_error(argv[0], "--slack is by path or by process");
+    a->wants_profile = !a->hdf5 && (a->profile.input || a->profile.dir ||
+                                    a->profile.user || a->profile.job);
     if (!a->profile.input)
         a->profile.input = a->hdf5;
-    if (a->paraver && !*a->paraver)
-        return joule_command_error(argv[0], "--paraver=PATH");
+    for (size_t i = 0; i < sizeof(output) / sizeof(output[0]); i++)
+        if (*output[i].path && !**output[i].path)
+            return joule_command_error(argv[0], output[i].usage);
     if (a->list_states && traces > 0)
         return joule_command_error(argv[0], "--list-states is of no trace");
     if (!a->list_states && traces == 0)
@@ -365,8 +376,13 @@ static void open_profile(struct collecting *c)
     struct joule_nodes_request request = c->a->profile;
 
     request.job = step_of(c);
-    if (!request.job && !request.input)
+    if (!request.job && !request.input) {
+        if (c->a->wants_profile)
+            joule_error_set(&c->no_profile, EINVAL,
+                            "whose profile? the trace does not tell its step: "
+                            "--job=JOB.STEP");
         return;
+    }
     c->profile = joule_wait_profile_open(
         &request, c->d, JOULE_MATCHER_PARTS_MAX, &c->no_profile);
 }
@@ -595,6 +611,9 @@ static int report(const struct arguments *a, struct collecting *c,
     } else if (all.count == 0) {
         fputs("joule waits: no process has waited in MPI\n", stderr);
         rc = 1;
+    } else if (a->wants_profile && *c->no_profile.text) {
+        complain(&c->no_profile);
+        rc = 3;
     }
     joule_totals_free(&all);
     return rc;
