@@ -30,7 +30,8 @@ const char *joule_sensor_choose(int root_fd,
 
 /*
  * Open the sensor of the plugin [name] ("joule_rapl", "joule_ipmi",
- * "joule_fused", "joule"; "joule_cray" and "joule_hwmon" are such as it chooses) below root_fd, as root; nothing is waited for.  [node] is the
+ * "joule_fused", "joule"; or one that "joule" may choose: "joule_cray",
+ * "joule_hwmon") below root_fd, as root; nothing is waited for.  [node] is the
  * NodeName, for the patterns of a BMC's host.  NULL with errno and a sentence;
  * ENOTSUP: there is no such plugin.
  */
