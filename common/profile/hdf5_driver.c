@@ -41,7 +41,7 @@ struct file {
     haddr_t eoa; /* end of what libhdf5 has allocated */
     haddr_t eof; /* end of what has been written */
     int error;   /* errno of the first write that failed */
-    /* Of a file that is written, what is to be written at [at]; else, what is there. */
+    /* Writing: the bytes that go to [at]; reading: those that are there. */
     unsigned char buffer[BUFFER_SIZE];
     haddr_t at;
     size_t used;

@@ -297,7 +297,8 @@ static int add_arrival(struct process *p, struct batch *b,
     return 0;
 }
 
-/* The batch has waited until [end_ns]: nobody has waited for what was sent before. */
+/* The batch ended at [end_ns].  Its senders learn how late each of them could have been
+ * without delaying it. */
 static int reply(struct joule_matcher *m, struct part *part, struct process *p,
                  struct batch *b, uint64_t end_ns)
 {

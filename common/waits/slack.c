@@ -156,7 +156,7 @@ int joule_slack_begin(struct joule_slack *s, uint32_t *ret_call)
     const struct item item = {
         .is_call = true, .open = 1, .limit_ns = JOULE_SLACK_NO_LIMIT};
 
-    /* The last number is that of no call. */
+    /* No call gets the number that means "none". */
     if ((uint32_t)s->end == JOULE_SLACK_NO_CALL &&
         append(s, &(struct item){
                       .is_call = true,
